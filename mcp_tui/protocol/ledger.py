@@ -83,6 +83,9 @@ UNANSWERED_THEN: Final = 60.0
 ANSWERED_THEN: Final = 10.0
 """Seconds after a cancel within which the end of the connection is told of the request: not answered, and answered."""
 
+BROKEN: Final = 4096
+"""Rules and requests of which broken ones are counted, those broken last."""
+
 TOLD: Final = 10
 """Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""
 
@@ -158,7 +161,9 @@ class Ledger:
     def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
         """Tell that the server broke a rule; one that it breaks all the time is told ever more rarely."""
         key = rule, id_
-        count = self._violations[key] = self._violations.get(key, 0) + 1
+        count = self._violations[key] = self._violations.pop(key, 0) + 1
+        if len(self._violations) > BROKEN:
+            del self._violations[next(iter(self._violations))]
         if count <= TOLD or count == 10 ** (len(str(count)) - 1):
             self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
 

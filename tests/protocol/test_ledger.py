@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sized
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.ledger import TOLD
+from mcp_tui.protocol.ledger import BROKEN, TOLD
 from mcp_tui.protocol.responses import SHOWN
 from tests.protocol.playbook import Wire, at, play
 from tests.protocol.recorded import Action, RecordedLedger
@@ -116,6 +116,15 @@ def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:
     told = violations(ledger)
     assert [violation.count for violation in told if violation.id == 1] == [*range(1, TOLD + 1), 100, 1000]
     assert [violation.count for violation in told if violation.id == 2] == [1]
+
+
+def test_of_many_broken_rules_those_broken_last_are_counted() -> None:
+    ledger = WIRE.ledger()
+    for id_ in range(2 * BROKEN):
+        ledger.violation("malformed-result", "", 0.0, 0, id_)
+        ledger.violation("malformed", "", 0.0, 0)
+    assert len(ledger._violations) == BROKEN  # pyright: ignore[reportPrivateUsage]
+    assert [violation.count for violation in violations(ledger) if violation.id is None][-1] == 1000
 
 
 def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.projections import cancelled
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.evidence import (
     OUTCOME_WORDS,
     Outcome,
@@ -28,7 +29,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import Column, ColumnWidths, Piece
-from mcp_tui.tui.view.index import Key, Rows, key
+from mcp_tui.tui.view.index import Rows, has, put
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
@@ -236,12 +237,16 @@ class Cancellations:
         self._second = 0
         self._version = 0
         self._book = book
-        rows = [row for row in book.order if cancel_of(row) is not None and not is_internal(row)]
-        self._ids: list[RequestId] = [row.id for row in sorted(rows, key=_cancelled_at)]
-        self._known: set[Key] = {key(row) for row in rows}
+        found = [
+            (_cancelled_at(row), place)
+            for place, row in enumerate(book.order)
+            if cancel_of(row) is not None and not is_internal(row)
+        ]
+        self._known = array("I", (place for _, place in found))  # places of their rows, sorted
+        self._order = array("I", (place for _, place in sorted(found)))
         self._width = 0
         self._columns = CancellationColumns()
-        self._changed = self._newest()
+        self._changed = self._newest()  # what the columns are not fitted to yet
 
     @property
     def version(self) -> int:
@@ -249,47 +254,51 @@ class Cancellations:
         now = self._now()
         if int(now) != self._second:
             self._second = int(now)
-            self._version += any(is_warm(row, now) for row in self._newest(_LATEST).values())
+            self._version += any(is_warm(row, now) for row in self._rows(self._newest(_LATEST)))
         return self._version
 
-    def _newest(self, most: int = FITTED) -> dict[Key, Request]:
-        """The newest cancellations by their keys."""
-        rows = map(self._book.get, self._ids[-most:])
-        return {key(row): row for row in rows if row is not None}
+    def _newest(self, most: int = FITTED) -> set[int]:
+        """The places of the newest cancellations' rows."""
+        return set(self._order[-most:])
+
+    def _rows(self, places: Iterable[int]) -> Iterable[Request]:
+        return (self._book.order[place] for place in places)
 
     def _fit(self) -> None:
         """Fit the columns to what changed."""
         if self._changed:
-            self._version += self._columns.grow(self._changed.values())  # the columns of all lines move
+            self._version += self._columns.grow(self._rows(self._changed))  # the columns of all lines move
             self._changed.clear()
 
     @property
     def numbers(self) -> range:
-        return range(len(self._ids))
+        return range(len(self._order))
 
     def note(self, event: ev.Event) -> None:
         """Take in an event."""
         if not isinstance(event, ev.RequestEvent):
             return
-        known = (type(event.id), event.id)
-        new = known not in self._known
+        place = self._book.place(event.id)
+        if place is None:
+            return
+        new = not has(self._known, place)
         if new and not isinstance(event, ev.CancelRequested):
             return
-        row = self._book.get(event.id)
-        if row is None or (new and is_internal(row)):
+        row = self._book.order[place]
+        if new and is_internal(row):
             return
-        self._changed[known] = row
+        self._changed.add(place)
+        if len(self._changed) > 2 * FITTED:  # nobody has looked for a while
+            self._changed = self._newest()
         if new:
-            self._known.add(known)
-            self._ids.append(row.id)
+            put(self._known, place, present=True)
+            self._order.append(place)
         else:
             self._version += 1
 
     def item(self, number: int) -> Request:
         """The request of a line."""
-        row = self._book.get(self._ids[number])
-        assert row is not None  # only such rows come in
-        return row
+        return self._book.order[self._order[number]]
 
     def line(self, number: int, width: int) -> Line:
         if width != self._width:  # what stood in the columns before need no longer be minded

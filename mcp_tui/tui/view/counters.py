@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
@@ -17,7 +18,7 @@ from mcp_tui.protocol.evidence import (
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
-from mcp_tui.tui.view.index import Key, key
+from mcp_tui.tui.view.index import has, put
 from mcp_tui.tui.view.server import Counts
 
 
@@ -26,9 +27,9 @@ class Counters:
 
     def __init__(self, book: Book) -> None:
         self._book = book
-        self._late: set[Key] = set()
-        self._lost: set[Key] = set()
-        self._progressing: dict[Key, Request] = {}
+        self._late = array("I")  # places of rows, sorted
+        self._lost = array("I")
+        self._progressing: dict[int, Request] = {}
         for row in book.order:
             self._take(row)
 
@@ -40,18 +41,15 @@ class Counters:
                 self._take(row)
 
     def _take(self, row: Request) -> None:
-        own, known = is_internal(row), key(row)
+        own, place = is_internal(row), self._book.place(row.id) or 0
         late = late_answer(row) is not None
         lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
-        for rows, counts in ((self._late, late and not own), (self._lost, lost and not late)):
-            if counts:
-                rows.add(known)
-            else:
-                rows.discard(known)
+        put(self._late, place, present=late and not own)
+        put(self._lost, place, present=lost and not late)
         if row.late and row.cancel_at is not None and not own:
-            self._progressing[known] = row
+            self._progressing[place] = row
         else:
-            self._progressing.pop(known, None)
+            self._progressing.pop(place, None)
 
     def counts(self, now: float) -> Counts:
         """The counts at a moment, in monotonic seconds."""
@@ -62,11 +60,11 @@ class Counters:
             else:
                 requested += 1
         self._progressing = {
-            known: row
-            for known, row in self._progressing.items()
+            place: row
+            for place, row in self._progressing.items()
             if is_still_progressing(row, end_of_watching(row, now))
         }
-        lost = len(self._lost) - sum(known in self._lost for known in self._progressing)
+        lost = len(self._lost) - sum(has(self._lost, place) for place in self._progressing)
         return Counts(in_flight, requested, len(self._late), progressing=len(self._progressing), lost=lost)
 
 

@@ -157,7 +157,7 @@ class RowIndex:
         else:
             known = {place for row in changed if (place := book.place(row.id)) is not None}
             for place in sorted(place for place in known if self.unfiltered <= place < self._taken):
-                self._put(place, shown=self._passes(book.order[place]))
+                self._put(place)
         self._close_own()
         for place in range(self._taken, len(book.order)):
             self._take_in(place, book.order[place])
@@ -186,7 +186,7 @@ class RowIndex:
         self._open_own = [place for place in self._open_own if place not in over]
         for place in over:
             if place >= self.unfiltered:
-                self._put(place, shown=self._passes(self.book.order[place]))
+                self._put(place)
 
     def _look_from_the_end(self) -> None:
         self._shown = array("I")
@@ -207,14 +207,8 @@ class RowIndex:
             self._shown = array("I", found[::-1]) + self._shown
             self.moves += 1
 
-    def _put(self, place: int, *, shown: bool) -> None:
-        at = bisect_left(self._shown, place)
-        present = at < len(self._shown) and self._shown[at] == place
-        if shown and not present:
-            self._shown.insert(at, place)
-        elif present and not shown:
-            del self._shown[at]
-        self.moves += shown is not present
+    def _put(self, place: int) -> None:
+        self.moves += put(self._shown, place, present=self._passes(self.book.order[place]))
 
     def _passes(self, row: Request) -> bool:
         if row.internal and not self.show_internal and row.state in TERMINAL:
@@ -232,3 +226,14 @@ def has(places: Sequence[int], place: int) -> bool:
     """Whether a place is among sorted ones."""
     at = bisect_left(places, place)
     return at < len(places) and places[at] == place
+
+
+def put(places: array[int], place: int, *, present: bool) -> bool:
+    """Have a place among sorted ones, or not; whether that changed anything. A set of keys takes forty times the memory."""
+    at = bisect_left(places, place)
+    found = at < len(places) and places[at] == place
+    if present and not found:
+        places.insert(at, place)
+    elif found and not present:
+        del places[at]
+    return present is not found

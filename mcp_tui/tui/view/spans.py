@@ -12,7 +12,7 @@ from mcp_tui.journal.event_table import LATE
 from mcp_tui.journal.frames import Frames
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.view.index import Rows
+from mcp_tui.tui.view.index import Rows, has, put
 
 BLOCK: Final = 64
 """Requests that are left out together, where all of them had ended before."""
@@ -57,7 +57,7 @@ class BookSpans:
         self._begins = array("d")
         self._ends = array("d")
         self._latest: list[float] = []  # of each block of requests, the end that is last
-        self._watched: set[int] = set()  # places that may yet change
+        self._watched = array("I")  # places that may yet change, sorted
         self._seen = -1
 
     def update(self) -> bool:
@@ -66,10 +66,8 @@ class BookSpans:
         changed = self._book.changed_since(self._seen) if self._begins else ()
         self._seen = self._book.version
         order = self._book.order
-        places = (
-            self._watched if changed is None else {self._book.place(row.id) or 0 for row in changed}
-        ) & self._watched
-        for place in places:
+        places = self._watched if changed is None else {self._book.place(row.id) or 0 for row in changed}
+        for place in [place for place in places if has(self._watched, place)]:
             self._take(place, order[place])
         for place in range(len(self._begins), len(order)):
             row = order[place]
@@ -83,10 +81,7 @@ class BookSpans:
     def _take(self, place: int, row: Request) -> None:
         end = ended(row)
         before, self._ends[place] = self._ends[place], end
-        if row.state in _FINAL:
-            self._watched.discard(place)
-        else:
-            self._watched.add(place)
+        put(self._watched, place, present=row.state not in _FINAL)
         block = place // BLOCK
         if end >= self._latest[block]:
             self._latest[block] = end
