@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -58,6 +59,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(
             f"{item.nodeid}: clock says why, as in clock('measures the timeout of a process')"
         )
+
+
+def pytest_collection_finish() -> None:
+    """Collect less often: what was imported stays, and a seventh of all time was spent on looking through it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.fixture(scope="session")
