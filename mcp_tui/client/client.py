@@ -519,9 +519,10 @@ class Client:
         self._drain()
 
     def _http_status(self, stream: RequestId, status: int) -> None:
-        """Keep what HTTP said, by the row that a request or a poll belongs to."""
-        row = self.ledger.current(stream)
-        self.http_status[stream if row is None else row.id] = status
+        """Keep what HTTP said while connecting, and of a request that was not authorized, by the row that it belongs to."""
+        if not self.connected or status in (401, 403):
+            row = self.ledger.current(stream)
+            self.http_status[stream if row is None else row.id] = status
 
     def stderr_line(self, *, text: str) -> None:
         """Log a line of the server's stderr."""

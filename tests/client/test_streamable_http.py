@@ -284,3 +284,19 @@ async def test_annotated_arguments_are_mirrored_and_invalid_annotations_are_left
     assert "mcp-param-region" not in third
     assert third["mcp-param-dry"] == "true"
     assert {each["mcp-name"] for each in (first, second, third)} == {"good"}
+
+
+async def test_what_http_said_is_kept_of_those_that_were_not_authorized_alone():
+    async def work(to: Call) -> None:
+        status = to.message["params"]["arguments"]["status"]
+        if status == 200:
+            await to.answer(result(to.id)["result"])
+        else:
+            await to.respond(status)
+
+    async with HttpScript(served("2025-11-25", work)) as server:
+        made, _ = await connected(server, "2025-11-25")
+        rows = {status: await call(made, status=status) for status in (200, 403, 500)}
+        assert [row.state.value for row in rows.values()] == ["completed", "failed", "failed"]
+        assert made.http_status == {rows[403].id: 403}
+        await made.close()
