@@ -13,6 +13,15 @@ from tests.tui.making import cancelled, completed, late, started
 from tests.tui.replaying import replaying
 
 
+async def test_it_knows_the_requests_before_it_is_opened() -> None:
+    async with driving() as driven:
+        assert not driven.bench.timeline.display
+        row = await driven.in_flight("silent")
+        await driven.until(
+            lambda: row in [each for _, each in driven.session.spans.during(row.called_at, row.called_at)]
+        )
+
+
 async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control) -> None:
     async with driving(control.demo()) as driven:
         row = await driven.in_flight("stubborn")

@@ -229,6 +229,8 @@ class SessionScreen(LayoutScreen):
         self.filtering.refresh(all_=False)
         if self.timeline.display:
             self.timeline.refresh_spans()
+        elif self._ticks % 10 == 0:
+            self.scene.spans.update()  # while the requests are at hand: old ones would have to be unpacked
 
     def forget(self) -> None:
         """Draw every pane anew."""
