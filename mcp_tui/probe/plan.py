@@ -1,4 +1,4 @@
-"""The plan of a run: the experiments, in their order, and when each applies. Which rules they judge is in `rules.py`."""
+"""The plan of a run: the experiments, in their order. Which rules they judge, and when these apply, is in `rules.py`."""
 
 from __future__ import annotations
 
@@ -15,52 +15,9 @@ from mcp_tui.probe.setup import Setup
 Run = Callable[[ProbeConnection, Setup], Awaitable[list[Finding]]]
 
 
-def _anywhere(_: Setup) -> str:
-    return ""
-
-
-def _by_notification(setup: Setup) -> str:
-    return "over HTTP in 2026-07-28 a cancel is not a notification" if setup.modern_http else ""
-
-
-def _handshake(setup: Setup) -> str:
-    return "2026-07-28 has no initialize" if setup.revision.modern else ""
-
-
-def _over_old_http(setup: Setup) -> str:
-    if setup.transport != "http":
-        return "only over streamable HTTP does a request have a stream of its own"
-    return "from 2026-07-28 on a disconnect is the cancel" if setup.revision.modern else ""
-
-
-def over_new_http(setup: Setup) -> str:
-    """Why a rule of streamable HTTP in 2026-07-28 does not apply, or nothing."""
-    return "" if setup.modern_http else "only over HTTP in 2026-07-28"
-
-
-def _over_stdio(setup: Setup) -> str:
-    return "" if setup.transport == "stdio" else "only over stdio"
-
-
-def _with_session(setup: Setup) -> str:
-    return _over_old_http(setup) or ("" if setup.session else "the server opens no session")
-
-
-def _posted(setup: Setup) -> str:
-    return _by_notification(setup) or ("over stdio nothing is POSTed" if setup.transport == "stdio" else "")
-
-
-UNLESS: Final[dict[str, Callable[[Setup], str]]] = {
-    "P-18": over_new_http,
-    "P-24": _over_old_http,
-    "P-25": _posted,
-}
-"""Rules that apply where their experiment does not always."""
-
-
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment; its :attr:`rules` name it. ``unless`` says why it does not apply, or nothing.
+    """An experiment; its :attr:`rules` name it, and it is made where one of them applies.
 
     ``alone``: beside no other; ``last``: after all others. ``opened``: on a connection that shook hands; ``fresh``: on one
     on which no id was used yet; ``own``: it starts its servers itself. ``tool``: it needs the slow tool. ``spares``: it lets
@@ -69,7 +26,6 @@ class Experiment:
 
     name: str
     run: Run
-    unless: Callable[[Setup], str] = _anywhere
     _: KW_ONLY
     tool: bool = True
     alone: bool = False
@@ -86,33 +42,24 @@ class Experiment:
 
 
 EXPERIMENTS: Final = (
-    Experiment(
-        "cancelled mid-work",
-        proper_cancels.mid_work,
-        alone=True,
-    ),
-    Experiment("disconnected", proper_cancels.disconnected, _over_old_http, alone=True),
+    Experiment("cancelled mid-work", proper_cancels.mid_work, alone=True),
+    Experiment("disconnected", proper_cancels.disconnected, alone=True),
     Experiment("cancelled at once", proper_cancels.at_once),
     Experiment("two in flight, one cancelled", proper_cancels.two_in_flight, spares=True),
     Experiment("an unknown id cancelled", improper_cancels.unknown, tool=False),
     Experiment("malformed cancels", improper_cancels.malformed, tool=False, spares=True, fresh=True),
-    Experiment("cancelled twice", improper_cancels.twice, _by_notification),
+    Experiment("cancelled twice", improper_cancels.twice),
     Experiment("cancelled at completion", proper_cancels.at_completion, spares=True),
     Experiment("timed out", proper_cancels.timed_out),
-    Experiment(
-        "a string cancelled for a number",
-        improper_cancels.string_id,
-        _by_notification,
-        spares=True,
-    ),
-    Experiment("odd reasons", improper_cancels.odd_reasons, _by_notification, spares=True),
-    Experiment("notified over HTTP", proper_cancels.notified_over_http, over_new_http, spares=True),
-    Experiment("a task cancelled", special_cancels.tasks_cancel, special_cancels.no_tasks, tool=False),
-    Experiment("initialize cancelled", special_cancels.initialize, _handshake, tool=False, opened=False),
-    Experiment("the id 0 cancelled", proper_cancels.id_zero, _by_notification),
-    Experiment("called and cancelled in one write", proper_cancels.in_one_write, _over_stdio),
+    Experiment("a string cancelled for a number", improper_cancels.string_id, spares=True),
+    Experiment("odd reasons", improper_cancels.odd_reasons, spares=True),
+    Experiment("notified over HTTP", proper_cancels.notified_over_http, spares=True),
+    Experiment("a task cancelled", special_cancels.tasks_cancel, tool=False),
+    Experiment("initialize cancelled", special_cancels.initialize, tool=False, opened=False),
+    Experiment("the id 0 cancelled", proper_cancels.id_zero),
+    Experiment("called and cancelled in one write", proper_cancels.in_one_write),
     *(
-        Experiment(name, run, _over_stdio, tool=False, own=True)
+        Experiment(name, run, tool=False, own=True)
         for name, run in (
             ("stdin closed", left_behind.stdin_closed),
             ("the client killed", left_behind.client_killed),
@@ -120,11 +67,5 @@ EXPERIMENTS: Final = (
             ("the wrapper killed", left_behind.wrapper_killed),
         )
     ),
-    Experiment(
-        "DELETE with a call in flight",
-        proper_cancels.session_deleted,
-        _with_session,
-        tool=False,
-        last=True,
-    ),
+    Experiment("DELETE with a call in flight", proper_cancels.session_deleted, tool=False, last=True),
 )

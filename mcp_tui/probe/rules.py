@@ -7,9 +7,10 @@ session or leaves the next call unanswered fails it: no client can work with tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Era, Revision
 
@@ -35,12 +36,65 @@ class Clause:
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
 
+class Server(Protocol):
+    """What decides whether a rule applies: :class:`mcp_tui.probe.setup.Setup` has it."""
+
+    @property
+    def transport(self) -> str: ...
+    @property
+    def revision(self) -> Revision: ...
+    @property
+    def modern_http(self) -> bool: ...
+    @property
+    def session(self) -> bool: ...
+    def no_tasks(self) -> str: ...
+
+
+def _anywhere(_: Server) -> str:
+    return ""
+
+
+def _by_notification(server: Server) -> str:
+    return "over HTTP in 2026-07-28 a cancel is not a notification" if server.modern_http else ""
+
+
+def _handshake(server: Server) -> str:
+    return "2026-07-28 has no initialize" if server.revision.modern else ""
+
+
+def _over_old_http(server: Server) -> str:
+    if server.transport != "http":
+        return "only over streamable HTTP does a request have a stream of its own"
+    return "from 2026-07-28 on a disconnect is the cancel" if server.revision.modern else ""
+
+
+def _over_new_http(server: Server) -> str:
+    return "" if server.modern_http else "only over HTTP in 2026-07-28"
+
+
+def _over_stdio(server: Server) -> str:
+    return "" if server.transport == "stdio" else "only over stdio"
+
+
+def _with_session(server: Server) -> str:
+    return _over_old_http(server) or ("" if server.session else "the server opens no session")
+
+
+def _posted(server: Server) -> str:
+    return _by_notification(server) or ("over stdio nothing is POSTed" if server.transport == "stdio" else "")
+
+
+def _with_tasks(server: Server) -> str:
+    return server.no_tasks()
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
 
     ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one that
-    judges it (:mod:`mcp_tui.probe.plan`), empty where the whole run does.
+    judges it (:mod:`mcp_tui.probe.plan`), empty where the whole run does. ``unless`` says why the rule does not apply to a
+    server, or nothing.
     """
 
     id: str
@@ -49,6 +103,8 @@ class Rule:
     handshake: Clause | None = None
     modern: Clause | None = None
     over_http: Clause | None = None
+    _: KW_ONLY
+    unless: Callable[[Server], str] = _anywhere
 
     def clause(self, revision: Revision, transport: str) -> Clause:
         """The clause that holds, or the other era's where the rule says nothing in this one."""
@@ -113,39 +169,46 @@ _TABLE: Final = (
     Rule("P-05", "cancelled at once", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
     Rule("P-06", "cancelled at once", "the next call works after a cancel at once", *_NEXT_WORKS),
     Rule("P-07", "cancelled at completion", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
-    Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_IGNORED),
+    Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_IGNORED,
+         unless=_by_notification),
     Rule("P-09", "", "a cancel after the response is ignored", *_IGNORED),
     Rule("P-10", "an unknown id cancelled", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
     Rule("P-11", "malformed cancels", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
-    Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_IGNORED),
-    Rule("P-13", "a string cancelled for a number", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS),
+    Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_IGNORED, unless=_by_notification),
+    Rule("P-13", "a string cancelled for a number", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS,
+         unless=_by_notification),
     Rule("P-14", "two in flight, one cancelled", "of two calls in flight the one that is not cancelled is unharmed",
          *_NEXT_WORKS),
-    Rule("P-15", "initialize cancelled", "a cancel of initialize is ignored", _INVALID),
+    Rule("P-15", "initialize cancelled", "a cancel of initialize is ignored", _INVALID, unless=_handshake),
     Rule("P-16", "timed out", "a call that times out ends like one that is cancelled", _TIMED_OUT, *_NOTHING_MORE[1:]),
     Rule("P-17", "disconnected", "a disconnect is not taken for a cancel",
-         _should("Transports, Sending Messages to the Server")),
-    Rule("P-18", "cancelled mid-work", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2]),
+         _should("Transports, Sending Messages to the Server"), unless=_over_old_http),
+    Rule("P-18", "cancelled mid-work", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2],
+         unless=_over_new_http),
     Rule("P-19", "notified over HTTP", "notifications/cancelled over HTTP has no effect",
-         over_http=_should("Streamable HTTP, Cancellation", inferred=True)),
+         over_http=_should("Streamable HTTP, Cancellation", inferred=True), unless=_over_new_http),
     Rule("P-20", "a task cancelled", "tasks/cancel ends a task",
-         _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation")),
+         _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation"), unless=_with_tasks),
     Rule("P-21", "stdin closed", "the server exits when its stdin is closed, a request in flight or not",
-         _SHUTDOWN, _should("stdio, Shutdown")),
+         _SHUTDOWN, _should("stdio, Shutdown"), unless=_over_stdio),
     Rule("P-22", "", "no request is answered twice", _ONCE, _ONCE),
-    Rule("P-23", "the id 0 cancelled", "a call with the id 0 is cancelled like any other", _FREED, _FREED),
-    Rule("P-24", "cancelled mid-work", "the response stream of a cancelled call ends", _FREED),
+    Rule("P-23", "the id 0 cancelled", "a call with the id 0 is cancelled like any other", _FREED, _FREED,
+         unless=_by_notification),
+    Rule("P-24", "cancelled mid-work", "the response stream of a cancelled call ends", _FREED,
+         unless=_over_old_http),
     Rule("P-25", "cancelled mid-work", "the POST of a cancel is accepted while the tool works",
-         _should("Streamable HTTP, Sending Messages to the Server", inferred=True)),
-    Rule("P-26", "cancelled twice", "a second cancel brings no second response", _ONCE, _ONCE),
+         _should("Streamable HTTP, Sending Messages to the Server", inferred=True), unless=_posted),
+    Rule("P-26", "cancelled twice", "a second cancel brings no second response", _ONCE, _ONCE,
+         unless=_by_notification),
     Rule("P-27", "called and cancelled in one write", "a call and its cancel in one write: nothing more comes for it",
-         *_NOTHING_MORE[:2]),
+         *_NOTHING_MORE[:2], unless=_over_stdio),
     Rule("P-28", "DELETE with a call in flight", "DELETE of the session with a call in flight harms no other session",
-         SURVIVES),
-    Rule("P-29", "the client killed", "the server exits when its client is killed", *_EXITS),
+         SURVIVES, unless=_with_session),
+    Rule("P-29", "the client killed", "the server exits when its client is killed", *_EXITS, unless=_over_stdio),
     Rule("P-30", "stderr broken", "the server survives an unread stderr",
-         _should("Transports, stdio", inferred=True), _should("stdio, stderr", inferred=True)),
-    Rule("P-31", "the wrapper killed", "the server exits when its wrapper is killed and its stdin closed", *_EXITS),
+         _should("Transports, stdio", inferred=True), _should("stdio, stderr", inferred=True), unless=_over_stdio),
+    Rule("P-31", "the wrapper killed", "the server exits when its wrapper is killed and its stdin closed", *_EXITS,
+         unless=_over_stdio),
     Rule("P-32", "", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages")),
 )  # fmt: skip
 

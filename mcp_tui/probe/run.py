@@ -27,8 +27,9 @@ from mcp_tui.journal.store import Store
 from mcp_tui.probe import improper_cancels
 from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import ControlRun
-from mcp_tui.probe.plan import EXPERIMENTS, UNLESS, Experiment
+from mcp_tui.probe.plan import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Judged, Report, Verdict
+from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.transport.base import TransportError, spawn
@@ -346,14 +347,15 @@ class Probe:
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in self.experiments:
-            why, idle = experiment.unless(self.setup), self._idle(experiment)
+            idle, applies = self._idle(experiment), False
             for rule in experiment.rules:
-                absent = why or (UNLESS[rule](self.setup) if rule in UNLESS else "")
-                if absent:
+                if absent := RULES[rule].unless(self.setup):
                     self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
-                elif idle:
+                    continue
+                applies = True
+                if idle:
                     self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
-            if not why and not idle:
+            if applies and not idle:
                 due.append(experiment)
         lanes = LANES if self.setup.transport == "stdio" else 1
         left = self._began + self._budget() - FAREWELL - time.monotonic()

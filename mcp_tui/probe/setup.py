@@ -19,8 +19,10 @@ from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
 MID: Final = 0.4
 """The part of its work after which a call is cancelled."""
@@ -102,6 +104,20 @@ class Setup:
     def modern_http(self) -> bool:
         """Whether a cancel is the closing of a stream."""
         return self.revision.modern and self.transport == "http"
+
+    def no_tasks(self) -> str:
+        """Why there is no task to cancel, or an empty string."""
+        capabilities = self.info.capabilities
+        if self.revision.modern:
+            extensions = as_object(capabilities.get("extensions"))
+            return "" if EXTENSION in extensions else "the server offers no tasks"
+        tasks = as_object(capabilities.get("tasks"))
+        calls = as_object(as_object(tasks.get("requests")).get("tools"))
+        if "call" not in calls:
+            return "the server offers no tasks"
+        if "cancel" not in tasks:
+            return "the server offers tasks, but no tasks/cancel"
+        return "" if self.task is not None else "no tool of the server takes tasks"
 
     def level(self, rule: str) -> Level:
         """How strongly a rule asks here."""

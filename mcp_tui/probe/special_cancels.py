@@ -8,12 +8,10 @@ from typing import Final, cast
 
 from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, ProbeConnection
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
-from mcp_tui.probe.setup import MID, Setup
+from mcp_tui.probe.setup import EXTENSION, MID, Setup
 from mcp_tui.probe.tools import AIM
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_object
-
-EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
 SOON: Final = 0.2
 """Seconds after which a task is cancelled of which nobody knows how long it takes."""
@@ -46,21 +44,6 @@ async def initialize(connection: ProbeConnection, setup: Setup) -> list[Finding]
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------
-
-
-def no_tasks(setup: Setup) -> str:
-    """Why there is no task to cancel, or an empty string."""
-    capabilities = setup.info.capabilities
-    if setup.revision.modern:
-        extensions = as_object(capabilities.get("extensions"))
-        return "" if EXTENSION in extensions else "the server offers no tasks"
-    tasks = as_object(capabilities.get("tasks"))
-    calls = as_object(as_object(tasks.get("requests")).get("tools"))
-    if "call" not in calls:
-        return "the server offers no tasks"
-    if "cancel" not in tasks:
-        return "the server offers tasks, but no tasks/cancel"
-    return "" if setup.task is not None else "no tool of the server takes tasks"
 
 
 class _Tasks:

@@ -232,19 +232,16 @@ MEASURED: Final = (*COLUMNS, _NAME, _SHORT_STATE)
 def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout[TableLine]:
     """The columns that a line of so many cells has room for.
 
-    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` and states are
-    said in one word before anything is cut, and limits go before a column tells nothing.
+    The first set that fits without a cut: a wide line has room for how long nothing was heard before it is said; then
+    requests go without ``tools/call``, and states are said in one word. Where none fits whole, the first in which each
+    column still tells something: limits go before that.
     """
-    roomy = widths.layout(_ROOMY, cells)
-    if wide and not roomy.cut:
-        return roomy
-    full = widths.layout(COLUMNS, cells)
-    if not full.cut:
-        return full
-    made = widths.layout(_SHORT, cells)
-    if made.cut:
-        made = widths.layout(_TIGHT, cells)
-    for columns in (_UNLIMITED, _NARROW):
-        if made.squeezed:
-            made = widths.layout(columns, cells)
-    return made
+    for columns in (*([_ROOMY] if wide else []), COLUMNS, _SHORT, _TIGHT):
+        made = widths.layout(columns, cells)
+        if not made.cut:
+            return made
+    for columns in (_TIGHT, _UNLIMITED):
+        made = widths.layout(columns, cells)
+        if not made.squeezed:
+            return made
+    return widths.layout(_NARROW, cells)
