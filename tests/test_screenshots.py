@@ -32,6 +32,7 @@ def make() -> Make:
     return cast("Make", module)
 
 
+@pytest.mark.slow
 @pytest.mark.sends_anything  # the far end is a script
 async def test_no_picture_is_stale():
     script = make()
