@@ -173,7 +173,7 @@ REQUEST: Final = Column(
 INFO: Final = Column(
     title=words("Result or progress"), cell=_info, weight=3, least=18, usual=18, live=True, spare=True
 )
-LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=18, live=True)
+LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True)
 
 STATE: Final = Column(
     title=words("State"),
@@ -216,7 +216,7 @@ def _changed(
     return (*columns[:at], *new, *columns[at + 1 :])
 
 
-_ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=18))
+_ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=23))
 _SHORT: Final = _changed(COLUMNS, REQUEST, _NAME)
 _SHORT_STATE: Final = replace(STATE, cell=_short_state, usual=9, most=11)
 _TIGHT: Final = _changed(
