@@ -10,31 +10,40 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, chdir, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, cast
 from unittest.mock import patch
 
 from textual.pilot import Pilot
 
+from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.settings import Target
 from mcp_tui.config import consent
-from mcp_tui.config.definitions import Definition
+from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.journal.recording import Recording
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.preferences import Consents
+from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
+from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import words
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story
 from tests.tui.snapshots.text import Rows, drawn, snapshot, texts
 from tests.tui.snapshots.text import without_colours as monochrome
 from tests.waiting import until
+
+if TYPE_CHECKING:
+    from mcp_tui.client.ports import Tokens
 
 DARK: Final = "mcp-tui-dark"
 LIGHT: Final = "mcp-tui-light"
@@ -281,6 +290,37 @@ async def without_glyphs(size: Size) -> dict[str, str]:
         await stage.back()
         await stage.choose("cancelled")
         await stage.shoot("workbench-ascii")
+        return stage.taken
+
+
+@scene(120, 36)
+async def entries(size: Size) -> dict[str, str]:
+    """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
+    async with staged(size, told=False) as stage:
+        tokens = SimpleNamespace(issued=0, told=str, browser=None)
+        sign_in = SignIn(cast("Tokens", tokens), now=stage.play.now)
+        sign_in.agree()
+        assert await sign_in.agrees("the server requires sign-in")
+        for place in (
+            "shop.example/.well-known/oauth-protected-resource/mcp",
+            "login.shop.example/.well-known/oauth-authorization-server",
+        ):
+            tokens.told(f"https://{place}: 200")
+        sign_in.request = AuthorizationRequest(
+            url="https://login.shop.example/authorize?response_type=code&client_id=atlas&state=5be1f20c",
+            redirect_uri="http://127.0.0.1:51234/callback",
+            state="5be1f20c",
+            verifier="",
+        )
+        await stage.app.push_screen(SignInScreen(sign_in, words("atlas-mcp")))
+        await stage.shoot("sign-in")
+        await stage.back()
+        asked = (
+            Input(id="token", description="API token", secret=True),
+            Input(id="region", description="Region", default="eu"),
+        )
+        await stage.app.push_screen(InputsScreen("indexer", asked))
+        await stage.shoot("inputs")
         return stage.taken
 
 
