@@ -24,6 +24,7 @@ from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.controls import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
+from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.form import Form, FormDraft
 from mcp_tui.tui.widgets.handing import InOrder
 
@@ -31,14 +32,13 @@ LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
 
 
-class FilterInput(InOrder, Input):
+class FilterInput(InOrder, LineInput):
     """The filter above the list. Keys that come behind enter belong to the form that it opens."""
 
     def __init__(self, submit: Callable[[], None]) -> None:
         super().__init__(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
         )
-        self.cursor_blink = False
         self._submit = submit
 
     async def action_submit(self) -> None:

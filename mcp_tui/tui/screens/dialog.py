@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Button, Label, Static
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
@@ -21,6 +21,7 @@ from mcp_tui.tui.keys.scopes import FIRST
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii
+from mcp_tui.tui.widgets.editor import LineInput
 
 REASON: Final = 500
 """Characters of a reason, at most."""
@@ -332,12 +333,11 @@ def one_line(text: str) -> str:
     return "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
 
 
-class ReasonInput(Input):
+class ReasonInput(LineInput):
     """A field of one line, of at most :data:`REASON` characters, whatever is typed or pasted."""
 
     def __init__(self, *, placeholder: str = "") -> None:
         super().__init__(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
-        self.cursor_blink = False
 
     def recall(self, value: str) -> None:
         """Put another text in place of what stands there."""

@@ -33,6 +33,7 @@ from mcp_tui.tui.view.cancellations import CancellationColumns, logged
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.terms import unknown_filter
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
 MOST: Final = 1000
@@ -119,12 +120,11 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         super().__init__()
         self._folder = folder
         self._found = Found()
-        self._input = Input(
+        self._input = LineInput(
             placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
             id="filter",
             compact=True,
         )
-        self._input.cursor_blink = False
         self._lines = LineList(Entries(), title="Cancellations", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")

@@ -11,6 +11,7 @@ from textual.widgets import Input
 from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
 
 
 class InputsScreen(Dialog[dict[str, str] | None]):
@@ -41,7 +42,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         self._heading = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
         self._asked = asked
         self._fields = [
-            Input(
+            LineInput(
                 password=each.secret,
                 compact=True,
                 value=(typed or {}).get(each.id, each.default or ""),

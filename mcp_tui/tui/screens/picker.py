@@ -26,6 +26,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
+from mcp_tui.tui.widgets.editor import LineInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,10 +221,9 @@ class PickerScreen(Dialog[Target | None]):
         self._read = False
         self._cleared = ""
         self._typed: dict[str, dict[str, str]] = {}
-        self._line = Input(
+        self._line = LineInput(
             text, placeholder="a URL, a command, or the name of a server", id="target", compact=True
         )
-        self._line.cursor_blink = False
         self._list = OptionList(id="servers", markup=False, compact=True)
         self._list.can_focus = False
         self._about = place("said")

@@ -22,6 +22,7 @@ from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.results import label, ordered, plain
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
 from mcp_tui.tui.widgets.pager import Pager
 
@@ -80,8 +81,7 @@ class ResultScreen(Dialog[str | None]):
         self._heading = place("heading")
         self._pager = Pager()
         self._promise = place("broken")
-        self._path = Input(compact=True, select_on_focus=False, id="path")
-        self._path.cursor_blink = False
+        self._path = LineInput(compact=True, select_on_focus=False, id="path")
         self._said_ = place("said")
 
     def body(self) -> ComposeResult:

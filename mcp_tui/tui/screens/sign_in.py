@@ -16,6 +16,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
 
 SHOWN: Final = 8
 """Steps that the dialog shows, the latest."""
@@ -45,7 +46,7 @@ class SignInScreen(Dialog[None]):
         self._steps = place("steps")
         self._url = place("url")
         self._wrong = place("wrong")
-        self.field = Input(placeholder="or paste the URL that the browser ends at", compact=True)
+        self.field = LineInput(placeholder="or paste the URL that the browser ends at", compact=True)
         self._begun = False
 
     def heading(self) -> SafeText:

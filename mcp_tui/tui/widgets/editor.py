@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual.widgets import TextArea
+from textual.reactive import reactive
+from textual.widgets import Input, TextArea
 
 from mcp_tui.tui.view.text import clean
 from mcp_tui.tui.widgets.handing import InOrder
+
+
+class LineInput(Input):
+    """A field of one line whose cursor is always in sight."""
+
+    cursor_blink = reactive(False, init=False)
 
 
 class Editor(InOrder, TextArea):

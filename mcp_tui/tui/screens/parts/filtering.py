@@ -31,6 +31,7 @@ from mcp_tui.tui.view.pane_filters import (
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
 COUNTED: Final = 2000
@@ -60,7 +61,7 @@ class FilterLine(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.input = Input(id="filter", compact=True)
+        self.input = LineInput(id="filter", compact=True)
         self._what = Label("", markup=False)
         self._passing = Label("", markup=False)
         self.display = False

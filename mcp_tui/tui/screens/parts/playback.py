@@ -8,8 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from textual.widgets import Input
-
 from mcp_tui.journal.event_table import NONE
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
@@ -18,6 +16,7 @@ from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import brief, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.position_bar import Position, PositionBar, said
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -47,7 +46,7 @@ class Playback:
         self.recorded = recorded
         self.replay = recorded.replay
         self.bar = PositionBar(id="position")
-        self.input = Input(placeholder="text to find", id="find", compact=True)
+        self.input = LineInput(placeholder="text to find", id="find", compact=True)
         self.speed = speed or 1.0
         self.playing = speed is not None
         self.at_end = speed is None
