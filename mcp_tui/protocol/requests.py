@@ -519,13 +519,14 @@ class Book:
         """Where the row of an id stands in :attr:`order`."""
         return self._places.find(id)
 
-    def changed_since(self, version: int) -> Iterable[Request] | None:
-        """The rows that events changed since a version, some more than once; ``None`` where that is too long ago."""
+    def changed_since(self, version: int) -> set[int] | None:
+        """The places of the rows that events changed since a version; ``None`` where that is too long ago."""
         count = self.version - version
         if not 0 <= count <= len(self._changes):
             return None
         newest = islice(reversed(self._changes), count)
-        return [row for row in newest if row is not None]
+        places = (self.place(row.id) for row in newest if row is not None)
+        return {place for place in places if place is not None}
 
     def apply(self, event: ev.Event) -> Request | None:
         """Fold one event; returns the row it concerned, if any.

@@ -30,18 +30,18 @@ class Counters:
         self._late = array("I")  # places of rows, sorted
         self._lost = array("I")
         self._progressing: dict[int, Request] = {}
-        for row in book.order:
-            self._take(row)
+        for place, row in enumerate(book.order):
+            self._take(place, row)
 
     def note(self, event: ev.Event) -> None:
         """Take in an event."""
         if type(event) in _COUNTED and isinstance(event, ev.RequestEvent):
-            row = self._book.get(event.id)
-            if row is not None:
-                self._take(row)
+            place = self._book.place(event.id)
+            if place is not None:
+                self._take(place, self._book.order[place])
 
-    def _take(self, row: Request) -> None:
-        own, place = is_internal(row), self._book.place(row.id) or 0
+    def _take(self, place: int, row: Request) -> None:
+        own = is_internal(row)
         late = late_answer(row) is not None
         lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
         put(self._late, place, present=late and not own)

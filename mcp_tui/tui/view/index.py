@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from mcp_tui.protocol.events import RequestId
@@ -44,8 +44,8 @@ class Rows(Protocol):
         """Where the row of an id stands in :attr:`order`."""
         ...
 
-    def changed_since(self, version: int) -> Iterable[Request] | None:
-        """The rows that changed since a version, some more than once; ``None`` where that is not known."""
+    def changed_since(self, version: int) -> set[int] | None:
+        """The places of the rows that changed since a version; ``None`` where that is not known."""
         ...
 
 
@@ -150,13 +150,12 @@ class RowIndex:
         book = self.book
         if book.version == self._seen and not self.unfiltered:
             return False
-        changed = book.changed_since(self._seen) if self._taken and self.filter else ()
+        changed = book.changed_since(self._seen) if self._taken and self.filter else set[int]()
         self._seen = book.version
         if changed is None:
             self._look_from_the_end()
         else:
-            known = {place for row in changed if (place := book.place(row.id)) is not None}
-            for place in sorted(place for place in known if self.unfiltered <= place < self._taken):
+            for place in sorted(place for place in changed if self.unfiltered <= place < self._taken):
                 self._put(place)
         self._close_own()
         for place in range(self._taken, len(book.order)):

@@ -63,10 +63,10 @@ class BookSpans:
     def update(self) -> bool:
         if self._book.version == self._seen:
             return False
-        changed = self._book.changed_since(self._seen) if self._begins else ()
+        changed = self._book.changed_since(self._seen) if self._begins else set[int]()
         self._seen = self._book.version
         order = self._book.order
-        places = self._watched if changed is None else {self._book.place(row.id) or 0 for row in changed}
+        places = self._watched if changed is None else changed
         for place in [place for place in places if has(self._watched, place)]:
             self._take(place, order[place])
         for place in range(len(self._begins), len(order)):
