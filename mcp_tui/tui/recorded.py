@@ -28,7 +28,7 @@ from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import Key, RowIndex
+from mcp_tui.tui.view.index import Key, RowIndex, has, put
 from mcp_tui.tui.view.lines import BUDGET, Line, line
 from mcp_tui.tui.view.log import log_line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
@@ -498,13 +498,7 @@ class RecordedIndex(RowIndex):
             gone = bisect_left(self._found, self._called)
             del self._found[gone:]
             for row in sorted(changed):
-                at = bisect_left(self._found, row)
-                present = at < len(self._found) and self._found[at] == row
-                shown = row < self._called and self._passes_at(row)
-                if shown and not present:
-                    self._found.insert(at, row)
-                elif present and not shown:
-                    del self._found[at]
+                put(self._found, row, present=row < self._called and self._passes_at(row))
             self._from = min(self._from, self._called)
         self.unfiltered = self._from
 
@@ -519,7 +513,4 @@ class RecordedIndex(RowIndex):
         self.unfiltered = self._from
 
     def _passes_at(self, number: int) -> bool:
-        at = bisect_left(self._hidden, number)
-        if at < len(self._hidden) and self._hidden[at] == number:
-            return False
-        return self.filter.matches(self._book.row(number))
+        return not has(self._hidden, number) and self.filter.matches(self._book.row(number))
