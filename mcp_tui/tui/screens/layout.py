@@ -17,10 +17,7 @@ from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
 
 WIDE: Final = 140
-"""Cells from which on the panes stand side by side, in three columns; below they are tabs."""
-
-BESIDE: Final = 100
-"""Cells from which on the tabs stand beside the requests; below they stand under them."""
+"""Cells from which on the panes stand side by side, in three columns; below they are tabs under the requests."""
 
 STEP: Final = 0.02
 """The share that one key moves a border."""
@@ -29,7 +26,7 @@ STEP: Final = 0.02
 class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
     """The widget of each pane, by its name."""
@@ -43,7 +40,6 @@ class LayoutScreen(Screen[None]):
         self.shares = Shares()
         self.tail = "log"
         self._wide: bool | None = None
-        self._beside = False
         self.tab_titles = TabTitles(self)
 
     def on_mount(self) -> None:
@@ -69,16 +65,14 @@ class LayoutScreen(Screen[None]):
     def place(self, width: int) -> None:
         """Know before the first layout whether the panes stand side by side, so that it need not be made twice."""
         self._wide = width >= WIDE
-        self._beside = BESIDE <= width < WIDE
-        self.add_class("-wide" if self._wide else "-beside" if self._beside else "-narrow")
+        self.add_class("-wide" if self._wide else "-narrow")
 
     def on_resize(self, event: events.Resize) -> None:
-        before = self._wide, self._beside
-        wide, beside = event.size.width >= WIDE, BESIDE <= event.size.width < WIDE
+        wide = event.size.width >= WIDE
         self.call_after_refresh(self.tab_titles.caption)
-        if (wide, beside) == before:
+        if wide == self._wide:
             return
-        self._wide, self._beside = wide, beside
+        self._wide = wide
         # The catalogue stands left of the requests, but below them where panes are tabs.
         table, catalogue = self.query_one("#requests"), self.panes["catalogue"]
         if wide:
@@ -98,14 +92,9 @@ class LayoutScreen(Screen[None]):
         body = self.body
         if self.wide:
             body.styles.grid_columns = self.shares.columns()
-        elif self._beside:
-            body.styles.grid_columns = self.shares.rows(wide=False)
         else:
             body.styles.clear_rule("grid_columns")
-        if self._beside:
-            body.styles.clear_rule("grid_rows")
-        else:
-            body.styles.grid_rows = self.shares.rows(wide=self.wide)
+        body.styles.grid_rows = self.shares.rows(wide=self.wide)
         self.call_after_refresh(self.tab_titles.caption)
 
     def action_size(self, border: str, steps: int) -> None:
@@ -117,7 +106,7 @@ class LayoutScreen(Screen[None]):
             self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
 
     def show_pane(self, name: str) -> None:
-        """Show a pane: the one tab below the requests, or beside them the one in the place of log and wire."""
+        """Show a pane: the one tab below the requests, or the one in the place of log and wire."""
         self.pane = name
         if name in SHARED:
             self.tail = name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, LiteralString, Protocol
 
 from textual import events
 
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
@@ -22,14 +22,6 @@ TABS: Final = {
     "timeline": words("Timeline"),
 }
 """The panes in the order of their keys and tabs."""
-
-SHORT: Final = {
-    **TABS,
-    "catalogue": words("Catalog"),
-    "cancellations": words("Cancels"),
-    "timeline": words("Time"),
-}
-"""The tabs where there is no room for their names."""
 
 FRAME: Final = 6
 """Cells of a border beside its title."""
@@ -88,22 +80,25 @@ class TabTitles:
     def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
         """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
 
-        Where there is no room, they do without how much is in them, then without their full names.
+        Where there is no room, they do without how much is in them, then stand closer together; then those that are not
+        shown are named by their keys.
         """
         names = self._sharing(active)
         room = self._rooms.get(names, 0) - FRAME
         labels: dict[str, SafeText] = {}
         between: LiteralString = " "
-        for known, counts, between in self._forms():
+        by_key = {name: key_of(f"view.pane-{place}") for place, name in enumerate(TABS, 1)}
+        forms: tuple[tuple[dict[str, SafeText], dict[str, int], LiteralString], ...] = (
+            (TABS, self._counts, "  "),
+            (TABS, {}, "  "),
+            (TABS, {}, " "),
+            ({**by_key, active: TABS[active]}, {}, " "),
+        )
+        for known, counts, between in forms:
             labels = {name: _tab(known[name], counts.get(name, 0), chosen=name == active) for name in names}
             if room <= 0 or len(join(labels.values(), between)) <= room:
-                return labels, between
+                break
         return labels, between
-
-    def _forms(self) -> Iterator[tuple[dict[str, SafeText], dict[str, int], LiteralString]]:
-        yield TABS, self._counts, "  "
-        yield TABS, {}, "  "
-        yield SHORT, {}, " "
 
     def _sharing(self, name: str) -> tuple[str, ...]:
         """The panes that share the place of this one."""
