@@ -372,28 +372,26 @@ def _first_and_longest(span: _Span) -> tuple[int, int]:
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------
 #
 # At depth d (0: not inside any string) a quotation mark of the JSON stands behind n = 2**d - 1 backslashes; they and it
-# are the ``quote`` below. Behind a run of r backslashes a mark closes a string of this depth when r - n is a multiple
-# of 2 (n + 1), and belongs to an outer string, which ends there, when r < n.
+# are the ``quote`` below. A backslash in a string of that depth takes 2 (n + 1) of them. So where backslashes stand before
+# a mark, their number in binary ends in as many ones as the mark is deep. A mark of an outer string ends this one, too.
 
 
-def _run_before(raw: bytes, at: int, start: int) -> int:
-    """How many backslashes stand right before ``at``, looking back to ``start`` at most."""
-    before = at
+def _own_backslashes(raw: bytes, mark: int, start: int) -> int:
+    """How many of the backslashes in front of a quotation mark belong to it, looking back to ``start`` at most."""
+    before = mark
     while before > start and raw[before - 1] == 0x5C:
         before -= 1
-    return at - before
+    run = mark - before
+    return (run ^ (run + 1)) >> 1
 
 
 def _string_end(raw: bytes, start: int, quote: bytes) -> int:
-    """Where the text of a string that begins at ``start`` ends, in front of its closing ``quote``."""
-    n = len(quote) - 1
+    """Where the text of a string that begins at ``start`` ends, in front of its closing ``quote`` or an outer one."""
     at = raw.find(b'"', start)
     while at >= 0:
-        run = _run_before(raw, at, start)
-        if run < n:
-            return at - run
-        if (run - n) % (2 * (n + 1)) == 0:
-            return at - n
+        own = _own_backslashes(raw, at, start)
+        if own < len(quote):
+            return at - own
         at = raw.find(b'"', at + 1)
     return len(raw)
 
@@ -404,9 +402,9 @@ def _container_end(raw: bytes, start: int, quote: bytes) -> int:
     while bracket := _BRACKET().search(raw, at):
         at = bracket.end()
         if bracket[0] == b'"':
-            run = _run_before(raw, at - 1, start)
-            if run < len(quote) - 1:
-                return at - 1 - run
+            own = _own_backslashes(raw, at - 1, start)
+            if own < len(quote) - 1:
+                return at - 1 - own
             at = _string_end(raw, at, quote)
             if not raw.startswith(quote, at):
                 return at

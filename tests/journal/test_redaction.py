@@ -134,6 +134,21 @@ def test_json_that_was_cut_off_is_redacted_to_its_end(torn: bytes) -> None:
         json.loads(out)
 
 
+@given(
+    secret=st.text('"\\ab', min_size=1),
+    cuts=st.lists(st.integers(1, 12), min_size=1, max_size=3),
+    in_list=st.booleans(),
+)
+def test_json_in_text_that_was_cut_off_leaves_the_rest_json(
+    secret: str, cuts: list[int], in_list: bool
+) -> None:
+    text = json.dumps({"token": [secret] if in_list else secret})
+    for cut in cuts:
+        text = json.dumps({"text": text[:-cut], "after": 1})
+    out = json.loads(Redactor().redact(text.encode()))
+    assert out["after"] == 1
+
+
 # -- known values ----------------------------------------------------------------------------------------------
 
 AWKWARD = 's3/cr"e\\t+vä=l😀ue\t%x'
