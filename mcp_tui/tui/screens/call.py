@@ -18,6 +18,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
 from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.empty_states import counted
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 from mcp_tui.tui.view.tools import Tool, found, tools
@@ -79,8 +80,8 @@ class ToolList(Vertical):
 
     @property
     def counted(self) -> SafeText:
-        """How many the filter finds: ``3 of 19``."""
-        return safe("{:,} of {:,}", len(self._found), len(self.tools))
+        """How many the filter finds: ``3 of 19 tools``."""
+        return counted(len(self._found), len(self.tools), "tool")
 
     def size_for(self, room: int) -> None:
         """Be as high as all tools are, whatever the filter leaves of them, within ``room`` lines."""

@@ -125,7 +125,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             id="filter",
             compact=True,
         )
-        self._lines = LineList(Entries(), title="Cancellations", newest_first=True, id="entries")
+        self._lines = LineList(
+            Entries(), title="Cancellations", what="cancellation", newest_first=True, id="entries"
+        )
         self._lines.can_focus = False
         self._about = place("said")
 

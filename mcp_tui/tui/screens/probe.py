@@ -140,7 +140,7 @@ class ProbeScreen(ModalScreen[None]):
         self._worker: Worker[None] | None = None
         self._warned = False
         self._story: list[Line] = []
-        self.list = LineList(self.rules, title="Probe", newest_first=True, id="rules")
+        self.list = LineList(self.rules, title="Probe", what="rule", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
         self.keys = KeyBar(now=time.monotonic, id="keys")
 

@@ -483,6 +483,7 @@ def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
     catalogue = LineList(
         scene.catalogue,
         title="Catalogue",
+        what="item",
         from_top=True,
         count=lambda: scene.catalogue.matching,
         total=lambda: scene.catalogue.count,
@@ -492,6 +493,7 @@ def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
     cancellations = LineList(
         scene.cancellations,
         title="Cancellations",
+        what="cancellation",
         newest_first=True,
         empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
         id="cancellations",
@@ -501,5 +503,5 @@ def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
         catalogue,
         cancellations,
         log,
-        LineList(scene.wire, title="Wire", empty="No messages yet.", id="wire"),
+        LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire"),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, LiteralString
 
 from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.text import SafeText, fit, join, safe, words
 
 _NOTHING: Final = words("")
@@ -40,10 +41,10 @@ def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: boo
 
 
 def counted(
-    shown: int, total: int, *, internal: int = 0, key: SafeText = _NOTHING, what: SafeText
+    shown: int, total: int, what: LiteralString, *, internal: int = 0, key: SafeText = _NOTHING
 ) -> SafeText:
-    """Returns how many of the lines are shown, and how many internal ones ``key`` would show; ``what`` where all are."""
+    """Returns how many of the lines are shown, each a ``what``, and how many internal ones ``key`` would show."""
     if internal:
         some = safe("{:,} of {:,}", shown, total) if shown != total else safe("{:,} shown", shown)
         return safe("{}, {:,} internal hidden ({} shows)", some, internal, key)
-    return safe("{:,} of {:,}", shown, total) if shown != total else what
+    return safe("{:,} of {}", shown, plural(total, what)) if shown != total else plural(shown, what)

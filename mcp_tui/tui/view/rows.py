@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, LiteralString
 
 from mcp_tui.protocol import units
 from mcp_tui.protocol.events import Cause, Origin
@@ -236,9 +236,9 @@ def failure(row: Request) -> SafeText:
     return join((again, label, brief(row.error)), " ")
 
 
-def plural(count: int) -> SafeText:
+def plural(count: int, what: LiteralString = "request") -> SafeText:
     """``1 request``, ``3 requests``."""
-    return safe("{:,} request{}", count, "" if count == 1 else "s")
+    return safe("{:,} {}{}", count, what, "" if count == 1 else "s")
 
 
 def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:

@@ -158,41 +158,45 @@ NARROW: Final = 120
 
 
 def bar(facts: ServerFacts, cells: int) -> Segments:
-    """The bar in ``cells`` cells: the server on the left, the counts on the right, never without the counts."""
+    """The bar in ``cells`` cells: the server on the left, the counts on the right; zeros go before a word is cut."""
     wide = cells >= NARROW
     if cells < ROOM and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
-    right = _counts(facts, wide=wide)
-    taken = sum(width(text) for text, _ in right)
-    left = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
-    space = cells - taken - sum(width(text) for text, _ in left)
-    return (*left, (clean(" " * max(0, space)), ""), *right)
+    made: Segments = ()
+    for zeros in (True, False):
+        right = _counts(facts, wide=wide, zeros=zeros)
+        taken = sum(width(text) for text, _ in right)
+        left, whole = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
+        space = cells - taken - sum(width(text) for text, _ in left)
+        made = (*left, (clean(" " * max(0, space)), ""), *right)
+        if whole:
+            break
+    return made
 
 
-def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
+def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bool]:
+    """The server in so many cells, and whether nothing of it had to be cut."""
     glyph, tone = GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
     place = safe(" {} of {}", around.place, around.of) if around.of > 1 else _NOTHING
     transport = facts.transport
     process = safe("pid {}", facts.pid) if wide and facts.pid is not None else _NOTHING
-    state = facts.detail if facts.detail and facts.link is not Link.CONNECTED else facts.revision
-    if not state and facts.link is not Link.CONNECTED:
+    connected = facts.link is Link.CONNECTED
+    state = facts.revision if connected else facts.detail or facts.revision
+    if not state and not connected:
         state = clean(facts.link.value)
     up = safe("up {}", durations.up(facts.up)) if wide and facts.up is not None else _NOTHING
     gap = "   " if wide else "  "
-    if (facts.link is Link.LOST or around.wants) and not wide:
-        transport = process = _NOTHING  # why it was lost, or what others want, needs the room
-    if facts.link is Link.CONNECTED and around.wants:
+    if connected and around.wants:
         state = up = _NOTHING
     room = cells - 3 - width(place)
-    if facts.link is Link.CONNECTED:
-        # What can be looked up in the detail goes whole, before a name of usual length is cut.
-        for spare in (up, process, transport, state):
-            told = (transport, process, state, up)
-            if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
-                break
-            transport, process, state, up = (_NOTHING if text is spare else text for text in told)
+    # What can be looked up in the detail goes whole, before a name of usual length is cut; why it was lost stays.
+    for spare in (up, process, transport, state if connected else _NOTHING):
+        told = (transport, process, state, up)
+        if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
+            break
+        transport, process, state, up = (_NOTHING if text is spare else text for text in told)
     rest = [
         (clean(gap + join((transport, process), " ")) if transport or process else _NOTHING, "muted"),
         (clean(gap + state) if state else _NOTHING, "error" if facts.link is Link.LOST else "muted"),
@@ -201,10 +205,12 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     rest = [(text, tone) for text, tone in rest if text]
     # Of what is left the name gives way first: it is the longest and the one that a server chooses.
     room -= sum(width(text) for text, _ in rest)
-    pieces = [(safe(" {} ", glyph), tone), (clip(name, max(8, room)), "title"), *rest]
+    shown = clip(name, max(8, room))
+    pieces = [(safe(" {} ", glyph), tone), (shown, "title"), *rest]
     if place:
         pieces.insert(0, (place, "muted"))
-    return _cropped(pieces, cells)
+    cropped = _cropped(pieces, cells)
+    return cropped, shown == name and cropped == tuple(pieces)
 
 
 def _cropped(pieces: Iterable[tuple[SafeText, str]], cells: int) -> Segments:
@@ -219,7 +225,7 @@ def _cropped(pieces: Iterable[tuple[SafeText, str]], cells: int) -> Segments:
     return tuple(cropped)
 
 
-def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
+def _counts(facts: ServerFacts, *, wide: bool, zeros: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
@@ -229,7 +235,7 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
     for each in COUNTERS:
         number = each.of(counts)
-        if number or each.always:
+        if number or (zeros and each.always):
             tone = each.badge.style if number else "muted"
             pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), tone))
     if wide and facts.limits is not None and facts.link is Link.CONNECTED and not facts.around.wants:

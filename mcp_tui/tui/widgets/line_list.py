@@ -75,6 +75,7 @@ class LineList(ListCanvas):
 
     Args:
         title: stands in the border.
+        what: one line, or what one line is about, as a word that takes an s.
         newest_first: the newest line on top, else at the bottom.
         from_top: is read from the top, follows nothing, and takes up the first line about something when it is focused.
         count: says how many are shown, where that is not the number of lines.
@@ -108,6 +109,7 @@ class LineList(ListCanvas):
         source: LineSource,
         *,
         title: LiteralString = "",
+        what: LiteralString = "line",
         newest_first: bool = False,
         from_top: bool = False,
         count: Callable[[], int] | None = None,
@@ -118,6 +120,7 @@ class LineList(ListCanvas):
         self._numbers = Numbers((), newest_first=newest_first)
         super().__init__(self._numbers, id=id)
         self.title = words(title)
+        self._what: LiteralString = what
         self.newest_on_top = newest_first
         self.empty = clean(empty)
         self.wanted = words("")
@@ -204,6 +207,11 @@ class LineList(ListCanvas):
         return len(self._unfiltered) if self._total is None else self._total()
 
     @property
+    def counted(self) -> SafeText:
+        """How many are shown, and of how many where there is a filter."""
+        return counted(self.shown, self.total if self.wanted else self.shown, self._what)
+
+    @property
     def _unfiltered(self) -> Sequence[int]:
         source = self._source
         return source.base.numbers if isinstance(source, FilteredLines) else source.numbers  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
@@ -273,9 +281,7 @@ class LineList(ListCanvas):
         self._follow = self._follow and not self._from_top
 
     def placed(self) -> None:
-        shown = self.shown
-        parts = [counted(shown, self.total if self.wanted else shown, what=safe("{:,}", shown))]
-        parts = parts if shown or self.wanted or self._counted is None else []
+        parts = [self.counted] if self.shown or self.wanted else []
         numbers = self._unfiltered
         dropped = numbers.start if isinstance(numbers, range) else 0
         if dropped:

@@ -100,7 +100,7 @@ class Pager(ListCanvas):
 
     def placed(self) -> None:
         count = len(self.lines)
-        where = safe("{:,} / {:,}", self.at + 1, count) if count else _NOTHING
+        where = safe("line {:,} of {:,}", self.at + 1, count) if count else _NOTHING
         self.caption(self._title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:

@@ -25,7 +25,7 @@ from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import Item, Outline
-from mcp_tui.tui.view.rows import elapsed, plural, silence
+from mcp_tui.tui.view.rows import elapsed, silence
 from mcp_tui.tui.view.table_columns import MEASURED, SORTS, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -357,8 +357,7 @@ class RequestTable(ListCanvas):
     def counted(self) -> SafeText:
         """How many requests are shown, of how many, and how many internal ones are hidden."""
         outline, shows = self._outline, key_of("view.internal")
-        what, internal = plural(outline.shown), outline.internal_hidden
-        return counted(outline.shown, outline.total, internal=internal, key=shows, what=what)
+        return counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
 
     def _caption(self) -> None:
         self.caption(words("Requests"), _caption(self))

@@ -75,7 +75,7 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
             ]
             assert [index.row(line).id for line in range(len(index))] == [row.id for row in passing[::-1]]
             assert (index.total, index.internal_hidden) == (len(rows) - len(over), len(over))
-            said = counted(len(index), index.total, internal=index.internal_hidden, what=words("all"))
+            said = counted(len(index), index.total, "request", internal=index.internal_hidden)
             some = f"{len(passing):,} of {len(rows) - len(over):,}"
             if over:
                 assert said.startswith(
@@ -83,7 +83,8 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
                 )
                 assert f", {len(over):,} internal hidden" in said
             else:
-                assert said == (some if len(passing) < len(rows) else "all")
+                some = f"{len(passing):,} of " if len(passing) < len(rows) else ""
+                assert said == f"{some}{len(rows):,} request{'' if len(rows) == 1 else 's'}"
             if not passing:
                 hidden = len(rows) - len(over)
                 none = empty_state(words("None."), wanted=clean(typed), hidden=hidden)

@@ -45,6 +45,13 @@ def test_the_counts_are_never_pushed_out():
     assert shown(long, 80).startswith(" ✓ 漢字")
 
 
+def test_counts_of_nothing_go_before_the_reason_of_a_loss_is_cut():
+    lost = replace(FACTS, link=Link.LOST, detail=words("Server exited with code 137."), counts=Counts(lost=1))
+    assert "Server exited with code 137." in shown(lost, 80)
+    assert shown(lost, 80).endswith("  ∅ 1 lost  ")
+    assert "▸ 0 in flight" in shown(lost, 120)
+
+
 def test_counts_of_a_book():
     going = [late(Kind.PROGRESS, each, at=2 + each, id=9) for each in (0.5, 1.0, 1.5)]
     listening = [ev.Called(at=0.0, id=11, method="subscriptions/listen"), ev.Sent(at=0.0, id=11)]

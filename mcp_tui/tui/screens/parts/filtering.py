@@ -122,7 +122,7 @@ class Filtering:
         if pane is None:
             said = self._screen.table.counted if self._screen.table.filter else _NOTHING
         else:
-            said = safe("{:,} of {:,}", pane.shown, pane.total) if pane.wanted else _NOTHING
+            said = pane.counted if pane.wanted else _NOTHING
         self.line.tell(said)
 
     def _about(self, name: str) -> list[SafeText]:
