@@ -17,6 +17,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
+from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.empty_states import counted
 from mcp_tui.tui.view.forms import Styled
@@ -103,9 +104,15 @@ class ToolList(Vertical):
     def _options_of(self, shown: list[Tool]) -> list[Option]:
         cells = max(40, (self._options.scrollable_content_region.width or 72) - 1)
         labels = [brief(tool.name, 200) for tool in shown]
-        names = min(24, max(map(width, labels), default=0))
-        hints = min(22, max((width(tool.arguments) for tool in shown), default=0))
-        rest = max(0, cells - names - hints - 4)
+        name = max(map(width, labels), default=0)
+        hint = max((width(tool.arguments) for tool in shown), default=0)
+        summary = max((width(tool.summary) for tool in shown), default=0)
+        needs = (
+            Need(min(24, name), name, 3),
+            Need(min(22, hint), hint, 2),
+            Need(min(32, summary), summary, spare=True),
+        )
+        names, hints, rest = allot(needs, cells - 4)
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
             pieces: list[Styled] = [
