@@ -97,6 +97,9 @@ class Client:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self.interactions = Interactions(self, respond)
+        # the part of the ledger's port that is about questions
+        self.prompt, self.prompt_over = self.interactions.prompt, self.interactions.prompt_over
+        self.gather, self.gather_over = self.interactions.gather, self.interactions.gather_over
         self.renewal = Renewal(self)
         self.held = HeldRequests(self)
         self.subscriptions = Subscriptions(self)
@@ -618,26 +621,6 @@ class Client:
     def reply(self, message: dict[str, Json]) -> None:
         """Answer a request of the server's."""
         self._write(message, "response", None)
-
-    def prompt(
-        self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
-    ) -> None:
-        """Have somebody answer a request of the server's."""
-        self.interactions.prompt(request_id, method, params, parent)
-
-    def prompt_over(self, request_id: RequestId, why: str) -> None:
-        """A request of the server's needs no answer any more."""
-        self.interactions.prompt_over(request_id, why)
-
-    def gather(
-        self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
-    ) -> None:
-        """Have somebody answer what a request of ours waits for."""
-        self.interactions.gather(id, requests, wait=wait, task=task)
-
-    def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
-        """Input is not needed any more."""
-        self.interactions.gather_over(id, why, keys)
 
     def relist(self, id: RequestId) -> None:
         """List the tools for their header annotations, then send again what was refused."""

@@ -167,7 +167,7 @@ class _Attempt:
 
     def __init__(self, client: Connector) -> None:
         self.client = client
-        self.kind = "stdio" if isinstance(client.target, StdioTarget) else "http"
+        self.kind = ""
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may be answered yet."""
@@ -223,11 +223,12 @@ class _Attempt:
     async def _open(self, kind: str = "", *, again: bool = False) -> None:
         client = self.client
         await client.disconnect()
-        transport, self.kind = make_transport(client, kind)
+        transport = make_transport(client, kind)
+        self.kind = transport.kind
         self._step(_OPENING.get(self.kind, "connecting"))
         client.ledger.negotiated = Negotiated(transport=self.kind)
         client.disconnected.clear()
-        client.connection = Connection(transport=transport, kind=self.kind)
+        client.connection = Connection(transport=transport)
         try:
             await client.held.load()
             await transport.open(client)
@@ -410,7 +411,7 @@ def _info(
         return as_text(value)[:10_000]
 
     return ServerInfo(
-        transport=connection.kind,
+        transport=connection.transport.kind,
         revision=revision,
         name=text(server.get("name")),
         version=text(server.get("version")),
@@ -438,22 +439,20 @@ def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
     }
 
 
-def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, str]:
-    """The transport for a client's target, and its kind. HTTP libraries are loaded for HTTP alone."""
+def make_transport(client: Connector, kind: str = "") -> base.Transport:
+    """The transport for a client's target. HTTP libraries are loaded for HTTP alone."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
         from mcp_tui.transport.stdio import StdioTransport
 
-        made = StdioTransport(
+        return StdioTransport(
             target.command,
             env=target.env,
             cwd=target.cwd,
             inherit_env=target.inherit_env,
             max_message=settings.max_message,
         )
-        return made, "stdio"
-    kind = "sse" if (kind or target.transport) == "sse" else "http"
-    if kind == "sse":
+    if (kind or target.transport) == "sse":
         from mcp_tui.transport.sse import SseTransport as OverHttp
     else:
         from mcp_tui.transport.http import HttpTransport as OverHttp
@@ -463,7 +462,7 @@ def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, s
         max_message=settings.max_message,
         insecure=target.insecure,
         tokens=client.tokens,
-    ), kind
+    )
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)

@@ -39,12 +39,11 @@ class ServerInfo:
 class Connection:
     """A transport, and what is spoken over it.
 
-    ``kind`` is ``stdio``, ``http`` or ``sse``. ``speaking`` is the revision that requests claim by their headers: the
+    ``speaking`` is the revision that requests claim by their headers: the
     negotiated one, or the probe's before that. ``info`` is ``None`` until the connection is ready for requests.
     """
 
     transport: base.Transport
-    kind: str
     speaking: Revision | None = None
     info: ServerInfo | None = None
 
@@ -53,7 +52,7 @@ class Connection:
     ) -> base.Outgoing:
         """A message as the transport takes it; over HTTP with the headers that say what it is."""
         made: dict[str, str] = {}
-        if self.kind == "http":
+        if self.transport.kind == "http":
             made = headers(self.speaking, message)
             if method == "tools/call" and self.speaking is not None and self.speaking.method_headers:
                 params = as_object(message.get("params"))

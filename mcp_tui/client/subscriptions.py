@@ -25,11 +25,8 @@ RETRIES: Final = 5
 BACKOFF: Final = 1.0
 """Seconds before the first of them; twice as long each time."""
 
-LISTS: Final = {
-    "tools": "toolsListChanged",
-    "resources": "resourcesListChanged",
-    "prompts": "promptsListChanged",
-}
+LISTS: Final = ("tools", "resources", "prompts")
+"""Lists whose changes can be told; each is asked for by a member of the filter, ``toolsListChanged`` and so on."""
 
 
 class Subscriptions:
@@ -75,9 +72,9 @@ class Subscriptions:
         info = self._client.info
         made: dict[str, Json] = {}
         if info is not None and self.lists:
-            for kind, member in LISTS.items():
+            for kind in LISTS:
                 if as_object(info.capabilities.get(kind)).get("listChanged") is True:
-                    made[member] = True
+                    made[f"{kind}ListChanged"] = True
         if self.uris:
             made["resourceSubscriptions"] = list[Json](sorted(self.uris))
         return made

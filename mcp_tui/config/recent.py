@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.client.settings import Target
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError, read_text, write_private
-from mcp_tui.journal.masks import mask_command, mask_url
+from mcp_tui.config.saved import server_of
 from mcp_tui.protocol.messages import as_list, as_object
 
 MOST: Final = 12
@@ -31,13 +31,10 @@ class Recent:
 
 def of(target: Target) -> Recent | None:
     """How a target is remembered; ``None`` where it is not."""
-    if target.name:
-        return Recent(server=target.name)
-    if isinstance(target, HttpTarget):
-        plain = not target.headers and mask_url(target.url) == target.url
-        return Recent(line=target.url) if plain else None
-    plain = not target.env and target.cwd is None and tuple(mask_command(target.command)) == target.command
-    return Recent(line=shlex.join(target.command)) if plain else None
+    server = server_of(target)
+    if server.env or server.headers or server.cwd or not server.found:
+        return None
+    return Recent(server.name, server.url or shlex.join(server.command))
 
 
 def load() -> list[Recent]:

@@ -140,7 +140,7 @@ class ProbeConnection(base.Silence):
         Raises:
             TransportError: the server cannot be started or reached.
         """
-        self.transport, _ = make_transport(cast("Any", self.peer), "sse" if self.kind == "sse" else "")
+        self.transport = make_transport(cast("Any", self.peer), "sse" if self.kind == "sse" else "")
         if self.kind == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(cast("base.Sink", self))
@@ -369,7 +369,7 @@ class ProbeConnection(base.Silence):
             return
         handshake = method == "initialize"
         speaking = None if handshake else self.peer.revision
-        connection = Connection(transport=self.transport, kind=self.kind, speaking=speaking)
+        connection = Connection(transport=self.transport, speaking=speaking)
         self.transport.send(connection.outgoing(message, method, id, self.peer.mirrors))
 
     def nameless(self, since: float) -> list[Arrival]:

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Era, Revision
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
 
 
 class Level(Enum):
@@ -111,7 +111,7 @@ class Rule:
         if revision.modern and transport == "http" and self.over_http is not None:
             return self.over_http
         first, second = self.handshake, self.modern or self.over_http
-        if revision.era is Era.MODERN:
+        if revision.modern:
             first, second = second, first
         found = first or second
         assert found is not None

@@ -19,8 +19,8 @@ HEAD: Final = 64 * 1024
 TAIL: Final = 512
 """Bytes kept of its end: many servers write the id behind everything else."""
 
-_BOM: Final = b"\xef\xbb\xbf"
-_SLACK: Final = len(_BOM) + len(b"\r")
+BOM: Final = b"\xef\xbb\xbf"
+_SLACK: Final = len(BOM) + len(b"\r")
 """Bytes that a line may have in its stream beyond those that count against the cap."""
 
 
@@ -86,10 +86,10 @@ class LineFramer:
             return
         before = self._tail or bytes(self._pending[-TAIL - 1 :])
         self._tail = (before + piece[-TAIL - 1 :])[-TAIL - 1 :]  # and one for a carriage return
-        room = HEAD + len(_BOM) - len(self._pending)
+        room = HEAD + len(BOM) - len(self._pending)
         if room < 0:
             # A new one: shrinking in place would keep the memory of the line so far.
-            self._pending = self._pending[: HEAD + len(_BOM)]
+            self._pending = self._pending[: HEAD + len(BOM)]
         else:
             self._pending += piece[:room]
 
@@ -97,7 +97,7 @@ class LineFramer:
         if not self._size:
             self._first = False
             return
-        start = len(_BOM) if self._first and self._pending.startswith(_BOM) else 0
+        start = len(BOM) if self._first and self._pending.startswith(BOM) else 0
         size = self._size - start - (self._last == b"\r")
         held = memoryview(self._pending)[start : start + (size if size <= self._cap else min(size, HEAD))]
         line = bytes(held)

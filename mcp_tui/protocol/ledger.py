@@ -574,17 +574,10 @@ class Ledger:
         self.receive(frame, at=at, seq=seq, stream=stream)
 
     def too_large(
-        self,
-        head: bytes,
-        size: int,
-        *,
-        at: float,
-        tail: bytes = b"",
-        seq: int = 0,
-        stream: RequestId | None = None,
+        self, head: bytes, size: int, *, at: float, tail: bytes = b"", stream: RequestId | None = None
     ) -> None:
         """A message above the cap was dropped; ``head`` and ``tail`` are what is left of it, ``size`` its bytes."""
-        self.responses.too_large(head, size, at=at, tail=tail, seq=seq, stream=stream)
+        self.responses.too_large(head, size, at=at, tail=tail, stream=stream)
 
     # -- which request ---------------------------------------------------------------------------------------
 

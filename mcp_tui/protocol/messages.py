@@ -15,6 +15,7 @@ from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
+from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
 from mcp_tui.protocol.states import RequestId, fact
 from mcp_tui.protocol.units import OUT_OF_RANGE
@@ -178,7 +179,6 @@ def number(value: Json) -> float | None:
     return made if math.isfinite(made) else None
 
 
-_BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 2000
 
 _MONSTROUS: Final = rb"\d{4301,}+"
@@ -204,7 +204,7 @@ def parse(raw: bytes) -> Frame | Batch:
 
     What is valid JSON but no JSON-RPC (a server's structured log on stdout, say) is pollution like any other text.
     """
-    raw = raw.removeprefix(_BOM)
+    raw = raw.removeprefix(BOM)
     size = len(raw)
     try:
         value = read_json(raw)
@@ -224,7 +224,8 @@ def parse(raw: bytes) -> Frame | Batch:
     if not any(isinstance(item, dict) for item in items):
         return _pollution(raw)
     each = size // len(items)
-    return Batch(tuple(_frame(as_object(item), each) or _alien(each) for item in items))
+    alien = MalformedFrame(detail="no JSON-RPC message in a batch", id=MISSING, method=None, size=each)
+    return Batch(tuple(_frame(as_object(item), each) or alien for item in items))
 
 
 def read_json(raw: bytes | str) -> Json:
@@ -326,10 +327,6 @@ def as_answer(frame: Frame | Batch) -> Frame | Batch:
             return frame
 
 
-def _alien(size: int) -> MalformedFrame:
-    return MalformedFrame(detail="no JSON-RPC message in a batch", id=MISSING, method=None, size=size)
-
-
 def _frame(message: dict[str, Json], size: int) -> Frame | None:
     """The frame that a JSON object is, or ``None`` if nothing about it says JSON-RPC.
 
@@ -396,8 +393,6 @@ _LAST: Final = possessive(
     rb',\s*+"id"' + _SCALAR + rb'\s*+(?:,\s*+"jsonrpc"\s*+:\s*+"2\.0"\s*+)?\}\s*+\Z', re.DOTALL
 )
 _NAMES: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
-_SALVAGE_LIMIT: Final = 64 * 1024
-_TAIL: Final = 512
 
 
 def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | PollutionFrame:
@@ -406,12 +401,12 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
     Looks at the first 64 kB and, because many servers write the id last, at the last 512 bytes, unless ``raw`` is
     not the ``whole`` message. Bytes at whose top level nothing says JSON-RPC are pollution: log lines love brackets.
     """
-    start = raw[:_SALVAGE_LIMIT].lstrip()
+    start = raw[:HEAD].lstrip()
     if not start.startswith((b"{", b"[")):
         return _pollution(raw)
     found = _top_level(start)
     if whole and "id" not in found:
-        last = _LAST.search(raw[-_TAIL:])
+        last = _LAST.search(raw[-TAIL:])
         if last:
             found["id"] = _scalar(last.group(1))
     if not found and not (start.startswith(b"[") and b'"jsonrpc"' in start):

@@ -18,21 +18,6 @@ from mcp_tui.protocol.descriptions import REPEATING
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 
-__all__ = [
-    "HISTORY",
-    "OPEN",
-    "RUNNING",
-    "TERMINAL",
-    "TRANSITIONS",
-    "Book",
-    "Evidence",
-    "IllegalTransition",
-    "Request",
-    "ServerRequest",
-    "State",
-    "fold",
-]
-
 _NOTED: dict[type[ev.RequestEvent], State | None] = {
     ev.CancelSignalled: None,
     ev.CancelAccepted: None,

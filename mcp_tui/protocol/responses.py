@@ -160,20 +160,18 @@ class Responses:
         # one event of a stream may be anything; the response may still follow
         self._core.violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
 
-    def too_large(
-        self, head: bytes, size: int, *, at: float, tail: bytes, seq: int, stream: RequestId | None
-    ) -> None:
-        """Take in what is left of a message above the cap: the request that it belongs to ends.
+    def too_large(self, head: bytes, size: int, *, at: float, tail: bytes, stream: RequestId | None) -> None:
+        """Take in what is left of a message of ``size`` bytes, above the cap: the request that it belongs to ends.
 
         It is known by its stream, or by the id in its head or, where that is 64 kB, in its tail.
         """
         salvaged = messages.salvage(head + tail, "", whole=bool(tail))
         broken = isinstance(salvaged, MalformedFrame)
         row = self._whose_broken(salvaged, stream) if broken else self._own(stream)
-        self._core.emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id, seq=seq))
+        self._core.emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id))
         if row is not None:
             text = f"the answer of {size:,} bytes is above the cap for one message (--max-message)"
-            self._spoilt(row, text, "oversize", size, at, seq)
+            self._spoilt(row, text, "oversize", size, at, 0)
 
     # -- whose it is -----------------------------------------------------------------------------------------
 

@@ -8,33 +8,25 @@ none before (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-0
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final
 
 from mcp_tui.protocol.states import Signal
-
-
-class Era(Enum):
-    """The two ways in which a connection begins."""
-
-    HANDSHAKE = "handshake"
-    MODERN = "modern"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
     """One protocol revision.
 
-    ``batches``: the receiver must accept JSON-RPC arrays. ``version_header``: ``MCP-Protocol-Version`` goes on every
-    HTTP request after the handshake. ``method_headers``: ``Mcp-Method`` and ``Mcp-Name`` do. ``resumes``: a broken
-    stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may send requests. ``elicitation`` are the
-    modes that it has, and ``elicitation_modes`` says whether they are declared one by one. ``core_tasks``: tasks belong to
-    it. ``completions_declared``: a server that completes arguments says so; ``completion_context``: the other arguments
-    are sent along.
+    ``modern``: there is no handshake. ``batches``: the receiver must accept JSON-RPC arrays. ``version_header``:
+    ``MCP-Protocol-Version`` goes on every HTTP request after the handshake. ``method_headers``: ``Mcp-Method`` and
+    ``Mcp-Name`` do. ``resumes``: a broken stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may
+    send requests. ``elicitation`` are the modes that it has, and ``elicitation_modes`` says whether they are declared one
+    by one. ``core_tasks``: tasks belong to it. ``completions_declared``: a server that completes arguments says so;
+    ``completion_context``: the other arguments are sent along.
     """
 
     name: str
-    era: Era
+    modern: bool = False
     batches: bool = False
     version_header: bool = False
     method_headers: bool = False
@@ -46,11 +38,6 @@ class Revision:
     completions_declared: bool = True
     completion_context: bool = True
 
-    @property
-    def modern(self) -> bool:
-        """Whether there is no handshake."""
-        return self.era is Era.MODERN
-
 
 _FORM: Final = frozenset({"form"})
 _FORM_AND_URL: Final = frozenset({"form", "url"})
@@ -58,16 +45,14 @@ _FORM_AND_URL: Final = frozenset({"form", "url"})
 _TABLE: Final = (
     Revision(
         name="2024-11-05",
-        era=Era.HANDSHAKE,
         resumes=False,
         completions_declared=False,
         completion_context=False,
     ),
-    Revision(name="2025-03-26", era=Era.HANDSHAKE, batches=True, completion_context=False),
-    Revision(name="2025-06-18", era=Era.HANDSHAKE, version_header=True, elicitation=_FORM),
+    Revision(name="2025-03-26", batches=True, completion_context=False),
+    Revision(name="2025-06-18", version_header=True, elicitation=_FORM),
     Revision(
         name="2025-11-25",
-        era=Era.HANDSHAKE,
         version_header=True,
         elicitation=_FORM_AND_URL,
         elicitation_modes=True,
@@ -75,7 +60,7 @@ _TABLE: Final = (
     ),
     Revision(
         name="2026-07-28",
-        era=Era.MODERN,
+        modern=True,
         version_header=True,
         method_headers=True,
         resumes=False,

@@ -16,7 +16,7 @@ from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.live import Live
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number, shown, summary
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown, summary
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.rounds import Rounds
@@ -69,22 +69,19 @@ class Tasks:
 
     def created(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
         """Take in a task's handle; why it is none, or nothing."""
-        task_id, status = task.get("taskId"), task.get("status")
+        task_id = task.get("taskId")
         if row.method not in ("tools/call", "tasks/get"):
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
-        if not isinstance(status, str) or status not in STATUSES:
-            text = f"a task with the status {shown(status)}"
-            self._core.violation("task-status", text, at, seq, row.id)
-        ttl, poll = self._times(task)
+        status, (ttl, poll) = self._status(row, task, at, seq), self._times(task)
         self._core.emit(
             ev.TaskCreated(
                 at=at,
                 id=row.id,
                 task_id=task_id,
-                status=status if isinstance(status, str) and status in STATUSES else "",
-                message=_text(task.get("statusMessage")),
+                status=status,
+                message=as_text(task.get("statusMessage"))[:SHOWN],
                 ttl=ttl,
                 poll=poll,
                 core=not self._core.negotiated.modern,
@@ -102,6 +99,14 @@ class Tasks:
             self._unfollow(row)
         elif row.state is not State.LOST:
             self.cancel(row, at)
+        return ""
+
+    def _status(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
+        """The status that a task says it has; nothing, and a violation, where it is none."""
+        status = task.get("status")
+        if isinstance(status, str) and status in STATUSES:
+            return status
+        self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
         return ""
 
     def _times(self, task: dict[str, Json]) -> tuple[float | None, float | None]:
@@ -152,14 +157,13 @@ class Tasks:
 
     def _told(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """The server said where a task stands."""
-        status = task.get("status")
-        if not isinstance(status, str) or status not in STATUSES:
-            self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
+        status = self._status(row, task, at, seq)
+        if not status:
             self._plan(row, at)
             return
         ttl, poll = self._times(task)
-        said = (status, _text(task.get("statusMessage")), ttl, poll)
-        if said != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
+        message = as_text(task.get("statusMessage"))[:SHOWN]
+        if (status, message, ttl, poll) != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
                 return
             if row.task_status == "input_required" and status != "input_required":
@@ -168,7 +172,7 @@ class Tasks:
                     live.questions.clear()
                 self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
             self._core.emit(
-                ev.TaskStatus(at=at, id=row.id, status=status, message=said[1], ttl=ttl, poll=poll, seq=seq)
+                ev.TaskStatus(at=at, id=row.id, status=status, message=message, ttl=ttl, poll=poll, seq=seq)
             )
             self._core.arm(row)
         if row.state is State.TASK:
@@ -179,8 +183,7 @@ class Tasks:
     def _goes_on(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
-            text = row.task_message or CONFIRMED
-            self._core.over(row, ev.Failed(at=at, id=row.id, message=text, size=size, seq=seq))
+            self._fail(row, None, row.task_message or CONFIRMED, size, at, seq)
         elif row.task_core and status != "working":
             self._fetch(row, at)
             if status == "input_required":
@@ -201,17 +204,13 @@ class Tasks:
         error = as_object(task.get("error"))
         code, message = error.get("code"), error.get("message")
         text = message if isinstance(message, str) else f"the task {row.task_status}, without a word"
-        self._core.over(
-            row,
-            ev.Failed(
-                at=at,
-                id=row.id,
-                code=code if type(code) is int else None,
-                message=text[:8192],
-                size=size,
-                seq=seq,
-            ),
-        )
+        self._fail(row, code if type(code) is int else None, text, size, at, seq)
+
+    def _fail(self, row: Request, code: int | None, text: str, size: int, at: float, seq: int) -> None:
+        """End a task by the server's error."""
+        message = text[:8192]
+        failed = ev.Failed(at=at, id=row.id, code=code, message=message, size=size, seq=seq)
+        self._core.over(row, failed)
 
     def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
         frame = ResponseFrame(id=row.id, result=result, size=size)
@@ -273,13 +272,7 @@ class Tasks:
         elif frame.error is None:
             self._conclude_task(row, as_object(frame.result), frame.size, at, seq)
         else:
-            error = frame.error
-            self._core.over(
-                row,
-                ev.Failed(
-                    at=at, id=row.id, code=error.code, message=error.message[:8192], size=frame.size, seq=seq
-                ),
-            )
+            self._fail(row, frame.error.code, frame.error.message, frame.size, at, seq)
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
@@ -361,8 +354,7 @@ class Tasks:
         row = live.row
         self._rounds.stop_gathering(row, "no longer waiting for the task")
         self._core.emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
-        self._core.emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
-        self._core.settle(row, "stopped waiting; the task keeps running", at)
+        self._core.settle_unsignalled(row, "stopped waiting; the task keeps running", at)
         self._unfollow(row)
         return True
 
@@ -438,7 +430,3 @@ class Tasks:
     def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> RequestId:
         params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
         return self._core.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
-
-
-def _text(value: Json) -> str:
-    return value[:SHOWN] if isinstance(value, str) else ""

@@ -14,6 +14,9 @@ from typing import Any, Final, Protocol, cast
 
 from mcp_tui.protocol.states import RequestId, Signal, fact
 
+MAX_MESSAGE: Final = 128 * 1024 * 1024
+"""Bytes of one message, unless something else is asked for."""
+
 
 class TransportError(Exception):
     """The server cannot be reached. The text says in whole sentences what happened and what to do."""

@@ -13,15 +13,12 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
-from mcp_tui.transport.base import Outgoing, Sink, TokenSource, spawn
+from mcp_tui.transport.base import MAX_MESSAGE, Outgoing, Sink, TokenSource, spawn
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
 from mcp_tui.transport.http_posts import Cancel, Notice, Sending
 from mcp_tui.transport.http_streams import HttpSession, Listening
-
-MAX_MESSAGE: Final = 128 << 20
-"""Bytes of one message by default."""
 
 INITIALIZED: Final = "notifications/initialized"
 
@@ -127,7 +124,7 @@ class HttpTransport:
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
         if not session.over and session.id is not None and not self.keeps_session:
-            await _within(self._delete())
+            await _within(self.end_session())
         await _within(session.http.close())
         session.close("closed", expected=True)
 
@@ -135,9 +132,6 @@ class HttpTransport:
     def has_session(self) -> bool:
         """Whether the server gave a session id."""
         return self._session is not None and self._session.id is not None
-
-    async def _delete(self) -> None:
-        await self.end_session()
 
     async def end_session(self) -> int | None:
         """DELETE the session, which a server may refuse (transports, "Session Management"), and stay open.
@@ -262,7 +256,7 @@ async def _left(sendings: list[Cancel | Notice]) -> None:
         await sending.flushed()
 
 
-async def _within(farewell: Coroutine[Any, Any, None]) -> None:
+async def _within(farewell: Coroutine[Any, Any, object]) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(FAREWELL):
             await farewell

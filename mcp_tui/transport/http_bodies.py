@@ -12,14 +12,9 @@ from typing import Final
 import httpx
 from httpx_sse import EventSource
 
+from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
 from mcp_tui.transport.http_errors import EXPECTED
-
-HEAD: Final = 64 * 1024
-"""Bytes kept of what is dropped or refused: enough to find the id of the message it was."""
-
-TAIL: Final = 512
-"""Bytes kept of the end of an event that is left out: many servers write the id behind everything else."""
 
 FIELDS: Final = 1024
 """Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
@@ -27,7 +22,6 @@ FIELDS: Final = 1024
 BUDGET: Final = 0.004
 """Seconds in one turn of the event loop that all streams of one connection may take together."""
 
-_BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
 _COMMENTS: Final = possessive(rb"(?::[^\n]*+\n)++")
 _LONGEST_RETRY: Final = 3_600_000
@@ -194,9 +188,9 @@ class EventStream(httpx.AsyncByteStream):
         async for chunk in self._chunks:
             if first:
                 start += chunk
-                if len(start) < len(_BOM) and _BOM.startswith(start):
+                if len(start) < len(BOM) and BOM.startswith(start):
                     continue
-                first, chunk = False, start.removeprefix(_BOM)
+                first, chunk = False, start.removeprefix(BOM)
             if after_cr and chunk.startswith(b"\n"):
                 chunk = chunk[1:]
                 after_cr = False

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from mcp_tui.transport.base import TransportError, spawn
 
@@ -147,28 +147,7 @@ class Ends:
     """Called once with the exit code, negative for a signal; what the server wrote may still be in the pipes."""
 
 
-class ServerProcess(Protocol):
-    """A running server."""
-
-    pid: int
-    """The server's own process id."""
-    gone: asyncio.Future[None]
-    """Done when the server and all that it started has ended."""
-
-    def terminate(self) -> None:
-        """Send SIGTERM to the server's process group."""
-        ...
-
-    def kill(self) -> None:
-        """Send SIGKILL to the server and all that it started."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the process, which ends what still runs of it."""
-        ...
-
-
-async def start(launch: Launch, ends: Ends) -> ServerProcess:
+async def start(launch: Launch, ends: Ends, *, last: bool = False) -> ServerProcess:
     """Start a server and connect its pipes. A cancel or an exception on the way leaves no process behind.
 
     Raises:
@@ -177,22 +156,21 @@ async def start(launch: Launch, ends: Ends) -> ServerProcess:
     try:
         return await _start_guarded(launch, ends)
     except OSError as error:
-        if error.errno not in PASSING:
+        if error.errno not in PASSING or last:
             raise refused(launch, error.errno or 0) from error
     await asyncio.sleep(BREATH)
-    try:
-        return await _start_guarded(launch, ends)
-    except OSError as error:
-        raise refused(launch, error.errno or 0) from error
+    return await start(launch, ends, last=True)
 
 
-class _Guarded(asyncio.Protocol):
-    """The client's end of the socket to the guard."""
+class ServerProcess(asyncio.Protocol):
+    """A running server: the client's end of the socket to its guard."""
 
     def __init__(self, guard: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
         loop = asyncio.get_running_loop()
         self.pid = 0
+        """The server's own process id."""
         self.gone: asyncio.Future[None] = loop.create_future()
+        """Done when the server and all that it started has ended."""
         self.started: asyncio.Future[tuple[str, int]] = loop.create_future()
         self._guard = guard
         self._exited = exited
@@ -205,12 +183,15 @@ class _Guarded(asyncio.Protocol):
             self._socket.write(data)
 
     def terminate(self) -> None:
+        """Send SIGTERM to the server's process group."""
         self.write(b"T")
 
     def kill(self) -> None:
+        """Send SIGKILL to the server and all that it started."""
         self.write(b"K")
 
     def close(self) -> None:
+        """Let go of the process, which ends what still runs of it."""
         if self._socket is not None:
             self._socket.abort()
 
@@ -253,7 +234,7 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
     loop = asyncio.get_running_loop()
     with ExitStack() as undo:
         guard, link, pipes = _start_guard(launch, undo)
-        process = _Guarded(guard, ends.exited)
+        process = ServerProcess(guard, ends.exited)
         try:
             connection, _ = await loop.create_connection(lambda: process, sock=link)
             undo.callback(connection.abort)

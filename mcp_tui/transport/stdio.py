@@ -12,12 +12,9 @@ from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, Oversized
-from mcp_tui.transport.base import SILENCE, Outgoing, Sink, spawn
+from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Outgoing, Sink, spawn
 from mcp_tui.transport.pipes import LineReader, LineWriter, Unfinished
 from mcp_tui.transport.process import Ends, ServerProcess, prepare, server_environment, start
-
-MAX_MESSAGE: Final = 128 * 1024 * 1024
-"""Bytes of one message, unless something else is asked for."""
 
 STDERR_LINE: Final = 8 * 1024
 """Bytes shown of one line of stderr."""

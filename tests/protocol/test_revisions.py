@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Era, cancellation
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, cancellation
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -34,7 +34,6 @@ def test_every_revision_oldest_first() -> None:
 )
 def test_which_revision_has_what(property_: str, holders: set[str]) -> None:
     assert {name for name, revision in REVISIONS.items() if getattr(revision, property_)} == holders
-    assert REVISIONS[MODERN].era is Era.MODERN
 
 
 @pytest.mark.parametrize("method", ["tools/call", "ping", "server/discover", "subscriptions/listen"])
