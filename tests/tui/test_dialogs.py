@@ -60,4 +60,4 @@ async def test_a_form_of_one_field_leaves_the_table_in_sight() -> None:
         assert driven.top.query_one("#dialog").outer_size.height <= 14
         table = driven.bench.table.region
         assert driven.top.query_one("#dialog").region.y > table.y + 3
-        assert boxed(driven)[-1].startswith("^s Call  tab next")
+        assert boxed(driven)[-1].startswith("^s Call  tab Next")

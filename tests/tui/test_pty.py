@@ -147,7 +147,7 @@ def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     terminal.press("v")
     terminal.see("1 server", "on the screen")
     terminal.press("a")
-    terminal.see("Which server?", "esc back")
+    terminal.see("Which server?", "esc Back")
     terminal.press(f"{sys.executable} -m mcp_tui.demo --log {logs[1]}\r")
     terminal.see("2 of 2 ✓ mcp-tui")
     call_silent(terminal)

@@ -164,7 +164,7 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
         walk.step("n", see="Call a tool")
         walk.step(name, see="1 of 20")
         walk.step("\r", see="^s Call")
-        walk.step("\x14", see="^t fields")
+        walk.step("\x14", see="^t Fields")
         walk.step("\x14", see="^t JSON")
         walk.step("\x13", see=f" · {rows} shown")
     walk.step("\x1b", "\x1b", "g", "1", "\r", seconds=0.3)  # the result, its parts, one after the other

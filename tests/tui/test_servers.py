@@ -158,7 +158,7 @@ async def test_another_server_is_added_by_the_picker_and_esc_goes_back():
         bench = driven.bench
         await driven.press("v", "a")
         await driven.until(lambda: isinstance(driven.top, PickerScreen))
-        assert "esc back" in driven.text()
+        assert "esc Back" in driven.text()
         await driven.type("x")
         await driven.press("escape")
         assert isinstance(driven.top, PickerScreen), "the first esc clears what was typed"

@@ -281,17 +281,17 @@ class CallScreen(Dialog[Call | None]):
         form = self._form
         if form is None:
             return [
-                ("choose.up choose.down", "choose"),
-                ("call.arguments", "arguments"),
-                ("app.back", "close"),
+                ("choose.up choose.down", "Choose"),
+                ("call.arguments", "Arguments"),
+                ("app.back", "Close"),
             ]
-        fields: Hint | None = None if form.layout_.whole else ("form.json", "fields")
+        fields: Hint | None = None if form.layout_.whole else ("form.json", "Fields")
         return [
-            None if form.empty else ("field.next", "next"),
-            None if form.empty or form.as_json else ("form.leave-out", "unset"),
+            None if form.empty else ("field.next", "Next"),
+            None if form.empty or form.as_json else ("form.leave-out", "Unset"),
             fields if form.as_json else ("form.json", "JSON"),
-            ("call.earlier", "earlier") if self._known() else None,
-            ("app.back", "close" if self._preset_name else "back"),
+            ("call.earlier", "Earlier") if self._known() else None,
+            ("app.back", "Close" if self._preset_name else "Back"),
         ]
 
     def on_mount(self) -> None:

@@ -76,7 +76,7 @@ class ConfirmScreen(Dialog[bool]):
         return self._buttons
 
     def hints(self) -> Sequence[Hint]:
-        return [("answer.up answer.down", "scroll")] if self._scroll.max_scroll_y else []
+        return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
 
     def on_mount(self) -> None:
         if self._lead_text is not None:

@@ -179,10 +179,11 @@ class Dialog(ModalScreen[ScreenResultType]):
         cells = sum(each.cells + 1 for each in self.foot)
         cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
         # Where there is no room for the buttons they are keys as the others are, in as many lines as it takes.
-        plain = bool(self.foot) and 0 < self._box.content_size.width < cells
-        self.set_class(plain, "-plain")
-        if plain:
-            said = self.keys([*(each.hint for each in self.foot), *self.hints()])
+        room = self._box.content_size.width
+        crowded = 0 < room < cells
+        self.set_class(crowded and bool(self.foot), "-plain")
+        if crowded:
+            said = self.keys([*(each.hint for each in self.foot), *self.hints()], room)
         self.say(self._key_line, *said)
         self._put_beside()
 
@@ -271,6 +272,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         known = self._said.get(place)
         if known is None or not known.is_same(said):  # they are equal where only their words are
             self._said[place] = said
+            place.display = bool(said)
             place.update(said)
 
     def written(self, *pieces: Piece) -> Content:
@@ -278,13 +280,17 @@ class Dialog(ModalScreen[ScreenResultType]):
         parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
         return Content("").join(Content.styled(self.shown(text), style) for text, style in parts)
 
-    def keys(self, hints: Sequence[Hint | None]) -> list[Piece]:
-        """Keys and what they do, as a footer has them."""
+    def keys(self, hints: Sequence[Hint | None], room: int = 1000) -> list[Piece]:
+        """Keys and what they do, as a footer has them, in lines of so many cells."""
         pieces: list[Piece] = []
+        left = room
         for key, does in filter(None, hints):
+            shown = hinted(key)
+            cells = width(shown) + len(does) + 3
             if pieces:
-                pieces.append(words("   "))
-            pieces += [(hinted(key), "$accent"), (safe(" {}", does), "$text-muted")]
+                pieces.append(words("  ") if cells <= left else words("\n"))
+            left = room - cells if cells > left else left - cells
+            pieces += [(shown, "$accent"), (safe(" {}", does), "$text-muted")]
         return pieces
 
     def shown(self, text: SafeText) -> SafeText:
@@ -324,8 +330,10 @@ def copied(screen: Screen[Any]) -> bool:
 
 
 def place(id: str | None = None, classes: str | None = None) -> Static:
-    """Where :meth:`Dialog.say` writes."""
-    return Static(markup=False, id=id, classes=classes)
+    """Where :meth:`Dialog.say` writes; until then, and where that is nothing, it takes no room."""
+    made = Static(markup=False, id=id, classes=classes)
+    made.display = False
+    return made
 
 
 def one_line(text: str) -> str:

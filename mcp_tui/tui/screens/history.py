@@ -104,8 +104,8 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     DEFAULT_CSS = """
     HistoryScreen {
-        & > #dialog { width: 140; height: 90%; }
-        & LineList { height: 1fr; min-height: 3; margin-top: 1; }
+        & > #dialog { width: 140; }
+        & LineList, & LineList:focus { margin: 1 0; border: none; }
     }
     """
 
@@ -120,14 +120,13 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         super().__init__()
         self._folder = folder
         self._found = Found()
+        self._height = 0
         self._input = LineInput(
             placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
             id="filter",
             compact=True,
         )
-        self._lines = LineList(
-            Entries(), title="Cancellations", what="cancellation", newest_first=True, id="entries"
-        )
+        self._lines = LineList(Entries(), title="", what="cancellation", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
 
@@ -136,9 +135,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def hints(self) -> Sequence[Hint]:
         return [
-            ("enter", "open its recording"),
-            ("choose.up choose.down", "choose"),
-            ("app.back", "back"),
+            ("enter", "Open recording"),
+            ("choose.up choose.down", "Choose"),
+            ("app.back", "Back"),
         ]
 
     def body(self) -> ComposeResult:
@@ -181,8 +180,17 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         self._found = found
         if self.is_mounted:
             self._lines.source = Entries(found.entries)
+            self._grow()
             self._lines.action_top()
             self.say(self._about, (self._sum(query), "$text-muted"))
+
+    def on_resize(self) -> None:
+        self._grow()
+
+    def _grow(self) -> None:
+        """Be as high as the longest list so far, whatever the filter leaves of it."""
+        self._height = max(self._height, len(self._found.entries), 1)
+        self._lines.styles.height = max(3, min(self._height, self.size.height - 9))
 
     def _sum(self, query: Query) -> SafeText:
         """How many there are, and what came of them."""
@@ -200,8 +208,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             [safe("{:,} {}", counts[outcome], clean(OUTCOME_WORDS[outcome])) for outcome in each], " · "
         )
         hidden = found.count - len(found.entries)
-        head = f"newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
-        return safe("{}{}", head, came)
+        every = words("1 cancellation") if found.count == 1 else safe("{:,} cancellations", found.count)
+        head = safe("newest {:,} of {}", len(found.entries), every) if hidden else every
+        return safe("{}: {}", head, came)
 
     # -- what a person does ----------------------------------------------------------------------------------
 

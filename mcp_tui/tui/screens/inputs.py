@@ -24,6 +24,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     InputsScreen {
         & VerticalScroll { height: auto; max-height: 14; }
         & Static.-asked { margin-top: 1; }
+        & Static.-asked:first-child { margin-top: 0; }
         & #wrong { color: $error; }
     }
     """
@@ -45,6 +46,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             LineInput(
                 password=each.secret,
                 compact=True,
+                placeholder="required, hidden while you type" if each.secret else "required",
                 value=(typed or {}).get(each.id, each.default or ""),
             )
             for each in asked
@@ -63,8 +65,8 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         yield self._wrong
 
     def hints(self) -> Sequence[Hint]:
-        more: list[Hint] = [("tab", "next")] if len(self._fields) > 1 else []
-        return [("enter", "go on"), *more, ("app.back", "back")]
+        more: list[Hint] = [("tab", "Next")] if len(self._fields) > 1 else []
+        return [("enter", "Continue"), *more, ("app.back", "Back")]
 
     def on_mount(self) -> None:
         for label, each in zip(self._labels, self._asked, strict=True):

@@ -7,9 +7,10 @@ the question aside, and it waits. Where the server takes it back, the dialog say
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from textual.app import ComposeResult
@@ -29,7 +30,7 @@ from mcp_tui.tui.questions import Question, declined, drafted, elicited, rooted,
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.image import pictured
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, safe, words
 from mcp_tui.tui.view.tools import editable
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
@@ -106,12 +107,12 @@ class InteractionScreen(Dialog[Answer | None]):
     DEFAULT_CSS = """
     InteractionScreen {
         & > #dialog { width: 80; height: auto; }
-        & VerticalScroll.-words { height: auto; scrollbar-size-vertical: 1; margin-bottom: 1; }
-        & Editor { height: 8; min-height: 2; }
-        & Form { height: auto; }
+        & VerticalScroll.-words { height: auto; scrollbar-size-vertical: 1; }
+        & #what { margin-top: 1; color: $text-muted; }
+        & > #dialog > Editor { height: auto; min-height: 3; }
+        & Form { height: auto; margin-top: 1; }
         & Form > VerticalScroll { height: auto; }
-        & #over { display: none; color: $warning; text-style: bold; margin-bottom: 1; }
-        &.-over #over { display: block; }
+        & #over { color: $warning; text-style: bold; margin-bottom: 1; }
     }
     """
 
@@ -119,6 +120,9 @@ class InteractionScreen(Dialog[Answer | None]):
     BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
+
+    LABEL: ClassVar[SafeText] = words("")
+    """What is filled in, where the fields do not say so themselves."""
 
     def __init__(
         self,
@@ -134,6 +138,7 @@ class InteractionScreen(Dialog[Answer | None]):
         self._others = others
         self._about = about
         self._words = place()
+        self._label = place("what")
         self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
@@ -156,6 +161,7 @@ class InteractionScreen(Dialog[Answer | None]):
             yield self._words
         if isinstance(self._control, Form):
             self._control.ascii = self.ascii
+        yield self._label
         if self._control is not None:
             yield self._control
         yield self._wrong
@@ -183,12 +189,12 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def other_hints(self) -> Sequence[Hint | None]:
         """The keys beside the buttons."""
-        return [("app.back", "later")]
+        return [("app.back", "Later")]
 
     def hints(self) -> Sequence[Hint | None]:
         if self._settled:
-            return [("question.copy", "copy your answer") if self.draft() else None, ("app.back", "close")]
-        return [("question.on", "scroll") if self._said_by_it.max_scroll_y else None, *self.other_hints()]
+            return [("question.copy", "Copy answer") if self.draft() else None, ("app.back", "Close")]
+        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.other_hints()]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -196,6 +202,7 @@ class InteractionScreen(Dialog[Answer | None]):
             [(join((safe("for {}", self._about), words("\n"))), "$text-muted")] if self._about else []
         )
         self.say(self._words, *whose, *self.told())
+        self.say(self._label, self.LABEL)
 
     def on_resize(self) -> None:
         self._share_room()
@@ -221,7 +228,6 @@ class InteractionScreen(Dialog[Answer | None]):
         over = self.question.over
         if over and not self._settled:
             self._settled = True
-            self.add_class("-over")
             self.drop_buttons()
             self.say(self._over, safe("{}. No answer was sent.", f"{over[0].upper()}{over[1:]}"))
         super().tick()
@@ -295,7 +301,7 @@ class FormScreen(InteractionScreen):
         return [*super().buttons(), KeyButton("question.cancel", words("Dismiss"), "cancel")]
 
     def other_hints(self) -> Sequence[Hint | None]:
-        return [("form.json", "JSON"), ("app.back", "later")]
+        return [("form.json", "JSON"), ("app.back", "Later")]
 
     def made(self) -> Answer | None:
         self.form.submit()
@@ -316,6 +322,10 @@ class LinkScreen(InteractionScreen):
 
     SCOPES = (LINK,)
     BINDINGS = bindings(*SCOPES)
+
+    DEFAULT_CSS = """
+    LinkScreen #wrong { margin-top: 1; }
+    """
 
     AUTO_FOCUS = "#later"
 
@@ -342,7 +352,7 @@ class LinkScreen(InteractionScreen):
         return [KeyButton("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
 
     def other_hints(self) -> Sequence[Hint | None]:
-        return [("link.copy", "copy")]
+        return [("link.copy", "Copy")]
 
     def draft(self) -> str:
         return self.url
@@ -380,6 +390,8 @@ def lines(value: Json) -> SafeText:
 
 class SamplingScreen(InteractionScreen):
     """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
+
+    LABEL = words("Your answer, sent as the model's response")
 
     def __init__(
         self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
@@ -422,16 +434,22 @@ class SamplingScreen(InteractionScreen):
         said: list[Piece] = []
         system = params.get("systemPrompt")
         if isinstance(system, str):
-            said += [(words("system "), "$accent"), lines(system), words("\n")]
+            said += _field("system prompt", lines(system))
         for role, text in texts(params):
-            said += [(safe("{} ", brief(role, 20)), "$accent"), lines(text), words("\n")]
+            said += _field(role, lines(text))
         return said[:-1]
 
     def _settings(self) -> Sequence[Piece]:
-        """All else that the server wants of the model."""
+        """All else that the server wants of the model, each by its name."""
         params = self.question.inquiry.params
-        more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
-        return [(clean("\n".join(pretty(more, limit=4000)), newlines=True), "$text-muted")] if more else []
+        preferences = as_object(params.get("modelPreferences"))
+        elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
+        more = [(name, value) for name, value in params.items() if name not in elsewhere]
+        said: list[Piece] = []
+        for name, value in [*more, *preferences.items()]:
+            shown = lines(value) if isinstance(value, str) else join(compact(value), "\n")
+            said += _field(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
+        return said[:-1]
 
     def made(self) -> Answer | None:
         text = self.draft()
@@ -441,8 +459,16 @@ class SamplingScreen(InteractionScreen):
         return sampled(text, self._model)
 
 
+def _field(name: str, value: SafeText) -> list[Piece]:
+    """A name and its value: beside it, or below where that has several lines."""
+    apart = words("\n") if "\n" in value else words("  ")
+    return [(safe("{:<13}", brief(name, 40)), "$accent"), apart, value, words("\n")]
+
+
 class RootsScreen(InteractionScreen):
     """Roots: the folders that the server is told of, one a line."""
+
+    LABEL = words("Roots to send")
 
     def __init__(
         self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]

@@ -42,10 +42,9 @@ class MenuScreen(Dialog[str | None]):
         yield self._list
 
     def hints(self) -> Sequence[Hint]:
-        return [("enter", "choose"), ("app.back", "back")]
+        return [("enter", "Choose"), ("app.back", "Back")]
 
     def on_mount(self) -> None:
-        self._note.display = bool(self._note_text)
         self.say(self._note, self._note_text)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

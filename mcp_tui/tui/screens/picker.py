@@ -180,15 +180,15 @@ class PickerScreen(Dialog[Target | None]):
 
     DEFAULT_CSS = """
     PickerScreen {
-        & > #dialog { width: 110; height: 100%; max-height: 40; padding: 0 1; background: $background; }
+        & > #dialog { padding: 0 1; background: $background; }
         & Input, & Input:focus { background: $background; }
         & Input { margin: 0 0 1 0; }
-        & OptionList, & OptionList:focus { height: 1fr; max-height: 100%; background: $background; }
+        & OptionList, & OptionList:focus { max-height: 100%; background: $background; }
         & OptionList > .option-list--option-highlighted {
             background: $block-cursor-background; color: $block-cursor-foreground; text-style: $block-cursor-text-style;
         }
         & #question { color: $text-muted; }
-        & #said { min-height: 1; max-height: 4; margin-top: 1; }
+        & #said { min-height: 1; max-height: 4; }
         & #foot { margin-top: 0; }
     }
     """
@@ -242,12 +242,13 @@ class PickerScreen(Dialog[Target | None]):
         yield self._list
         yield self._about
 
-    def hints(self) -> Sequence[Hint]:
+    def hints(self) -> Sequence[Hint | None]:
+        back = "Clear" if self._line.value else "Back" if self._back else ""
         return [
-            ("enter", "connect"),
-            ("choose.up choose.down", "choose"),
-            ("app.back", "back" if self._back else "clear"),
-            ("app.quit", "quit"),
+            ("enter", "Connect"),
+            ("choose.up choose.down", "Choose"),
+            ("app.back", back) if back else None,
+            ("app.quit", "Quit"),
         ]
 
     def on_mount(self) -> None:
@@ -260,16 +261,25 @@ class PickerScreen(Dialog[Target | None]):
         """Read the files beside the screen: some tools keep megabytes of history in theirs."""
         self._all = await asyncio.to_thread(self._gather)
         self._read = True
+        self._grow()
         self._show(self._line.value)
+
+    def _grow(self) -> None:
+        """Be as large as all the servers take, whatever the filter leaves of them."""
+        rows = [each for group in self._all.groups for each in group.choices]
+        self._cells = min(NAME, max((width(each.name) for each in rows if each.said), default=0))
+        wide = max((self._cells + width(each.said) + 20 for each in rows), default=0)
+        self._inner = max(20, min(104, max(62, wide), self.size.width - 6))
+        self._box.styles.width = self._inner + 6
+        height = len(self._all.groups) + len(rows)
+        self._list.styles.height = max(1, min(height, self.size.height - 8))
 
     # -- the list --------------------------------------------------------------------------------------------
 
     def _show(self, text: str) -> None:
         """List what matches, the first of it chosen."""
         shown = self._all if is_line(text) else self._all.matching(text)
-        inner = self._inner = max(20, min(110, self.size.width) - 6)
-        rows = [each for group in shown.groups for each in group.choices]
-        self._cells = min(NAME, max((width(each.name) for each in rows if each.said), default=0))
+        inner = self._inner
         self._marked = None
         options: list[Option] = []
         self._rows = []
@@ -354,15 +364,18 @@ class PickerScreen(Dialog[Target | None]):
 
     def _say(self, text: SafeText, *, wrong: bool = False) -> None:
         self.say(self._about, (text, "$error" if wrong else "$text-muted"))
+        self._about.display = True  # an empty line too, so that the frame keeps its height
 
     # -- what a person does ----------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
+        self._grow()
         if self._read:
             self._show(self._line.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._show(event.value)
+        self.tick()
 
     def on_option_list_option_highlighted(self) -> None:
         self._mark()

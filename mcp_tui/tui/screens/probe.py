@@ -60,6 +60,9 @@ INTRODUCTION: Final = (
 
 _RULES: Final = tuple(RULES.values())
 
+_WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
+"""Cells of a line that has a rule's id, the longest verdict, and the longest title."""
+
 
 class Rules:
     """The rules as lines, the last one first: the list that shows them has its newest line on top."""
@@ -85,13 +88,15 @@ class Rules:
         rule = _RULES[-1 - number]
         finding = self.findings.get(rule.id)
         if finding is None:
-            word, tone = words("…" if self.running else ""), "muted"
+            word, tone = "…" if self.running else "", "muted"
         else:
-            word = safe("{} {}", view.GLYPHS[finding.verdict], finding.verdict.value)
+            word = f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}"
             tone = TONES[finding.verdict]
+        # Where titles would be cut the glyph is enough: the pane below has the word.
+        cells = 16 if width >= _WHOLE else 1
         return line(
             safe("{}  ", rule.id),
-            (safe("{:<16}", word), tone),
+            (safe("{:<{}}", word[:cells], cells), tone),
             safe("  {}", rule.title),
             key=rule.id,
         )
@@ -191,7 +196,7 @@ class ProbeScreen(ModalScreen[None]):
         if self.running:
             return brief(f"Probe · {time.monotonic() - self._began:.0f} s · {self._doing}", 300)
         if self.report is not None:
-            return view.conclusion(self.report)
+            return safe("Probe · stops when told to: {}", self.report.stops()[0])
         return self.trouble or words("Probe")
 
     def _introduce(self) -> None:

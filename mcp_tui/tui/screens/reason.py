@@ -56,7 +56,7 @@ class CancelPrompt(Dialog[str | None]):
 
     TICK = 0.1
 
-    CANCEL: ClassVar[Hint] = ("reason.cancel", "cancel it")
+    CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")
 
     def __init__(self, recent: Sequence[str]) -> None:
         super().__init__()
@@ -75,9 +75,9 @@ class CancelPrompt(Dialog[str | None]):
 
     def hints(self) -> Sequence[Hint | None]:
         if self.over:
-            return [("reason.cancel", "close")]
-        recent: Hint | None = ("reason.earlier", "recent") if self.field.recent else None
-        return [self.CANCEL, recent, ("app.back", "keep waiting")]
+            return [("reason.cancel", "Close")]
+        recent: Hint | None = ("reason.earlier", "Recent") if self.field.recent else None
+        return [self.CANCEL, recent, ("app.back", "Keep waiting")]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -109,8 +109,6 @@ class ReasonScreen(CancelPrompt):
     DEFAULT_CSS = """
     ReasonScreen {
         & #why { padding-left: 8; color: $text-muted; }
-        & #over { display: none; }
-        &.-over #over { display: block; }
         &.-over ReasonField { display: none; }
         &.-over #why { padding-left: 0; }
     }
@@ -201,7 +199,7 @@ class MarkedScreen(CancelPrompt):
     }
     """
 
-    CANCEL = ("reason.cancel", "cancel them")
+    CANCEL = ("reason.cancel", "Cancel them")
 
     def __init__(
         self, rows: Sequence[Request], *, recent: Sequence[str], spared: Sequence[Request] = ()
@@ -237,6 +235,5 @@ class MarkedScreen(CancelPrompt):
         left = self.open
         gone = len(self._rows) - len(left)
         self.say(self._list, join(listed(left), "\n") if left else words("Nothing left to cancel."))
-        self._over.display = bool(gone)
-        self.say(self._over, safe("{} already finished", plural(gone)))
+        self.say(self._over, safe("{} already finished", plural(gone)) if gone else words(""))
         super().tick()

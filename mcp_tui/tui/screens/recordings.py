@@ -70,16 +70,16 @@ class RecordingsScreen(Dialog[Path | None]):
         yield self._list
 
     def hints(self) -> Sequence[Hint]:
-        return [("enter", "open it, read-only"), ("app.back", "back")]
+        return [("enter", "Open read-only"), ("app.back", "Back")]
 
     def on_mount(self) -> None:
         try:
             kept = (each for each in reversed(journals(self._folder)) if each.purpose != "probe")
             self._found = list(islice(kept, MOST))
-            self.say(self._none, safe("No recorded sessions in {}.", brief(str(self._folder), 200)))
+            if not self._found:
+                self.say(self._none, safe("No recorded sessions in {}.", brief(str(self._folder), 200)))
         except RecordingError as error:
             self.say(self._none, brief(str(error), 400))
-        self._none.display = not self._found
         self._list.display = bool(self._found)
         self._fill({}, {})
         if self._found:

@@ -155,22 +155,22 @@ class ResultScreen(Dialog[str | None]):
 
     def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
-            return [("enter", "write it"), ("app.back", "do not")]
+            return [("enter", "Save"), ("app.back", "Back")]
         part = self._parts[self._at] if self._parts else None
         link = part is not None and part.sort is PartKind.LINK and self._follow
         folds = part is not None and _foldable(part)
         flat = self._at in self._flat
         opens: Hint | None = (
-            ("page.open", "read it") if link else ("page.open", "fold") if folds and not flat else None
+            ("page.open", "Read") if link else ("page.open", "Fold") if folds and not flat else None
         )
         return [
             opens,
-            ("result.switch", "tree" if flat else "text") if folds else None,
-            ("result.next", "next part") if len(self._parts) > 1 else None,
-            ("page.find page.next page.previous", "find"),
-            ("result.copy", "copy"),
-            ("result.save", "save"),
-            ("app.back", "back"),
+            ("result.switch", "Tree" if flat else "Text") if folds else None,
+            ("result.next", "Next part") if len(self._parts) > 1 else None,
+            ("page.find page.next page.previous", "Find"),
+            ("result.copy", "Copy"),
+            ("result.save", "Save"),
+            ("app.back", "Back"),
         ]
 
     # -- keys ------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +17,6 @@ from mcp_tui.tui.keys.dialogs import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
@@ -26,11 +24,11 @@ DIGITS: Final = 9
 """Servers that have a key of their own."""
 
 _KEYS: Final[list[Hint]] = [
-    ("enter servers.1…servers.9", "show"),
-    ("servers.add", "add"),
-    ("servers.close", "close"),
-    ("servers.menu", "connect, stop"),
-    ("app.back", "back"),
+    ("enter servers.1…servers.9", "Show"),
+    ("servers.add", "Add"),
+    ("servers.close", "Close"),
+    ("servers.menu", "Connect or stop"),
+    ("app.back", "Back"),
 ]
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
@@ -101,7 +99,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         super().tick()
 
     def _lines(self) -> list[Content]:
-        now = self.read_at(time.monotonic())
+        now = self.read_at(self._servers.all[0].session.now())
         cells = max(20, min(100, self.size.width) - 6)
         return [
             self.written(*self._described(at, each, each.session.facts(now), cells))
@@ -112,14 +110,14 @@ class ServersScreen(Dialog[ServerPick | None]):
         """Two lines: which server it is, and how it stands."""
         glyph, tone = GLYPHS[facts.link]
         name = self._servers.name(server)
-        said = clean(facts.name.removeprefix(name).strip())
-        here = words("  on the screen") if server.shown else words("")
+        said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))
+        said = join((said, words("on the screen") if server.shown else words("")), "  ")
         second = clip(_standing(facts), cells - 4)
         return [
             (safe("{} ", at if at <= DIGITS else " "), "$accent"),
             (safe("{} ", glyph), _TONES[tone]),
             (clip(name, cells - 4), "bold"),
-            (clip(safe("  {}{}", said, here), max(4, cells - 4 - len(name))), "$text-muted"),
+            (clip(safe("  {}", said), max(4, cells - 4 - len(name))), "$text-muted"),
             words("\n    "),
             (second, "$error" if facts.link is Link.LOST else "$text-muted"),
             words("\n    "),
@@ -165,7 +163,7 @@ def _counted(facts: ServerFacts) -> SafeText:
         )
         if number
     ]
-    return join(told, "   ") if told else safe("{} in flight", plural(0))
+    return join(told, "   ") if told else words("0 in flight")
 
 
 def _urgent(facts: ServerFacts) -> bool:

@@ -487,7 +487,7 @@ def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
         from_top=True,
         count=lambda: scene.catalogue.matching,
         total=lambda: scene.catalogue.count,
-        empty="No server connected.",
+        empty="Nothing listed so far.",
         id="catalogue",
     )
     cancellations = LineList(

@@ -60,13 +60,13 @@ class SignInScreen(Dialog[None]):
 
     def hints(self) -> Sequence[Hint | None]:
         if not self.sign_in.active:
-            return [("app.back", "close")]
+            return [("app.back", "Close")]
         asks = self.sign_in.request is not None
         return [
-            ("sign-in.open", "open in a browser") if asks else None,
-            ("sign-in.copy", "copy the URL") if asks else None,
-            ("sign-in.decline", "do not sign in"),
-            ("app.back", "later"),
+            ("sign-in.open", "Open in browser") if asks else None,
+            ("sign-in.copy", "Copy URL") if asks else None,
+            ("sign-in.decline", "Do not sign in"),
+            ("app.back", "Later"),
         ]
 
     def tick(self) -> None:

@@ -108,7 +108,7 @@ class TimeoutScreen(Dialog[None]):
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
 
     def hints(self) -> Sequence[Hint]:
-        return [("app.back", "hide")]
+        return [("app.back", "Hide")]
 
     def body(self) -> ComposeResult:
         yield self._list
@@ -120,7 +120,6 @@ class TimeoutScreen(Dialog[None]):
         return self._buttons
 
     def on_mount(self) -> None:
-        self._why.display = bool(self._where)
         self.say(self._why, self._where)
 
     @property
@@ -162,16 +161,17 @@ class TimeoutScreen(Dialog[None]):
                 (safe("{} ", OVERDUE.glyph), "bold $warning"),
                 safe("{}  {}", fit(brief(str(row.id), 40), 5, right=True), fit(request(row), room)),
                 (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
-                (fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"),
             ]
+            if count > 1:
+                pieces.append((fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"))
         if count > LISTED:
             pieces.append((safe("\n        and {:,} more", count - LISTED), "$text-muted"))
         self.say(self._list, *pieces)
         first = min(rows, key=lambda row: _seconds(row, now))
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
-        which = "it" if count == 1 else f"{brief(str(first.id), 20)} first"
+        which = words("") if count == 1 else safe("{} ", brief(str(first.id), 20))
         when = self._when(first, now, words(" s"))
-        said: list[Piece] = [(safe("Cancels {} automatically {}", which, when), "bold $warning")]
+        said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
         if self.timers != "off":
             said += [words("  "), (bar(share, 2 * BAR), "$warning")]
         self.say(self._countdown, *said)

@@ -55,6 +55,9 @@ class Workbench(SessionScreen):
     def drawing(self) -> None:
         session = self.session
         self.payloads.server = str(session.around.whose)
+        listed = session.link is Link.CONNECTED
+        self.catalogue.empty = words("The server lists nothing.") if listed else session.none()
+        self.catalogue.refresh()
         if session.stale and session.link is Link.CONNECTED:
             stale, session.stale = session.stale, set()
             self.host.run_worker(session.read(stale), group="catalogue", exit_on_error=False)

@@ -86,7 +86,9 @@ def ignored(sections: Iterable[Section]) -> list[Section]:
 
 
 def _struck(shown: Line) -> Line:
-    """A line struck through, but for its indentation."""
+    """A line struck through, but for its indentation; not where it is a note of ours, which is muted."""
+    if all(tone == "muted" for _, tone in shown.segments):
+        return shown
     text = shown.text
     said = clean(text.lstrip(" "))
     return line(clean(" " * (len(text) - len(said))), (said, "struck"), key=shown.key)
@@ -107,7 +109,9 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
     took = _NOTHING
     if row.sent_at is not None:
-        ran = safe("{} {}", "running" if row.open else "took", durations.elapsed(row.elapsed(now)))
+        answered = row.state in (State.COMPLETED, State.FAILED)
+        ran = "running" if row.open else "took" if answered else "after"
+        ran = safe("{} {}", ran, durations.elapsed(row.elapsed(now)))
         took = safe(" · {}", join((ran, silence(row, now)), ", "))
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
     yield from _cancel_facts(row, end_of_watching(row, now))

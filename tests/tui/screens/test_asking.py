@@ -149,7 +149,12 @@ async def answered(driven: Driven) -> None:
     """Answer the question on top, in the place of a model if it is for one."""
     if isinstance(driven.top, SamplingScreen):
         shown = driven.text()
-        for said in ("asks for a model response", "system Be brief", "user Sum it up", '"maxTokens": 50'):
+        for said in (
+            "asks for a model response",
+            "system prompt  Be brief",
+            "user           Sum it up",
+            "max tokens     50",
+        ):
             assert said in shown
         await driven.press("ctrl+s")
         assert "The answer is empty" in driven.text()
@@ -169,7 +174,7 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
         await driven.until(
             lambda: "Withdrawn by the server: changed my mind. No answer was sent." in driven.text()
         )
-        assert "^y copy your answer" in driven.text()
+        assert "^y Copy answer" in driven.text()
         await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert isinstance(driven.top, FormScreen)
         await driven.press("ctrl+y")

@@ -55,7 +55,7 @@ async def test_the_list_at_the_smallest_size():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.pause()
-        for said in ("Call a tool", "echo", "Says it again.", "[seconds] [steps]", "3 tools", "esc close"):
+        for said in ("Call a tool", "echo", "Says it again.", "[seconds] [steps]", "3 tools", "esc Close"):
             assert said in host.shown
         await pilot.press("down")
         assert "server claims: read-only (unverified)" in host.shown
@@ -79,7 +79,7 @@ async def test_a_tool_from_the_list_to_the_call():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+s")
-        for said in ("Call echo", "And nothing else.", "required · text", "^t JSON", "esc back"):
+        for said in ("Call echo", "And nothing else.", "required · text", "^t JSON", "esc Back"):
             assert said in host.shown
         assert host.answer == UNANSWERED
         await pilot.press(*"hi", "ctrl+s")
@@ -92,7 +92,7 @@ async def test_without_arguments_no_key_of_a_field_is_named():
         await pilot.press("enter")
         await pilot.pause()
         assert "This takes no arguments." in host.shown
-        assert "^s Call  ^t JSON   esc back" in host.shown
+        assert "^s Call  ^t JSON  esc Back" in host.shown
 
 
 async def test_enter_goes_from_field_to_field_and_to_the_button():
@@ -143,7 +143,7 @@ async def test_what_is_wrong_is_shown_and_keeps_the_form_open():
             await pilot.pause()
             assert host.answer == UNANSWERED
             assert said in host.shown
-            assert "esc close" in host.shown
+            assert "esc Close" in host.shown
             await write(host, pilot, '{"seconds": 3}')
             await pilot.pause()
             assert said not in host.shown
@@ -188,7 +188,7 @@ async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_the
             await pilot.press("enter")
             await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
-            assert "esc back" in host.shown
+            assert "esc Back" in host.shown
             await write(host, pilot, "{")
             host.screen.post_message(Paste(text))
             await pilot.press("ctrl+s")
@@ -251,7 +251,7 @@ async def test_earlier_arguments_come_back_and_then_what_was_typed():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter", *"mine")
         await pilot.pause()
-        assert "^r earlier" in host.shown
+        assert "^r Earlier" in host.shown
         for expected in ("second", "first", "mine", "second"):
             await pilot.press("ctrl+r")
             await pilot.pause()

@@ -79,7 +79,7 @@ async def test_what_was_called_before_is_recalled() -> None:
         await driven.press("n")
         await driven.type("echo")
         await driven.press("enter")
-        assert "^r earlier" in driven.text()
+        assert "^r Earlier" in driven.text()
         await driven.press("ctrl+r", "ctrl+r", "ctrl+s")
         await driven.until(lambda: driven.top is driven.bench)
         row = driven.session.client.book.order[-1]

@@ -142,7 +142,7 @@ async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) ->
     async with app.run_test(size=size) as pilot:
         await look(pilot, screen)
         assert "^s Send" in app.shown
-        assert "pgdn scroll" in app.shown
+        assert "pgdn Scroll" in app.shown
         assert "line 1 " in app.shown
         await pilot.press("pagedown")
         await pilot.pause()

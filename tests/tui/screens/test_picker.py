@@ -114,7 +114,7 @@ async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files
     async with picking() as driven:
         await driven.press("enter")
         await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
-        await driven.until(lambda: "scroll" in driven.text())
+        await driven.until(lambda: "Scroll" in driven.text())
         seen = driven.text()
         for _ in range(40):
             await driven.press("down")

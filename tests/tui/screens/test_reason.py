@@ -123,7 +123,7 @@ async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
             await look(pilot, screen)
             assert said in host.shown
             assert "Reason" not in host.shown
-            assert "enter close" in host.shown
+            assert "enter Close" in host.shown
             await pilot.press("y", "enter")
             await pilot.pause()
             assert host.answer is None

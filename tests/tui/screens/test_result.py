@@ -82,7 +82,7 @@ async def test_a_link_is_read_by_enter_and_by_nothing_else():
             await shown(host, pilot, "world")
             await pilot.press("enter", *["tab"] * 4)
             await shown(host, pilot, "demo://linked")
-            assert ("enter read it" in host.shown) is follow
+            assert ("enter Read" in host.shown) is follow
             await pilot.press("enter")
             await pilot.pause()
             assert host.answer == expected
@@ -175,7 +175,7 @@ async def test_what_is_no_result_is_shown_as_it_came():
         for raw in (b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'):
             await host.open(ResultScreen(raw, title=words("7 x")))
             await shown(host, pilot, "line 1 of ")
-            assert "esc back" in host.shown
+            assert "esc Back" in host.shown
 
 
 async def test_hostile_results_are_shown_and_not_obeyed():
@@ -191,7 +191,7 @@ async def test_hostile_results_are_shown_and_not_obeyed():
             }
             await host.open(screen({"content": [{"type": "text", "text": text}, link], text: text}))
             for _ in range(3):
-                await shown(host, pilot, "esc back")
+                await shown(host, pilot, "esc Back")
                 assert_harmless(host.shown.replace("\n", ""))
                 await pilot.press("tab")
             await pilot.press("w")

@@ -7,28 +7,32 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, chdir, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 from unittest.mock import patch
 
 from textual.pilot import Pilot
 
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
-from mcp_tui.client.settings import Target
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.journal.recording import Recording
-from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.preferences import Consents
+from mcp_tui.tui.screens.history import open_history
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
+from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
@@ -37,6 +41,7 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
+from tests.cli import keeping
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story
 from tests.tui.snapshots.text import Rows, drawn, snapshot, texts
 from tests.tui.snapshots.text import without_colours as monochrome
@@ -47,6 +52,9 @@ if TYPE_CHECKING:
 
 DARK: Final = "mcp-tui-dark"
 LIGHT: Final = "mcp-tui-light"
+HOMES: Final = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+"""Variables that name a folder of a person's own."""
+
 STILL: Final = 0.12
 """Seconds after which a screen that looks ten times a second has seen everything."""
 
@@ -102,7 +110,9 @@ class Stage:
         made = {here: await self.still()}
         self.app.theme = there
         made[there] = await self.still()
-        assert texts(made[here]) == texts(made[there])
+        both = zip(texts(made[here]), texts(made[there]), strict=True)
+        differing = [pair for pair in both if pair[0] != pair[1]]
+        assert not differing, differing
         width, height = self.app.size
         self.taken[f"{name}-{width}x{height}"] = snapshot(self.app, made[DARK], made[LIGHT])
 
@@ -159,8 +169,8 @@ async def staged(
             try:
                 yield stage
             finally:
-                if app.session is not None:
-                    await app.session.client.close()
+                for each in app.servers.all:
+                    await each.session.client.close()
 
 
 Size = tuple[int, int]
@@ -180,170 +190,220 @@ class Scene:
 SCENES: Final[dict[str, Scene]] = {}
 
 
-def scene(*first: int, alone: bool = False) -> Callable[[Callable[[Size], Shots]], Callable[[Size], Shots]]:
-    """A scene of all sizes, this one first; ``alone``: of no other."""
+class Staging(TypedDict, total=False):
+    """What :func:`staged` takes beside a size."""
+
+    target: Target | None
+    silent: bool
+    told: bool
+    ascii_only: bool
+
+
+def scene(
+    *first: int,
+    alone: bool = False,
+    kept: bool = False,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
+    **staging: Unpack[Staging],
+) -> Callable[[Callable[[Stage], Awaitable[None]]], None]:
+    """A scene of all sizes, this one first, or of no other.
+
+    ``staging`` is for :func:`staged`, ``within`` is around that; ``kept`` writes a recording at home.
+    """
     width, height = first
     others = () if alone else tuple(size for size in SIZES if size != first)
 
-    def named(play: Callable[[Size], Shots]) -> Callable[[Size], Shots]:
-        SCENES[play.__name__] = Scene(play, ((width, height), *others))
-        return play
+    def named(play: Callable[[Stage], Awaitable[None]]) -> None:
+        async def played(size: Size) -> dict[str, str]:
+            with within():
+                path = Path.home() / "shop.jsonl" if kept else None
+                async with staged(size, path=path, **staging) as stage:
+                    await play(stage)
+                    return stage.taken
+
+        SCENES[play.__name__] = Scene(played, ((width, height), *others))
 
     return named
 
 
 @scene(80, 24)
-async def panes(size: Size) -> dict[str, str]:
-    async with staged(size) as stage:
-        await stage.back()
-        await stage.choose("in flight")
-        await stage.shoot("workbench-in-flight")
-        for key, pane in (("2", "catalogue"), ("3", "cancellations"), ("4", "log"), ("5", "wire")):
-            await stage.press(key)
-            await stage.shoot(pane)
-        await stage.choose("late")
-        await stage.press("1")
-        await stage.shoot("workbench-late")
-        await stage.press("6")
-        await stage.shoot("timeline")
-        await stage.choose("completed")
-        await stage.press("1", "enter")
-        await stage.shoot("result")
-        return stage.taken
+async def panes(stage: Stage) -> None:
+    await stage.back()
+    await stage.choose("in flight")
+    await stage.shoot("workbench-in-flight")
+    for key, pane in (("2", "catalogue"), ("3", "cancellations"), ("4", "log"), ("5", "wire")):
+        await stage.press(key)
+        await stage.shoot(pane)
+    await stage.choose("late")
+    await stage.press("1")
+    await stage.shoot("workbench-late")
+    await stage.press("6")
+    await stage.shoot("timeline")
+    await stage.choose("completed")
+    await stage.press("1", "enter")
+    await stage.shoot("result")
 
 
 @scene(140, 40, alone=True)
-async def others(size: Size) -> dict[str, str]:
+async def others(stage: Stage) -> None:
     """At one size: one pane differs from the screens of ``panes``."""
-    async with staged(size) as stage:
-        await stage.back()
-        for row in ("task", "timed out"):
-            await stage.choose(row)
-            await stage.shoot(f"workbench-{row.replace(' ', '-')}")
-        await stage.press("6", "z")
-        await stage.shoot("timeline-zoomed")
-        return stage.taken
+    await stage.back()
+    for row in ("task", "timed out"):
+        await stage.choose(row)
+        await stage.shoot(f"workbench-{row.replace(' ', '-')}")
+    await stage.press("6", "z")
+    await stage.shoot("timeline-zoomed")
 
 
 @scene(80, 24)
-async def dialogs(size: Size) -> dict[str, str]:
-    async with staged(size) as stage:
-        await stage.shoot("timeout")
+async def dialogs(stage: Stage) -> None:
+    await stage.shoot("timeout")
+    await stage.back()
+    await stage.choose("in flight")
+    await stage.press("c")
+    await stage.type("wrong shop")
+    await stage.shoot("reason")
+    for key, dialog in (("X", "confirm"), ("S", "server"), ("a", "elicitation"), ("n", "calls")):
         await stage.back()
-        await stage.choose("in flight")
-        await stage.press("c")
-        await stage.type("wrong shop")
-        await stage.shoot("reason")
-        for key, dialog in (("X", "confirm"), ("S", "server"), ("a", "elicitation"), ("n", "calls")):
-            await stage.back()
-            await stage.press(key)
-            await stage.shoot(dialog)
-        await stage.press("enter")
-        await stage.type("select 1")
-        await stage.shoot("form")
-        await stage.back()
-        await stage.press("question_mark")
-        await stage.shoot("help")
-        return stage.taken
+        await stage.press(key)
+        await stage.shoot(dialog)
+    await stage.press("enter")
+    await stage.type("select 1")
+    await stage.shoot("form")
+    await stage.back()
+    await stage.press("question_mark")
+    await stage.shoot("help")
 
 
-@scene(120, 36)
-async def probe(size: Size) -> dict[str, str]:
-    async with staged(size, told=False) as stage:
-        await stage.press("P")
-        screen = stage.app.screen
-        assert isinstance(screen, ProbeScreen)
-        for finding in REPORT.findings.values():
-            screen.rules.put(finding)
-        screen.report = REPORT
-        screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
-        await stage.shoot("probe")
-        return stage.taken
+@scene(120, 36, told=False)
+async def probe(stage: Stage) -> None:
+    await stage.press("P")
+    screen = stage.app.screen
+    assert isinstance(screen, ProbeScreen)
+    for finding in REPORT.findings.values():
+        screen.rules.put(finding)
+    screen.report = REPORT
+    screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
+    await stage.shoot("probe")
 
+
+_SLEEP: Final[dict[str, Json]] = {"statement": "select pg_sleep(3)"}
+
+_FOUND: Final = """
+fail: a result came 1.81 s after the cancel
+pass: no progress came after the cancel; the uncancelled run reported 2 more
+warning: it worked to its end: the result came 1.81 s after the cancel
+pass: the next call was answered
+fail: a result came 2.98 s after the cancel
+pass: the next call was answered
+pass: its answer and the cancel crossed; the next call was answered
+pass: ignored; the next call was answered
+pass: ignored; the next call was answered
+pass: ignored; the next call was answered
+pass: all 10 ignored; the calls in flight were answered
+pass: no harm; the next call was answered
+pass: ignored: the result came
+pass: the other call was answered after 3.03 s
+not applicable: 2026-07-28 has no initialize
+fail: a result came 1.82 s after the cancel
+not applicable: only over streamable HTTP does a request have a stream of its own
+not applicable: only over HTTP in 2026-07-28
+not applicable: only over HTTP in 2026-07-28
+not observable: the call did not become a task
+pass: it exited after 0.04 s (code 0)
+pass: none of 44 requests was
+not observable: the cancel of another id has no visible effect either
+not applicable: only over streamable HTTP does a request have a stream of its own
+not applicable: over stdio nothing is POSTed
+pass: one response to a call that was cancelled twice
+fail: a result came 3.02 s after the cancel
+not applicable: only over streamable HTTP does a request have a stream of its own
+pass: it exited after 0.04 s
+pass: the next call was answered
+pass: it exited after 0.04 s
+pass: every line on stdout was a message
+"""
 
 REPORT: Final = Report(
-    server="atlas-mcp 2.4.0",
+    server="atlas-mcp",
+    server_version="2.4.0",
     transport="stdio",
     revision=REVISIONS["2026-07-28"],
     tool="slow_sql",
-    arguments={"statement": "select pg_sleep(3)"},
+    arguments=_SLEEP,
     duration=3.02,
-    seconds=41.5,
+    seconds=23.8,
+    calls=(Calls("slow_sql", _SLEEP, 21),),
     findings={
-        found.rule: found
-        for found in (
-            Finding("P-01", Verdict.WARNING, "a result came 1.9 s after the cancel"),
-            Finding("P-02", Verdict.PASS, "no progress came after the cancel"),
-            Finding("P-03", Verdict.NOT_OBSERVABLE, "the tool sends no progress"),
-            Finding("P-04", Verdict.PASS, "the next call was answered after 12 ms"),
-            Finding("P-10", Verdict.FAIL, "the server ended: server exited with code 1"),
-        )
+        rule: Finding(rule, Verdict(verdict), sentence)
+        for rule, line in zip(RULES, _FOUND.strip().splitlines(), strict=True)
+        for verdict, _, sentence in [line.partition(": ")]
     },
 )
-"""What a probe found, with a verdict of each kind."""
+"""What a probe of a server that ignores cancels finds, in the words of the demo's tool ``stubborn``."""
 
 
-@scene(120, 36, alone=True)
-async def without_glyphs(size: Size) -> dict[str, str]:
+@scene(120, 36, alone=True, ascii_only=True)
+async def without_glyphs(stage: Stage) -> None:
     """At one size: each glyph has one cell in either set, so the layout is the same."""
-    async with staged(size, ascii_only=True) as stage:
-        await stage.back()
-        await stage.choose("cancelled")
-        await stage.shoot("workbench-ascii")
-        return stage.taken
+    await stage.back()
+    await stage.choose("cancelled")
+    await stage.shoot("workbench-ascii")
 
 
-@scene(120, 36)
-async def entries(size: Size) -> dict[str, str]:
+@scene(120, 36, told=False)
+async def entries(stage: Stage) -> None:
     """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
-    async with staged(size, told=False) as stage:
-        tokens = SimpleNamespace(issued=0, told=str, browser=None)
-        sign_in = SignIn(cast("Tokens", tokens), now=stage.play.now)
-        sign_in.agree()
-        assert await sign_in.agrees("the server requires sign-in")
-        for place in (
-            "shop.example/.well-known/oauth-protected-resource/mcp",
-            "login.shop.example/.well-known/oauth-authorization-server",
-        ):
-            tokens.told(f"https://{place}: 200")
-        sign_in.request = AuthorizationRequest(
-            url="https://login.shop.example/authorize?response_type=code&client_id=atlas&state=5be1f20c",
-            redirect_uri="http://127.0.0.1:51234/callback",
-            state="5be1f20c",
-            verifier="",
-        )
-        await stage.app.push_screen(SignInScreen(sign_in, words("atlas-mcp")))
-        await stage.shoot("sign-in")
-        await stage.back()
-        asked = (
-            Input(id="token", description="API token", secret=True),
-            Input(id="region", description="Region", default="eu"),
-        )
-        await stage.app.push_screen(InputsScreen("indexer", asked))
-        await stage.shoot("inputs")
-        return stage.taken
+    tokens = SimpleNamespace(issued=0, told=str, browser=None)
+    sign_in = SignIn(cast("Tokens", tokens), now=stage.play.now)
+    sign_in.agree()
+    assert await sign_in.agrees("the server requires sign-in")
+    for place in (
+        "shop.example/.well-known/oauth-protected-resource/mcp",
+        "login.shop.example/.well-known/oauth-authorization-server",
+    ):
+        tokens.told(f"https://{place}: 200")
+    sign_in.request = AuthorizationRequest(
+        url="https://login.shop.example/authorize?response_type=code&client_id=atlas&state=5be1f20c",
+        redirect_uri="http://127.0.0.1:51234/callback",
+        state="5be1f20c",
+        verifier="",
+    )
+    await stage.app.push_screen(SignInScreen(sign_in, words("atlas-mcp")))
+    await stage.shoot("sign-in")
+    await stage.back()
+    asked = (
+        Input(id="token", description="API token", secret=True),
+        Input(id="region", description="Region", default="eu"),
+    )
+    await stage.app.push_screen(InputsScreen("indexer", asked))
+    await stage.shoot("inputs")
 
 
-@scene(120, 36)
-async def url(size: Size) -> dict[str, str]:
-    async with staged(size, told=False) as stage:
-        stage.play.at(1)
-        await _asked(stage, "elicitation/create", LINK)
-        await stage.shoot("url")
-        return stage.taken
+@scene(120, 36, told=False)
+async def url(stage: Stage) -> None:
+    stage.play.at(1)
+    await _asked(stage, "elicitation/create", LINK)
+    await stage.shoot("url")
 
 
-@scene(80, 24)
-async def sampling(size: Size) -> dict[str, str]:
-    async with staged(size, told=False) as stage:
-        ledger = stage.session.client.ledger
-        prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
-        ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
-        stage.play.at(1)
-        stage.session.consent(Consents(sampling="ask"))
-        await _asked(stage, "sampling/createMessage", SAMPLING)
-        await stage.shoot("sampling")
-        return stage.taken
+@scene(80, 24, told=False)
+async def sampling(stage: Stage) -> None:
+    ledger = stage.session.client.ledger
+    prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
+    ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
+    stage.play.at(1)
+    stage.session.consent(Consents(sampling="ask"))
+    await _asked(stage, "sampling/createMessage", SAMPLING)
+    await stage.shoot("sampling")
+
+
+@scene(80, 24, told=False)
+async def roots(stage: Stage) -> None:
+    stage.play.at(1)
+    stage.session.consent(Consents(roots=("/home/ada/shop",)))
+    await _asked(stage, "roots/list", {})
+    await stage.shoot("roots")
 
 
 async def _asked(stage: Stage, method: str, params: dict[str, Any]) -> None:
@@ -356,36 +416,30 @@ async def _asked(stage: Stage, method: str, params: dict[str, Any]) -> None:
     await stage.until(lambda: stage.app.screen is not stage.bench)
 
 
-@scene(200, 60)
-async def empty(size: Size) -> dict[str, str]:
-    async with staged(size, told=False) as stage:
-        await stage.shoot("empty")
-        return stage.taken
+@scene(200, 60, told=False)
+async def empty(stage: Stage) -> None:
+    await stage.shoot("empty")
 
 
-@scene(80, 24)
-async def connecting(size: Size) -> dict[str, str]:
-    async with staged(size, silent=True) as stage:
-        await stage.until(lambda: stage.app.session and stage.session.link is Link.CONNECTING)
-        await stage.shoot("connecting")
-        return stage.taken
+@scene(80, 24, silent=True)
+async def connecting(stage: Stage) -> None:
+    await stage.until(lambda: stage.app.session and stage.session.link is Link.CONNECTING)
+    await stage.shoot("connecting")
 
 
-@scene(80, 24)
-async def lost(size: Size) -> dict[str, str]:
-    async with staged(size, told=False) as stage:
-        stage.play.at(1)
-        stage.play.call("crawl", url="https://shop.example/")
-        stage.play.at(4.25)
-        stage.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
-        stage.play.server.end("server exited with code 137", 137)
-        await stage.shoot("lost")
-        return stage.taken
+@scene(80, 24, told=False)
+async def lost(stage: Stage) -> None:
+    stage.play.at(1)
+    stage.play.call("crawl", url="https://shop.example/")
+    stage.play.at(4.25)
+    stage.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
+    stage.play.server.end("server exited with code 137", 137)
+    await stage.shoot("lost")
 
 
-@scene(120, 36)
-async def picker(size: Size) -> dict[str, str]:
-    """The servers of config files, and the question before one of a project is started."""
+@contextmanager
+def _config_files() -> Generator[None]:
+    """Servers in the config files of a home and of a project."""
     with tempfile.TemporaryDirectory() as folder:
         home, project, programs = (Path(folder).resolve() / name for name in ("home", "shop", "bin"))
         own = {
@@ -402,43 +456,69 @@ async def picker(size: Size) -> dict[str, str]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(whole))
             file.chmod(0o700)
-        homes = {name: str(home) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")}
 
         def account(definition: Definition) -> list[tuple[str, str]]:
             return [(name, said.replace(str(project.parent), "/home/ada")) for name, said in told(definition)]
 
         told = consent.account
         with (
-            patch.dict(os.environ, {**homes, "PATH": str(programs)}),
+            patch.dict(os.environ, {**dict.fromkeys(HOMES, str(home)), "PATH": str(programs)}),
             chdir(project),
             patch.object(consent, "account", account),
         ):
-            async with staged(size, target=None) as stage:
-                await stage.until(lambda: "indexer" in snapshot(stage.app))
-                await stage.shoot("picker")
-                await stage.type("index")
-                await stage.press("enter")
-                await stage.until(lambda: "Start indexer" in snapshot(stage.app))
-                await stage.shoot("consent")
-                return stage.taken
+            yield
 
 
-@scene(140, 40)
-async def replays(size: Size) -> dict[str, str]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "shop.jsonl"
-        async with staged(size, path=path) as stage:
-            stage.session.client.store.flush()
-            app = ReplayApp(Recording(path))
-            async with app.run_test(size=size) as pilot:
-                shown = Stage(app, pilot, stage.play, stage.rows, {})
-                app.load_themes()
-                await shown.until(
-                    lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
-                )
-                await shown.press("left_curly_bracket", "right_square_bracket")
-                await shown.shoot("replay")
-        return shown.taken
+@scene(120, 36, within=_config_files, target=None)
+async def picker(stage: Stage) -> None:
+    """The servers of config files, and the question before one of a project is started."""
+    await stage.until(lambda: "indexer" in snapshot(stage.app))
+    await stage.shoot("picker")
+    await stage.type("index")
+    await stage.press("enter")
+    await stage.until(lambda: "Start indexer" in snapshot(stage.app))
+    await stage.shoot("consent")
+
+
+@scene(140, 40, kept=True)
+async def replays(stage: Stage) -> None:
+    stage.session.client.store.flush()
+    assert stage.play.path
+    app = ReplayApp(Recording(stage.play.path))
+    async with app.run_test(size=stage.app.size) as pilot:
+        shown = Stage(app, pilot, stage.play, stage.rows, stage.taken)
+        app.load_themes()
+        await shown.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None)
+        await shown.press("left_curly_bracket", "right_square_bracket")
+        await shown.shoot("replay")
+
+
+@scene(120, 36, told=False)
+async def recordings(stage: Stage) -> None:
+    """What earlier sessions left: their recordings, and the cancellations in them."""
+    keeping.kept()
+    await stage.app.action_recordings()
+    await stage.until(lambda: "5 cancelled" in snapshot(stage.app))
+    await stage.shoot("recordings")
+    await stage.back()
+    open_history(stage.app)
+    await stage.until(lambda: "late result" in snapshot(stage.app))
+    await stage.shoot("history")
+
+
+@scene(80, 24, told=False)
+async def servers(stage: Stage) -> None:
+    """Three servers: one is on the screen, one is busy, one is lost."""
+    stage.play.at(840)
+    for name in ("docs", "indexer"):
+        stage.app.open(StdioTarget(command=(name,), name=name))
+        await stage.until(lambda: "prompts" in stage.session.catalogue.entries)
+        stage.play.call("crawl", url="https://docs.example/")
+    stage.play.server.end("server exited with code 137", 137)
+    await stage.until(lambda: stage.bench.pane == "detail")  # below the list nothing is drawn anew
+    await stage.press("v")
+    await stage.until(lambda: isinstance(stage.app.screen, ServersScreen))
+    await stage.shoot("servers")
 
 
 async def without_colours(size: Size, environment: dict[str, str]) -> list[list[tuple[str, int]]]:
@@ -464,14 +544,15 @@ def at_noon() -> Generator[None]:
         for name in os.environ
         if name.startswith(("MCP_TUI_", "TEXTUAL")) or name in {"NO_COLOR", "COLORTERM"}
     }
-    with tempfile.TemporaryDirectory() as home:
-        homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"), home)
-        with patch.dict(os.environ, {**homes, "TZ": "UTC"}):
-            for name in unwanted:
-                del os.environ[name]
-            time.tzset()
-            try:
-                yield
-            finally:
-                del os.environ["TZ"]
+    with (
+        tempfile.TemporaryDirectory() as home,
+        patch.dict(os.environ, {**dict.fromkeys(HOMES, home), "TZ": "UTC"}),
+    ):
+        for name in unwanted:
+            del os.environ[name]
+        time.tzset()
+        try:
+            yield
+        finally:
+            del os.environ["TZ"]
     time.tzset()

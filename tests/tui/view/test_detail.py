@@ -101,7 +101,7 @@ def test_every_event_of_a_request_has_its_words():
 
 def test_facts_of_a_cancel():
     found = known(started(), cancelled(at=8.5), now=8.72)
-    assert found["badge"] == "◔ cancel requested 0.2s ago · took 8.5s"
+    assert found["badge"] == "◔ cancel requested 0.2s ago · after 8.5s"
     assert found["why"] == "you: wrong table"
     assert found["via"] == "notifications/cancelled: sent"
     assert found["limit"] == "60s without progress, 10m in all"

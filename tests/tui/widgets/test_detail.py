@@ -28,7 +28,7 @@ async def test_a_request_from_top_to_bottom():
             key=1,
         )
         assert text(shown)[:20] == [
-            "↯ late, ignored 0.4s ago · took 8.5s",
+            "↯ late, ignored 0.4s ago · after 8.5s",
             "why   you: wrong table",
             "via   notifications/cancelled: sent",
             "then  late result at +412 ms, ignored",
