@@ -189,15 +189,22 @@ def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
         track.put(at, "⊘", "cancel-requested")
 
 
+def label_cells(row: Request) -> int:
+    """The cells that :func:`label` takes, with nothing cut."""
+    return width(_label(row)) + 4
+
+
+def _label(row: Request) -> SafeText:
+    return join((brief(str(row.id), 20), brief(row.name, 80) or brief(row.method, 80)), " ")
+
+
 def label(row: Request, cells: int, *, selected: bool) -> Segments:
     """What stands left of a bar: the mark of the cursor, the badge, the id and what was asked for."""
     shown = badge(row)
-    name = brief(row.name, 80) or brief(row.method, 80)
-    said = join((brief(str(row.id), 20), name), " ")
     return (
         (words("›" if selected else " "), "accent"),
         (safe("{} ", shown.glyph), shown.style),
-        (safe("{} ", fit(said, max(1, cells - 4))), "title" if selected else ""),
+        (safe("{} ", fit(_label(row), max(1, cells - 4))), "title" if selected else ""),
     )
 
 

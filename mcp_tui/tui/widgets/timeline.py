@@ -26,6 +26,7 @@ from mcp_tui.tui.view.timeline import (
     axis,
     bar,
     label,
+    label_cells,
     latency_line,
     span_words,
 )
@@ -113,6 +114,7 @@ class Timeline(ListCanvas):
         self._counts = TimelineCounts(spans, shows)
         self._window = Window(0, 1, 1.0)
         self._drawn_at = 0.0
+        self._longest = 0  # cells of a request's label: they only grow, so that bars do not jump
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
 
@@ -205,7 +207,9 @@ class Timeline(ListCanvas):
 
     @property
     def _gutter(self) -> int:
-        return max(14, min(34, self.inner_width // 4))
+        """Cells left of the bars: what names need, up to a third of the width."""
+        cells = self.inner_width
+        return max(14, min(34, cells // 4), min(self._longest, cells // 3))
 
     @property
     def header(self) -> int:
@@ -227,6 +231,10 @@ class Timeline(ListCanvas):
         most = None if all_ else self.scroll_offset.y + 3 * self.room
         found = islice(self._counts.during(self._window), most)
         self.lines = self._requests = _Requests([row for _, row in found])
+        longest = max(map(label_cells, self._requests.rows), default=0)
+        if longest > self._longest:
+            self._longest = longest
+            self._window = self._place(now)
         self._counts.count(self._window, now)
         self._counts.measure(now)
         self.settle(anchor)
