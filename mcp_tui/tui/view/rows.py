@@ -196,7 +196,7 @@ def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
     internal = row.cause in _OWN_CAUSES or row.reason == UNSUBSCRIBED
     if not wide or row.state is State.CANCEL_REQUESTED or internal or len(outcomes(row, until)) > 1:
         return came
-    return join((brief(row.reason), came), " · ")
+    return join((came, brief(row.reason)), " · ")
 
 
 _OWN_CAUSES: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})

@@ -51,7 +51,7 @@ def test_c17_c81_a_task_that_comes_late_is_named_and_said_to_be_cancelled(grace:
         MODERN_STDIO.cancelled(), *[at(4).tick()] * grace, at(4.5).result(1, handle(MODERN_STDIO))
     )
     if grace:
-        assert screen(ledger, 5) == "cancelled · no · sent; became task T"
+        assert screen(ledger, 5) == "cancelled · sent; became task T · no"
         assert log(ledger, 5) == "you, sent, became task T"
         return
     assert screen(ledger, 5) == "cancel requested · sent; became task T"
@@ -69,7 +69,7 @@ def test_c80_a_cancel_waits_for_the_task_and_then_names_it() -> None:
     played(ledger, at(2).result(1, handle(CORE_STDIO)), at(2).wrote(2))
     assert screen(ledger, 2) == "cancel requested · sent, not confirmed for 0 ms; became task T"
     played(ledger, at(2.1).result(2, {"taskId": "T", "status": "cancelled"}))
-    assert screen(ledger, 3) == "cancelled · no · sent, accepted; server confirmed: task cancelled"
+    assert screen(ledger, 3) == "cancelled · sent, accepted; server confirmed: task cancelled · no"
 
 
 @pytest.mark.parametrize("wire", ON_HTTP, ids=str)
@@ -106,6 +106,6 @@ def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
     what = "it" if known else "one that came of this"
     assert (
         screen(ledger, 3)
-        == f"cancelled · enough · not sent: the server cannot cancel tasks: {what} keeps running"
+        == f"cancelled · not sent: the server cannot cancel tasks: {what} keeps running · enough"
     )
     assert log(ledger, 3) == f"you, not sent: the server cannot cancel tasks: {what} keeps running"

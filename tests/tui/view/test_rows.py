@@ -106,7 +106,7 @@ def test_a_cancelled_row_says_what_weighs_most_and_where_there_is_room_all_of_it
     assert info(started(), cancelled()) == "cancel sent"
     silent = cancelled(reason="wrong database", settled="")
     assert info(started(), silent, now=5.007) == "no reply in 3.0 s"
-    assert info(started(), silent, now=5.007, wide=True) == "wrong database · sent; no reply (watched 3.0 s)"
+    assert info(started(), silent, now=5.007, wide=True) == "sent; no reply (watched 3.0 s) · wrong database"
     closed = cancelled(reason="", signal=Signal.STREAM_CLOSED, settled="")
     assert info(started(), closed) == "stream closed"
     assert info(started(), closed, wide=True) == "stream closed; nothing more can be seen"
@@ -198,7 +198,7 @@ def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled():
     confirmed = ev.TaskStatus(at=2.2, id=1, status="cancelled")
     ended = cancelled(signal=Signal.TASKS_CANCEL, settled="server confirmed: task cancelled")
     shown = cells(row(task(), ended, confirmed), 9.0, wide=True)
-    assert (shown.state, shown.info) == ("cancelled", "wrong table · sent; server confirmed: task cancelled")
+    assert (shown.state, shown.info) == ("cancelled", "sent; server confirmed: task cancelled · wrong table")
 
 
 def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_server_says_to_it():
@@ -210,7 +210,7 @@ def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_
         assert (made.state, made.info) == ("cancelled", "sent; unsubscribed")
         assert cells(row(listening, ended, *answer), 9.0).info == "unsubscribed"
     made = cells(row(listening, cancelled(reason="too loud"), ev.Settled(at=4.0, id=1)), 9.0, wide=True)
-    assert made.info == "too loud · sent; unsubscribed"
+    assert made.info == "sent; unsubscribed · too loud"
 
 
 def test_c56_a_subscription_that_the_server_ended_says_so():
