@@ -16,8 +16,7 @@ from mcp_tui.transport import addresses
 from mcp_tui.transport.base import MAX_MESSAGE, Outgoing, Sink, TokenSource, spawn
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED
-from mcp_tui.transport.http_exchange import Exchange
-from mcp_tui.transport.http_posts import Cancel, Notice, Sending
+from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, Unanswered
 from mcp_tui.transport.http_streams import HttpSession, Listening
 
 INITIALIZED: Final = "notifications/initialized"
@@ -59,7 +58,7 @@ class HttpTransport:
         self._session: HttpSession | None = None
         self._exchanges: dict[RequestId, Sending] = {}
         self._cancels: dict[RequestId, Cancel] = {}
-        self._notices: set[Notice] = set()
+        self._notices: set[Unanswered] = set()
         self._listening: Listening | None = None
         self._initialized = False
         self._closing = False
@@ -195,7 +194,7 @@ class HttpTransport:
         if session is None or session.over or self._closing:
             return
         if message.id is None:
-            notice = Notice(session, message)
+            notice = Unanswered(session, message)
             self._notices.add(notice)
             notice.task.add_done_callback(lambda _: self._notices.discard(notice))
         else:
@@ -251,7 +250,7 @@ def _keep(table: dict[RequestId, _S], id: RequestId, sending: _S) -> None:
     sending.task.add_done_callback(lambda _: table.pop(id, None))
 
 
-async def _left(sendings: list[Cancel | Notice]) -> None:
+async def _left(sendings: list[Unanswered]) -> None:
     for sending in sendings:
         await sending.flushed()
 

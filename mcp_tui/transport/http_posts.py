@@ -1,30 +1,45 @@
-"""Messages that leave by POST over streamable HTTP: notifications, responses to the server, cancels.
+"""Messages that leave by POST over streamable HTTP: requests, notifications, responses to the server, cancels.
 
-Each is an exchange of its own. What requests need beyond that is in :mod:`mcp_tui.transport.http_exchange`.
+Each is an exchange of its own. A request's brings its own stream back, which is read to its end, and taken up again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Any, Final, cast
 
 import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Challenge, Outgoing, spawn
-from mcp_tui.transport.http_bodies import HEAD, read_head
-from mcp_tui.transport.http_errors import EXPECTED, media_type
+from mcp_tui.transport.http_bodies import HEAD, OversizedBody, read_body, read_head
+from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_streams import (
+    ATTEMPTS,
     EVENTS,
     JSON,
     PATIENCE,
     SESSION_OVER,
+    Cursor,
     HttpSession,
     Refused,
+    StreamReader,
+    answers,
     challenge_of,
+    check_encoding,
+    follow,
+    pause,
+    read_events,
     refused,
+    succeeded,
 )
+
+ERROR_BODY: Final = 1 << 20
+"""Bytes that are read of an error response in search of a JSON-RPC message."""
+
+_METHOD_NOT_FOUND: Final = -32601
 
 
 class Sending:
@@ -117,21 +132,23 @@ class Sending:
 
 
 class Unanswered(Sending):
-    """A message whose POST brings no response: 202 is all that comes of it."""
+    """A message whose POST brings no response, such as a notification: 202 is all that comes of it."""
+
+    urgent = True
 
     async def _exchange(self) -> None:
         try:
             async with self._post() as response:
                 challenge = challenge_of(response)
-                if challenge is None or self._session.http.tokens is None:
+                if challenge is None:
                     await self._judge(response)
                     return
                 error = await refused(self._session, response)
-            if not await self._session.renewed(challenge):
+            if await self._session.renewed(challenge):
+                async with self._post() as response:
+                    await self._judge(response)
+            else:
                 self._refused(error)
-                return
-            async with self._post() as response:
-                await self._judge(response)
         except EXPECTED as error:
             self._failed(self._session.http.cannot(error))
 
@@ -171,20 +188,12 @@ def _error_in(body: bytes) -> str:
     return f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
 
 
-class Notice(Unanswered):
-    """A notification, or a response to a request of the server's."""
-
-    urgent = True
-
-
 class Cancel(Unanswered):
     """The signal for a request until 2025-11-25: its notification, POSTed on its own.
 
     It waits for one thing: that the body of the request itself has left (C-05). Until its own first byte is written
     it can be recalled.
     """
-
-    urgent = True
 
     def __init__(
         self, session: HttpSession, message: Outgoing, id: RequestId, request: Sending | None
@@ -239,3 +248,199 @@ class Cancel(Unanswered):
             self._session.sink.happened(text=text)
         else:
             self._session.sink.signal_failed(id=self._id, detail=detail, raw=self._message.raw)
+
+
+# -- requests --------------------------------------------------------------------------------------------------
+
+
+class Exchange(Sending):
+    """A request on its way and the stream of its own that answers it.
+
+    It ends with one call of :meth:`Sink.not_sent`, or of :meth:`Sink.stream_ended` that is not resumable, unless
+    :meth:`close` ended it: then nothing more is told.
+    """
+
+    def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
+        self._id = id
+        self._status = 0
+        self._answered = False
+        self._cursor = Cursor()
+        self._reader = StreamReader(message=self._deliver)
+        self._waiting = False
+        self._final = False
+        self._candidate: str | None = None
+        self._besides = ""
+        super().__init__(session, message)
+
+    def settle(self) -> None:
+        """Resume no more (C-36): a stream that is open goes on, one that waits to be taken up is let go."""
+        self._final = True
+        if self._waiting:
+            self.close()
+
+    # -- the way out -----------------------------------------------------------------------------------------------
+
+    async def _exchange(self) -> None:
+        try:
+            async with self._post() as response:
+                self._status = response.status_code
+                await self._answer(response)
+        except Refused as error:
+            self._refused(error)
+            return
+        except OversizedBody as error:
+            self._oversize(error)
+            self._ended(str(error))
+            return
+        except EXPECTED as error:
+            detail = cause(error)
+            if not self._status:
+                self._broken(detail, self._session.http.cannot(error))
+                return
+        except Exception as error:
+            self._broken(cause(error), cause(error))
+            raise
+        else:
+            detail = ""
+        await self._dropped(detail)
+
+    def _broken(self, ended: str, not_sent: str) -> None:
+        """No answer came: the request was written and may have had its effect, or it was not."""
+        if self.left:
+            self._ended(ended)
+        else:
+            self._failed(not_sent)
+
+    # -- the way back ----------------------------------------------------------------------------------------------
+
+    async def _answer(self, response: httpx.Response) -> None:
+        kind = media_type(response.headers)
+        if self._status in (401, 403) or 300 <= self._status < 400:
+            raise await refused(self._session, response)
+        check_encoding(response)
+        if self._status >= 400:
+            await self._error(response)
+        elif self._status != 200 or kind not in (JSON, EVENTS):
+            raise await refused(self._session, response)
+        else:
+            if self._message.method == "initialize":
+                self._candidate = response.headers.get("mcp-session-id")
+            if kind == EVENTS:
+                cursor = None if self._session.modern else self._cursor
+                self._besides = await read_events(response, self._session, cursor, self._reader)
+            else:
+                await self._body(response)
+
+    async def _body(self, response: httpx.Response) -> None:
+        session = self._session
+        announced = _length(response)
+        raw = await read_body(response.aiter_raw(), session.cap, announced, session.turn)
+        if not raw.strip():
+            raise await refused(session, response, raw)
+        self._deliver(raw, self._status)
+
+    async def _error(self, response: httpx.Response) -> None:
+        """A status from 400 on: a JSON-RPC message goes to the client, whose negotiation keys on it."""
+        limit = min(self._session.cap, ERROR_BODY)
+        body = await read_head(response.aiter_raw(), limit, PATIENCE)
+        rpc = _json_rpc(body)
+        if self._session_is_over(self._status) and not self._is_missing_method(rpc):
+            raise Refused(SESSION_OVER, self._status, body)
+        if rpc is None:
+            raise await refused(self._session, response, body)
+        self._deliver(body, self._status)
+
+    def _is_missing_method(self, rpc: Any) -> bool:
+        """Whether a 404 answers this very request: the session lives, the method does not exist."""
+        fields = messages.as_object(rpc)
+        return (
+            messages.as_object(fields.get("error")).get("code") == _METHOD_NOT_FOUND
+            and fields.get("id") == self._id
+        )
+
+    def _deliver(self, raw: bytes, status: int = 0) -> None:
+        if self._closed:
+            return
+        if self._candidate is not None and succeeded(raw):
+            self._session.adopt(self._candidate)
+            self._candidate = None
+        self._answered = self._answered or answers(raw)
+        self._session.sink.received(raw=raw, stream=self._id, status=status)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _refused(self, error: Refused) -> None:
+        over = self._session_is_over(error.status)
+        self._failed(str(error), 0 if over else error.status, error.body, error.challenge)
+        if over:
+            self._session.lose(SESSION_OVER, renewable=True)
+
+    def _oversize(self, error: OversizedBody) -> None:
+        self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)
+
+    def _ended(self, detail: str, *, resumable: bool = False) -> None:
+        self._session.sink.stream_ended(id=self._id, status=self._status, detail=detail, resumable=resumable)
+
+    async def _dropped(self, detail: str) -> None:
+        """The POST's response is over: cleanly, or broken by ``detail``. Take it up again where that is possible."""
+        failures = 0
+        while self._resumable():
+            delay = pause(self._cursor.retry, failures)
+            self._ended(detail, resumable=True)
+            why = detail or "closed by the server"
+            self._happened(
+                f"the stream of request {self._id} ended before the response ({why}), resuming in {delay:g} s"
+            )
+            self._waiting = True
+            await asyncio.sleep(delay)
+            detail, gone = await self._resume()
+            self._waiting = False
+            failures = 0 if self._cursor.heard else failures + 1
+            if gone or failures >= ATTEMPTS:
+                self._final = True
+                detail = f"could not be resumed: {detail or 'nothing came'}"
+        if self._besides and not detail and not self._answered:
+            detail = f"the stream ended without a response, with {self._besides} instead"
+        self._ended(detail)
+
+    def _resumable(self) -> bool:
+        return self._session.resumes and not self._answered and not self._final and self._cursor.last_id != ""
+
+    async def _resume(self) -> tuple[str, bool]:
+        """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
+        self._cursor.reopened()
+        try:
+            await follow(self._session, self._cursor, self._reader, self._resumed)
+        except Refused as error:
+            if self._session.ended_by(error):
+                self._session.lose(SESSION_OVER, renewable=True)
+            return str(error), error.status < 500
+        except OversizedBody as error:
+            self._oversize(error)
+            return str(error), True
+        except EXPECTED as error:
+            return cause(error), False
+        return "", False
+
+    def _resumed(self) -> None:
+        self._waiting = False
+        self._happened(f"resumed the stream of request {self._id}")
+
+    def _happened(self, text: str) -> None:
+        self._session.sink.happened(text=text)
+
+
+def _length(response: httpx.Response) -> int | None:
+    text = response.headers.get("content-length", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def _json_rpc(body: bytes) -> Any:
+    """The value of a body that is a JSON-RPC message or a batch of them, else ``None``."""
+    try:
+        value: Any = messages.read_json(body)
+    except ValueError:
+        return None
+    each = cast("list[Any]", value) if isinstance(value, list) else [value]
+    is_rpc = bool(each) and messages.as_object(each[0]).get("jsonrpc") == "2.0"
+    return cast("Any", value) if is_rpc else None

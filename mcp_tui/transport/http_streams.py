@@ -93,6 +93,14 @@ class HttpSession:
         self.close(detail, renewable=renewable)
         self.lost()
 
+    def received(self, raw: bytes) -> None:
+        """A message came on a stream that belongs to no request."""
+        self.sink.received(raw=raw)
+
+    def skipped(self, error: OversizedBody) -> None:
+        """A message above the cap was left out of such a stream."""
+        self.sink.too_large(head=error.head, size=error.size, tail=error.tail)
+
     def ended_by(self, error: Refused) -> bool:
         """Whether a refused GET says that the session is gone: 404 to a request that carried its id."""
         return error.status == 404 and self.id is not None and not self.mute
@@ -177,12 +185,12 @@ class StreamReader:
     """Who gets what an event stream holds.
 
     ``message`` takes the data of each message. ``other`` is offered the events of other names and says whether it took
-    one. With ``oversize`` an event above the cap is told there and left out; without, it ends the stream.
+    one. An event above the cap ends the stream, unless that ``skips`` it.
     """
 
     message: Callable[[bytes], None]
     other: Callable[[str, bytes], bool] = _declined
-    oversize: Callable[[OversizedBody], None] | None = None
+    skips: bool = False
 
 
 async def read_events(
@@ -196,7 +204,9 @@ async def read_events(
         OversizedBody: an event is above the cap.
         Exception: what broke the connection.
     """
-    stream = EventStream(response.aiter_raw(), session.cap, session.turn, reader.oversize)
+    stream = EventStream(
+        response.aiter_raw(), session.cap, session.turn, session.skipped if reader.skips else None
+    )
     ignored = ""
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
@@ -297,7 +307,7 @@ class Listening:
     def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._cursor = Cursor()
-        self._reader = StreamReader(message=self._deliver, oversize=self._oversize)
+        self._reader = StreamReader(message=session.received, skips=True)
         self._is_open = False
         self._told = False
         self._was_open = False
@@ -348,12 +358,6 @@ class Listening:
         self.answered.set()
         if not self._told:
             self._session.sink.happened(text="listening to the server's notification stream")
-
-    def _deliver(self, raw: bytes) -> None:
-        self._session.sink.received(raw=raw)
-
-    def _oversize(self, error: OversizedBody) -> None:
-        self._session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
 
     def _absent(self, error: Refused) -> None:
         self._session.mute = error.status == 404

@@ -13,7 +13,6 @@ from typing import Final
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Challenge, Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.http import HttpTransport
-from mcp_tui.transport.http_bodies import OversizedBody
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
 from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Refused, StreamReader, follow
@@ -71,12 +70,6 @@ class SseTransport(HttpTransport):
             session.lose(detail)
 
     async def _follow(self, session: HttpSession) -> str:
-        def message(raw: bytes) -> None:
-            session.sink.received(raw=raw)
-
-        def oversize(error: OversizedBody) -> None:
-            session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
-
         def other(name: str, data: bytes) -> bool:
             if name == "endpoint" and session.endpoint is None:
                 try:
@@ -88,9 +81,8 @@ class SseTransport(HttpTransport):
                         self._endpoint.set_result(None)
             return name == "endpoint"
 
-        return await follow(
-            session, Cursor(), StreamReader(message=message, other=other, oversize=oversize), lambda: None
-        )
+        reader = StreamReader(message=session.received, other=other, skips=True)
+        return await follow(session, Cursor(), reader, lambda: None)
 
     def _fail(self, error: TransportError) -> None:
         if not self._endpoint.done():
@@ -120,6 +112,8 @@ class SseTransport(HttpTransport):
 
 class _Request(Unanswered):
     """A request whose response comes on the one stream."""
+
+    urgent = False
 
     def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self._taken = asyncio.Event()
