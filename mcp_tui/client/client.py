@@ -119,10 +119,6 @@ class Client:
         """The server, once the connection is ready for requests."""
         return None if self.connection is None else self.connection.info
 
-    @property
-    def _kind(self) -> str:
-        return self.ledger.negotiated.transport
-
     # -- the connection --------------------------------------------------------------------------------------
 
     @property
@@ -187,18 +183,8 @@ class Client:
             self.cancel(id_, cause, reason)
             if number % BATCH == 0:
                 await asyncio.sleep(BREATH)
-        pending = [
-            row
-            for row in self.book.unfinished.values()
-            if row.state is State.CANCEL_REQUESTED and row.signal is None
-        ]
-        until = self.now() + SHUTDOWN_WAIT
-        while any(
-            row.signal is None and not is_undelivered(row) and row.state is State.CANCEL_REQUESTED
-            for row in pending
-        ):
-            if self.now() >= until:
-                break
+        pending, until = list(filter(is_leaving, self.book.unfinished.values())), self.now() + SHUTDOWN_WAIT
+        while self.now() < until and any(map(is_leaving, pending)):  # noqa: ASYNC110 - many may leave at once
             await asyncio.sleep(0.01)
         return len(ids)
 
@@ -412,16 +398,7 @@ class Client:
         """Journal a message and have the ledger judge it."""
         at = self.now()
         frame = messages.parse(raw)
-        method = (
-            ""
-            if isinstance(frame, (ResponseFrame, messages.PollutionFrame, messages.Batch))
-            else frame.method
-        )
-        identity = (
-            messages.storable_id(frame.id)
-            if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
-            else None
-        )
+        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
             self._http_status(stream, status)
@@ -451,7 +428,7 @@ class Client:
         seq = self.store.frame("out", raw, at=at, method=method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
-        elif self._kind == "stdio":
+        elif self.ledger.negotiated.transport == "stdio":
             self._done(method)
         self._drain()
 
@@ -677,6 +654,11 @@ class Client:
 def is_undelivered(row: Request) -> bool:
     """Whether the cancel of a request could not be written, was refused, or is not written although it should be."""
     return bool(row.undelivered or row.delayed)
+
+
+def is_leaving(row: Request) -> bool:
+    """Whether the cancel of a request waits to be written."""
+    return row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row)
 
 
 def _lost(row: Request) -> ResponseFrame | None:

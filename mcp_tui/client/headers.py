@@ -85,15 +85,13 @@ def header_annotations(schema: Json) -> Mirrors:
     names = [name.lower() for name in found.values()]
     for name in names:
         if names.count(name) > 1:
-            message = f"two parameters use the header {PREFIX}{name}"
-            raise InvalidAnnotation(message)
+            raise InvalidAnnotation(f"two parameters use the header {PREFIX}{name}")
     return found
 
 
 def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: bool, depth: int) -> None:
     if depth > MAX_DEPTH:
-        message = "the schema is too deep to look for header annotations"
-        raise InvalidAnnotation(message)
+        raise InvalidAnnotation("the schema is too deep to look for header annotations")
     if isinstance(schema, list):
         for each in cast("list[Json]", schema):
             _walk(each, path, found, reachable=False, depth=depth + 1)
@@ -114,11 +112,9 @@ def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: boo
 def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
     name, where = fields[ANNOTATION], ".".join(path) or "the root"
     if not isinstance(name, str) or not is_header(name):
-        message = f"{where}: {name!r} is not a valid header name"
-        raise InvalidAnnotation(message)
+        raise InvalidAnnotation(f"{where}: {name!r} is not a valid header name")
     if not reachable:
-        message = f"{where}: a header annotation below something other than properties"
-        raise InvalidAnnotation(message)
+        raise InvalidAnnotation(f"{where}: a header annotation below something other than properties")
     if fields.get("type") not in PRIMITIVE:
         message = f"{where}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"
         raise InvalidAnnotation(message)

@@ -18,7 +18,6 @@ from mcp_tui.protocol.revisions import LATEST, REVISIONS, Revision
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
-METHOD_NOT_FOUND: Final = -32601
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"

@@ -461,8 +461,7 @@ def parse_json(text: str) -> Json:
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:
-        message = "too deep"
-        raise ValueError(message) from None
+        raise ValueError("too deep") from None
 
 
 def _finite(text: str) -> float:
@@ -471,8 +470,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    message = f"{text} is not a JSON number"
-    raise ValueError(message)
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def wanted(types: Iterable[str]) -> str:
@@ -491,28 +489,18 @@ def typed_argument(schema: Json, name: str, text: str) -> Json:
     """
     whole = Schema(schema)
     types = types_of(whole, as_object(whole.whole.get("properties")).get(name))
-    if "string" in types and not _json_of(text, types - {"string"}):
-        return text
     try:
         value = parse_json(text)
     except ValueError:
         value = text
+    if "string" in types and not any(is_of(value, kind) for kind in types - {"string"}):
+        return text  # nothing else that the schema permits (``null``, say)
     if not types:
         return value
     if not any(is_of(value, kind) for kind in types):
         shown = text if len(text) <= 80 else f"{text[:79]}…"
-        message = f"{name} must be {wanted(types)}, not {shown!r}"
-        raise ArgumentError(message)
+        raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}")
     return value
-
-
-def _json_of(text: str, types: frozenset[str]) -> bool:
-    """Whether the text means something else than a string, where the schema permits that as well (``null``, say)."""
-    try:
-        value = parse_json(text)
-    except ValueError:
-        return False
-    return any(is_of(value, kind) for kind in types)
 
 
 def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:

@@ -17,7 +17,6 @@ MAX_PREFIX: Final = 9_999
 """The largest ``:n`` (section 2.4.1)."""
 
 _RESERVED: Final = ":/?#[]@!$&'()*+,;="
-_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _VARCHAR: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.%")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
@@ -123,20 +122,6 @@ def _is_name(name: str) -> bool:
     return all(len(each) >= 2 and set(each[:2]) <= _HEX for each in octets)
 
 
-def variables(template: str) -> list[Variable]:
-    """The variables of a template, each name once, in order.
-
-    Raises:
-        TemplateError: as :func:`parse`.
-    """
-    found: dict[str, Variable] = {}
-    for part in parse(template):
-        if isinstance(part, Expression):
-            for each in part.variables:
-                found.setdefault(each.name, each)
-    return list(found.values())
-
-
 def expand(template: str, values: Mapping[str, Value]) -> str:
     """The URI that a template stands for with these values; a variable that is not among them is undefined.
 
@@ -144,13 +129,9 @@ def expand(template: str, values: Mapping[str, Value]) -> str:
         TemplateError: as :func:`parse`; also a prefix of what is no text.
     """
     return "".join(
-        _expanded(part, values) if isinstance(part, Expression) else _literal(part)
+        _expanded(part, values) if isinstance(part, Expression) else _quoted(part, reserved=True)
         for part in parse(template)
     )
-
-
-def _literal(text: str) -> str:
-    return _quoted(text, reserved=True)
 
 
 def _expanded(expression: Expression, values: Mapping[str, Value]) -> str:

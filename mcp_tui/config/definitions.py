@@ -125,34 +125,24 @@ class DefinitionReader:
 
     def text(self, name: str) -> Template:
         """A text; nothing where it is missing or empty."""
-        value = self.get(name)
-        if value is None:
-            return ()
-        if not isinstance(value, str):
-            raise Unusable(f"{name} is not a string")
-        return self._template(value, name)
+        value = self._of(name, str, "a string")
+        return () if value is None else self._template(value, name)
 
     def words(self, name: str) -> tuple[Template, ...]:
         """A list of texts; numbers are taken as they are written."""
-        value = self.get(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list):
-            raise Unusable(f"{name} is not a list")
-        return tuple(self._template(each, name) for each in as_list(value))
+        return tuple(self._template(each, name) for each in as_list(self._of(name, list, "a list")))
 
     def table(self, name: str) -> dict[str, Template]:
         """An object of texts; ``null`` leaves a member out."""
+        members = as_object(self._of(name, dict, "an object")).items()
+        return {key: self._template(each, f"{name} {key}") for key, each in members if each is not None}
+
+    def _of(self, name: str, kind: type[object], what: str) -> Json:
+        """A member of one type, or ``None`` where it is missing."""
         value = self.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise Unusable(f"{name} is not an object")
-        return {
-            key: self._template(each, f"{name} {key}")
-            for key, each in as_object(value).items()
-            if each is not None
-        }
+        if value is not None and not isinstance(value, kind):
+            raise Unusable(f"{name} is not {what}")
+        return value
 
     def _template(self, value: Json, name: str) -> Template:
         if isinstance(value, bool):

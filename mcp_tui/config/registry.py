@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_tui.config.definitions import Input, ServerLaunch, Unusable
-from mcp_tui.config.templates import ConfigVariable, Template, VariableKind
+from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dialect
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
-_VARIABLE: Final = re.compile(r"\{([A-Za-z_][\w\-]*)\}")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HINTS: Final = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
 
@@ -102,13 +101,11 @@ class _Inputs:
 
     def parts(self, text: str, known: dict[str, Json]) -> Template:
         """A text with ``{variables}``; braces around what is none stay."""
-        found: list[str | ConfigVariable] = []
-        end = 0
-        for match in _VARIABLE.finditer(text):
-            if match[1] in known:
-                found += (text[end : match.start()], self.ask(match[1], as_object(known[match[1]])))
-                end = match.end()
-        return tuple(part for part in (*found, text[end:]) if part != "")
+
+        def made(match: re.Match[str]) -> ConfigVariable | None:
+            return self.ask(match[1], as_object(known[match[1]])) if match[1] in known else None
+
+        return dialect(r"\{([A-Za-z_][\w\-]*)\}", made)(text)
 
 
 def _remote(way: dict[str, Json]) -> ServerLaunch:

@@ -118,20 +118,6 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
     return file
 
 
-def remove(folder: Path, call: SavedCall) -> bool:
-    """Forget a call; whether there was one.
-
-    Raises:
-        ConfigError: its file cannot be read or written.
-    """
-    file = folder / f"{_word(call.server)}.json"
-    calls = {each.name: each for each in _read(file)} if file.exists() else {}
-    if calls.pop(call.name, None) is None:
-        return False
-    _write(file, call.server, calls)
-    return True
-
-
 def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
     """Every saved call, by name; and a sentence for each file that cannot be read."""
     calls: list[SavedCall] = []

@@ -229,7 +229,6 @@ def _defined(
 
 def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
     for name, way, launch in registry.launches(server):
-        good = isinstance(launch, ServerLaunch)
         yield Definition(
             name=name,
             source=REGISTRY,
@@ -238,7 +237,7 @@ def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
             folder=place.folder,
             project=place.folder is not None,
             fields=way,
-            launch=launch if good else None,
+            launch=launch if isinstance(launch, ServerLaunch) else None,
             problem="" if isinstance(launch, ServerLaunch) else launch,
         )
 

@@ -43,14 +43,16 @@ Seconds = Annotated[float, Within(ge=0, le=1e8)]
 OnTimeout = Literal["ask", "cancel"]
 Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
-_STRICT: Final = {"extra": "forbid", "strict": True}
+
+class SettingsTable:
+    """A table of the file: it has no other keys than these, and converts no value."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestLimits:
+class RequestLimits(SettingsTable):
     """``[limits]``: ``idle`` is re-armed by progress, ``maximum`` by nothing; ``message`` is in megabytes."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     idle: Seconds = 60.0
     maximum: Seconds = 600.0
@@ -60,10 +62,8 @@ class RequestLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overrides:
+class Overrides(SettingsTable):
     """What differs for one tool; ``None`` for what does not."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     idle: Seconds | None = None
     maximum: Seconds | None = None
@@ -78,10 +78,8 @@ class ServerOverrides(Overrides):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JournalSettings:
+class JournalSettings(SettingsTable):
     """``[journal]``: whether it is kept, for how long, and how many megabytes of all journals together; 0 means no end."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     keep: bool = True
     days: Annotated[int, Within(ge=0, le=36_500)] = 30
@@ -89,30 +87,24 @@ class JournalSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingSettings:
+class SamplingSettings(SettingsTable):
     """``[sampling]``: what happens when a server asks for a completion. ``command`` is run without a shell."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     mode: Literal["off", "ask", "command"] = "off"
     command: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthSettings:
+class AuthSettings(SettingsTable):
     """``[auth]``: where sign-ins are stored, and the URL of a client ID metadata document, if there is one."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     storage: Literal["auto", "keyring", "file"] = "auto"
     client_url: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(SettingsTable):
     """Everything that can be set."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
 
     theme: str = "mcp-tui-dark"
     timers: Literal["live", "slow", "off"] = "live"

@@ -128,7 +128,7 @@ def literal(text: str) -> Template:
     return (text,)
 
 
-def _by(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) -> Dialect:
+def dialect(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) -> Dialect:
     """The dialect whose variables are the matches of ``pattern``; a match that is none stays what it is."""
     compiled = re.compile(pattern)
 
@@ -146,20 +146,17 @@ def _by(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) ->
 
 
 def _environment(match: re.Match[str]) -> ConfigVariable:
-    return ConfigVariable(VariableKind.ENV, match["name"], match[0], match["default"])
+    said = match.groupdict()
+    return ConfigVariable(VariableKind.ENV, said.get("bare") or said["name"], match[0], said.get("default"))
 
 
 _BRACED: Final = rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
 
-braces: Final = _by(_BRACED, _environment)
+braces: Final = dialect(_BRACED, _environment)
 """``${VAR}`` and ``${VAR:-default}``; a bare ``$VAR`` is no variable: Claude Code."""
 
 
-def _shell(match: re.Match[str]) -> ConfigVariable:
-    return ConfigVariable(VariableKind.ENV, match["bare"] or match["name"], match[0], match["default"])
-
-
-shell: Final = _by(rf"\$(?P<bare>{_NAME})|{_BRACED}", _shell)
+shell: Final = dialect(rf"\$(?P<bare>{_NAME})|{_BRACED}", _environment)
 """``$VAR``, ``${VAR}`` and ``${VAR:-default}``: Gemini CLI, GitHub Copilot."""
 
 
@@ -179,15 +176,11 @@ def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
     return ConfigVariable(VariableKind.PLACE, _PLACES[said], match[0]) if said in _PLACES else None
 
 
-editor: Final = _by(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
+editor: Final = dialect(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
 """``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}`` and the like: VS Code, Cursor."""
 
 
-def _of_env(match: re.Match[str]) -> ConfigVariable:
-    return ConfigVariable(VariableKind.ENV, match["name"], match[0])
-
-
-env_only: Final = _by(r"\$\{env:(?P<name>[^{}]+)\}", _of_env)
+env_only: Final = dialect(r"\$\{env:(?P<name>[^{}]+)\}", _environment)
 """``${env:VAR}`` alone: Windsurf, Cline."""
 
 
@@ -197,7 +190,7 @@ def _any(match: re.Match[str]) -> ConfigVariable | None:
 
 _PLACE: Final = "|".join(re.escape(name) for name in _PLACES)
 
-either: Final = _by(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
+either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
 """What Claude Code and the editors write, for a file that says of no tool to be its own."""
 
 

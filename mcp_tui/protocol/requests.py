@@ -270,8 +270,7 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
     allowed = TRANSITIONS[row.state]
     kind = type(event)
     if kind not in allowed:
-        message = f"{kind.__name__} in state {row.state.value} (request {row.id!r})"
-        raise IllegalTransition(message)
+        raise IllegalTransition(f"{kind.__name__} in state {row.state.value} (request {row.id!r})")
     _apply(row, event)
     row.state = allowed[kind] or row.state
     row.version += 1
@@ -527,8 +526,7 @@ class Book:
         key = (type(event.id), event.id)
         if isinstance(event, ev.Called):
             if self.get(event.id) is not None:
-                message = f"id {event.id!r} was issued before"
-                raise IllegalTransition(message)
+                raise IllegalTransition(f"id {event.id!r} was issued before")
             row = Request(
                 id=event.id,
                 method=event.method,
@@ -550,8 +548,7 @@ class Book:
         else:
             found = self._rows.get(key) or self._loosened(event.id)
             if found is None:
-                message = f"no request {event.id!r}"
-                raise IllegalTransition(message)
+                raise IllegalTransition(f"no request {event.id!r}")
             row = found
             evolve(row, event)
             if row.state in TERMINAL:

@@ -13,7 +13,7 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Challenge, Outgoing, spawn
+from mcp_tui.transport.base import Outgoing, spawn
 from mcp_tui.transport.http_bodies import HEAD, OversizedBody, read_body, read_head
 from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_streams import (
@@ -113,17 +113,15 @@ class Sending:
         message = self._message
         self._session.sink.written(raw=message.raw, method=message.method, id=message.id)
 
-    def _failed(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
+    def _failed(self, error: Refused) -> None:
         message = self._message
         self._session.sink.not_sent(
             method=message.method,
-            detail=detail,
+            detail=str(error),
             id=message.id,
-            status=status,
-            body=body,
-            challenge=challenge,
+            status=error.status,
+            body=error.body,
+            challenge=error.challenge,
         )
 
     def _session_is_over(self, status: int) -> bool:
@@ -150,7 +148,7 @@ class Unanswered(Sending):
             else:
                 self._refused(error)
         except EXPECTED as error:
-            self._failed(self._session.http.cannot(error))
+            self._failed(Refused(self._session.http.cannot(error)))
 
     async def _judge(self, response: httpx.Response) -> None:
         if response.is_success:
@@ -159,9 +157,8 @@ class Unanswered(Sending):
                 head = b""
                 with contextlib.suppress(*EXPECTED):
                     head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
-                refusal = _error_in(head)
-                if refusal:
-                    self._failed(refusal, response.status_code, head)
+                if refusal := _error_in(head):
+                    self._failed(Refused(refusal, response.status_code, head))
                     return
             self._accepted()
             if media not in (EVENTS, JSON):
@@ -172,7 +169,7 @@ class Unanswered(Sending):
 
     def _refused(self, error: Refused) -> None:
         over = self._session_is_over(error.status)
-        self._failed(SESSION_OVER if over else str(error), error.status, error.body, error.challenge)
+        self._failed(Refused(SESSION_OVER, error.status, error.body) if over else error)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
 
@@ -204,7 +201,7 @@ class Cancel(Unanswered):
 
     async def _exchange(self) -> None:
         if self._request is not None and not await self._request.flushed():
-            self._failed("the request was not sent")
+            self._failed(Refused("the request was not sent"))
             return
         self._session.turn.urgent.add(self)
         try:
@@ -236,18 +233,16 @@ class Cancel(Unanswered):
         self._flushed()
         self._session.sink.signal_accepted(id=self._id)
 
-    def _failed(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
-        if status:
+    def _failed(self, error: Refused) -> None:
+        if error.status:
             self._flushed()
-            short = detail if 200 <= status < 300 else f"HTTP {status}"
+            short = str(error) if 200 <= error.status < 300 else f"HTTP {error.status}"
             self._session.sink.signal_failed(id=self._id, detail=short, refused=True)
         elif self.left:
-            text = f"no answer came to the cancel of {self._id!r}: {detail}"
+            text = f"no answer came to the cancel of {self._id!r}: {error}"
             self._session.sink.happened(text=text)
         else:
-            self._session.sink.signal_failed(id=self._id, detail=detail, raw=self._message.raw)
+            self._session.sink.signal_failed(id=self._id, detail=str(error), raw=self._message.raw)
 
 
 # -- requests --------------------------------------------------------------------------------------------------
@@ -309,7 +304,7 @@ class Exchange(Sending):
         if self.left:
             self._ended(ended)
         else:
-            self._failed(not_sent)
+            self._failed(Refused(not_sent))
 
     # -- the way back ----------------------------------------------------------------------------------------------
 
@@ -371,7 +366,7 @@ class Exchange(Sending):
 
     def _refused(self, error: Refused) -> None:
         over = self._session_is_over(error.status)
-        self._failed(str(error), 0 if over else error.status, error.body, error.challenge)
+        self._failed(Refused(str(error), body=error.body) if over else error)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
 

@@ -41,10 +41,10 @@ _SMALL: Final = 64 * 1024
 
 
 class Refused(Exception):
-    """A response that carries no answer. The text is a sentence for a person."""
+    """A response that carries no answer, or none at all (``status`` 0). The text is a sentence for a person."""
 
     def __init__(
-        self, detail: str, status: int, body: bytes = b"", challenge: Challenge | None = None
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
     ) -> None:
         super().__init__(detail)
         self.status = status

@@ -11,7 +11,7 @@ import contextlib
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Challenge, Outgoing, Sink, TransportError, Unauthorized, spawn
+from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
@@ -135,8 +135,6 @@ class _Request(Unanswered):
         """The answer comes by the stream."""
         self._taken.set()
 
-    def _failed(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
+    def _failed(self, error: Refused) -> None:
         self._taken.set()
-        super()._failed(detail, status, body, challenge)
+        super()._failed(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.templates import TemplateError, Value, expand, variables
+from mcp_tui.client.templates import TemplateError, Value, expand
 
 VALUES: dict[str, Value] = {
     "count": ["one", "two", "three"],
@@ -86,16 +86,6 @@ def test_the_examples_of_the_rfc(template: str, expected: str):
     assert expand(template, VALUES) == expected
 
 
-def test_variables_come_once_each_in_order():
-    found = variables("db://{table}/{row}{?table,fields*,q:3}")
-    assert [(each.name, each.explode, each.prefix) for each in found] == [
-        ("table", False, None),
-        ("row", False, None),
-        ("fields", True, None),
-        ("q", False, 3),
-    ]
-
-
 @pytest.mark.parametrize(
     ("template", "said"),
     [
@@ -118,7 +108,7 @@ def test_variables_come_once_each_in_order():
 )
 def test_what_is_no_template_is_refused_in_one_sentence(template: str, said: str):
     with pytest.raises(TemplateError) as caught:
-        variables(template)
+        expand(template, VALUES)
     assert str(caught.value) == said
 
 

@@ -45,9 +45,6 @@ def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
     ):
         saved.find(tmp_path, "mine")
     assert saved.find(tmp_path, "mine", TWO).server == TWO
-    assert saved.remove(tmp_path, call())
-    assert not saved.remove(tmp_path, call())
-    assert saved.find(tmp_path, "mine").server == TWO
 
 
 def test_arguments_that_the_journal_would_redact_are_saved_only_when_confirmed(tmp_path: Path):

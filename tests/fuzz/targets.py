@@ -101,7 +101,8 @@ def stream(data: bytes) -> None:
 def template(data: bytes) -> None:
     """Expanded, it holds no brace and nothing outside of ASCII."""
     text = data.decode("utf-8", "replace")
-    values = {each.name: f"a/ü {{{each.name}}}" for each in templates.variables(text)}
+    expressions = [each for each in templates.parse(text) if isinstance(each, templates.Expression)]
+    values = {each.name: f"a/ü {{{each.name}}}" for part in expressions for each in part.variables}
     made = templates.expand(text, values)
     assert made.isascii()
     assert "{" not in made

@@ -60,8 +60,7 @@ def signed_assertion(client_id: str, private_key: str, algorithm: str, issuer: s
         key = jwk.import_key(private_key, kind)
         return jwt.encode({"alg": algorithm}, claims, key, algorithms=[algorithm])
     except errors:
-        text = f"the private key cannot sign with {readable(algorithm, 20)}"
-        raise AuthorizationError(text) from None
+        raise AuthorizationError(f"the private key cannot sign with {readable(algorithm, 20)}") from None
 
 
 class ProofKey:
