@@ -222,9 +222,9 @@ class Play:
         self.made = Client(target, settings, store=Store(writer), now=self.now)
         return self.made
 
-    def transport(self, _client: Client, _kind: str = "") -> tuple[base.Transport, str]:
+    def transport(self, _client: Client, _kind: str = "") -> base.Transport:
         self.servers.append(Server(4711 + len(self.servers), silent=self.silent))
-        return self.server, "stdio"
+        return self.server
 
     def at(self, seconds: float) -> None:
         """Let the time come that many seconds after the start; what falls due on the way is done."""
