@@ -57,7 +57,7 @@ def _defect(error: Exception) -> int:
 def _run(arguments: list[str]) -> int:
     from importlib import import_module
 
-    from mcp_tui.cli.grammar import Usage, read
+    from mcp_tui.cli.grammar import HelpAsked, read
     from mcp_tui.cli.options import COMMANDS
 
     try:
@@ -65,8 +65,9 @@ def _run(arguments: list[str]) -> int:
         if given.name is None:
             return _workbench(given)
         return import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run(given.name, given)
-    except Usage as usage:
-        return usage.tell()
+    except HelpAsked as text:
+        print(text)
+        return Exit.COMPLETED
     except Failure as failure:
         from mcp_tui.tui.view.text import clean
 

@@ -58,23 +58,19 @@ class _WantedRequest:
         if call is not None:
             rest = [call.tool, *rest]
         if not rest:
-            text = f"Missing {wanted}. See mcp-tui {name} --help."
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"Missing {wanted}. See mcp-tui {name} --help.")
         if len(rest) > 1:
             two_urls(rest[1])
-            text = f"Unexpected argument {rest[1]!r}. Use NAME=VALUE; put the server command after --"
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"Unexpected argument {rest[1]!r}. Use NAME=VALUE; put the server command after --")
         for word in (
             *given.words,
             *(getattr(given.options, name, None) for name in ("args", "params", "reason")),
         ):
             if word is not None and not _is_unicode(word):
-                text = f"{word!r} is not valid UTF-8. JSON needs UTF-8."
-                raise Failure(text, Exit.USAGE)
+                raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = rest[0]
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
-            text = f"{self.subject} must not be cancelled. Leave --cancel-after out."
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"{self.subject} must not be cancelled. Leave --cancel-after out.")
         self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
         option = "--params" if name == "request" else "--args"
         source = getattr(given.options, option[2:], None)
@@ -149,8 +145,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     try:
         params = wanted.params(tool.get("inputSchema"))
     except ArgumentError as error:
-        message = f"Invalid arguments for {wanted.subject!r}: {error}."
-        raise Failure(message, Exit.USAGE) from None
+        raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.") from None
     watch = _Watch(session)
     id_ = watch.begin(wanted.method, params)
     row = client.book.get(id_)

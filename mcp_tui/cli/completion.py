@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mcp_tui.cli.grammar import Usage, Words, subcommand
+from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VERSION, options_of
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.status import Exit, Failure
 
 _SCRIPTS: Final = {
     "bash": """\
@@ -51,9 +51,9 @@ def run(_name: str, given: Words) -> int:
             for word in candidates(given.command):
                 print(word)
         case []:
-            raise Usage("mcp-tui: Missing shell. Choose from: bash, zsh, fish.")
+            raise Failure("Missing shell. Choose from: bash, zsh, fish.")
         case _:
-            raise Usage(f"mcp-tui: Unknown shell {given.words[0]!r}. Choose from: bash, zsh, fish.")
+            raise Failure(f"Unknown shell {given.words[0]!r}. Choose from: bash, zsh, fish.")
     return Exit.COMPLETED
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.status import Failure
 
 
 def run(_name: str, given: Words) -> int:
     """Run the server until its input ends or it is interrupted; the exit status."""
     options = given.options
     if options.http is not None and not 0 <= options.http < 65536:
-        raise Usage(f"mcp-tui: Port {options.http} does not exist. Choose from 0 to 65535.")
+        raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
     from mcp_tui.demo.server import main
 
     return main(options.http, Path(options.log) if options.log else None)

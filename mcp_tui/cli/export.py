@@ -18,7 +18,7 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.printing import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
@@ -60,9 +60,9 @@ def run(name: str, given: Words) -> int:
     options = given.options
     named = journals.word(name, given)
     if named is None:
-        raise Usage("mcp-tui: Missing session. Give the start of its name, a file, or last.")
+        raise Failure("Missing session. Give the start of its name, a file, or last.")
     if options.id is not None and options.cancellations:
-        raise Usage("mcp-tui: Use either --id or --cancellations, not both.")
+        raise Failure("Use either --id or --cancellations, not both.")
     where = journals.find(named)
     recording = journals.open_recording(where, whole=True)
     pieces = _pieces(given, where, recording, _rows(given, where, recording))
@@ -92,8 +92,7 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
         named = (brief(str(each.id), 40) for each in rows.order if not each.internal)
         others = list(islice(named, _NAMED))
         choices = f"Choose from: {', '.join(others)[:200]}." if others else "It has no requests."
-        text = f"No request {options.id!r} in {clean(where.name)}. {choices}"
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"No request {options.id!r} in {clean(where.name)}. {choices}")
     return [row]
 
 
@@ -176,7 +175,7 @@ def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> It
     over_http = "stdio" not in transports if transports else "://" in recording.header.target
     if not over_http:
         text = f"{clean(where.name)} is a stdio session. HAR needs HTTP; use --format jsonl or markdown."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(text)
     wanted: set[int] | None = None
     if rows is not None:
         records = (record for record, _ in _records(recording, rows) if record.get("record") == "frame")
@@ -230,8 +229,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
     """Write a file for its owner only; what it is made of is not written over."""
     with suppress(OSError):
         if any(path.samefile(each) for each in where.paths):
-            text = f"{path} is the recording itself. Choose another file."
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"{path} is the recording itself. Choose another file.")
     made = iter(pieces)
     first = next(made, "")  # what cannot be made leaves the file alone
     try:
@@ -241,8 +239,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
     except RecordingError as error:
         raise journals.failure(error) from None
     except OSError as error:
-        text = f"Cannot write {path}: {why(error)}."
-        raise Failure(text, Exit.USAGE) from None
+        raise Failure(f"Cannot write {path}: {why(error)}.") from None
 
 
 # -- Markdown ------------------------------------------------------------------------------------------------

@@ -8,43 +8,32 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.status import Failure
 
 PAIR: Final = re.compile(r"[A-Za-z_][\w.-]*=", re.ASCII)
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
-class Usage(Exception):
-    """The words are not of the grammar, or help was asked for."""
-
-    def __init__(self, text: str, status: Exit = Exit.USAGE) -> None:
-        super().__init__(text)
-        self.status = status
-
-    def tell(self) -> int:
-        """Print it where it belongs, and return the exit status."""
-        print(self, file=sys.stdout if self.status is Exit.COMPLETED else sys.stderr)
-        return self.status
+class HelpAsked(Exception):
+    """Help or the version was asked for. The text is that."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that raises :class:`Usage` instead of leaving the process."""
+    """argparse that raises :class:`Failure` instead of leaving the process."""
 
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ")
         if what.startswith("unrecognized arguments: -"):
             what = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
-        text = f"mcp-tui: {what if what.endswith('.') else _plain(what)} See {self.prog} --help."
-        raise Usage(text)
+        raise Failure(f"{what if what.endswith('.') else _plain(what)} See {self.prog} --help.")
 
     def print_help(self, file: object = None) -> None:
-        raise Usage(self.format_help().rstrip(), Exit.COMPLETED)
+        raise HelpAsked(self.format_help().rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +54,10 @@ def two_urls(word: str) -> None:
     """Refuse a word that is left over because it is the URL of a second server.
 
     Raises:
-        Usage: it is a URL.
+        Failure: it is a URL.
     """
     if URL.match(word):
-        raise Usage("mcp-tui: Two URLs. A command connects to one server.")
+        raise Failure("Two URLs. A command connects to one server.")
 
 
 def parser(name: str | None) -> argparse.ArgumentParser:
@@ -122,7 +111,8 @@ def read(arguments: Sequence[str]) -> Words:
     """Take the words of a command line apart.
 
     Raises:
-        Usage: they ask for none that there is.
+        Failure: they ask for none that there is.
+        HelpAsked: they ask for help or the version.
     """
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, rest = subcommand(arguments[:cut])
@@ -131,14 +121,13 @@ def read(arguments: Sequence[str]) -> Words:
     if options.version:
         from mcp_tui.cli import version
 
-        raise Usage(version.text(), Exit.COMPLETED)
+        raise HelpAsked(version.text())
     if command == []:
-        text = "mcp-tui: No server command after --. Put the program and its arguments there."
-        raise Usage(text)
+        raise Failure("No server command after --. Put the program and its arguments there.")
     words, url = _server_url(name, options.words, command)
     if name is None and words:
         two_urls(words[0])
-        raise Usage(_unknown(words[0]))
+        raise Failure(_unknown(words[0]))
     if name is not None and not COMMANDS[name].words:
         _refuse_words(name, words, url, command)
     return Words(name, options, words, url, command)
@@ -152,7 +141,7 @@ def _refuse_words(name: str, words: list[str], url: str | None, command: list[st
         return
     two_urls(words[0] if connects else "")
     hint = "Put the server command after --" if connects else f"See mcp-tui {name} --help."
-    raise Usage(f"mcp-tui: Unexpected argument {others[0]!r}. {hint}")
+    raise Failure(f"Unexpected argument {others[0]!r}. {hint}")
 
 
 def _server_url(
@@ -170,8 +159,7 @@ def _server_url(
 
 def _unknown(word: str) -> str:
     return (
-        f"mcp-tui: Unknown subcommand {word!r}.{_guess(word, COMMANDS)} "
-        "To start a server: mcp-tui -- python server.py"
+        f"Unknown subcommand {word!r}.{_guess(word, COMMANDS)} To start a server: mcp-tui -- python server.py"
     )
 
 

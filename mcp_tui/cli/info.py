@@ -7,10 +7,10 @@ import statistics
 
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of, told_status
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import HeadlessSession
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.events import Connected, Pollution
@@ -26,7 +26,7 @@ def run(name: str, given: Words) -> int:
     if name == "info":
         return sessions.run(given, _info)
     if given.options.count < 1:
-        raise Usage("mcp-tui: --count must be at least 1.")
+        raise Failure("--count must be at least 1.")
     return sessions.run(given, _ping)
 
 

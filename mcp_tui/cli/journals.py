@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_tui.cli.grammar import Usage, Words
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.status import Failure
 from mcp_tui.journal.folder import Journal, journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, why
@@ -19,14 +19,12 @@ def word(name: str, given: Words) -> str | None:
     """The one word that a command about journals takes, if there is one.
 
     Raises:
-        Usage: there are more, or a server is named.
+        Failure: there are more, or a server is named.
     """
     if given.url is not None or given.command is not None:
-        text = f"mcp-tui: {name} takes no server. Give the start of a session's name, a file, or last."
-        raise Usage(text)
+        raise Failure(f"{name} takes no server. Give the start of a session's name, a file, or last.")
     if len(given.words) > 1:
-        text = f"mcp-tui: Unexpected argument {given.words[1]!r}. {name} takes one session."
-        raise Usage(text)
+        raise Failure(f"Unexpected argument {given.words[1]!r}. {name} takes one session.")
     return given.words[0] if given.words else None
 
 
@@ -45,13 +43,12 @@ def find(named: str) -> Journal:
                 text = f"File not found: {named}."
                 if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
                     text = f"Cannot read {named}: {why(error)}."
-                raise Failure(text, Exit.USAGE) from None
+                raise Failure(text) from None
     folder = journal_folder()
     known = recorded_sessions(folder)
     if named == "last":
         if not known:
-            text = f"No recorded sessions in {folder}."
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"No recorded sessions in {folder}.")
         return _last(known)
     found = [each for each in known if each.name.startswith(named.removesuffix(".jsonl"))]
     exact = [each for each in found if each.name == named.removesuffix(".jsonl")]
@@ -60,11 +57,10 @@ def find(named: str) -> Journal:
     if found:
         some = ", ".join(each.name for each in found[-3:])
         text = f"{len(found)} sessions start with {named!r}: {'… ' if len(found) > 3 else ''}{some}. Give more of the name."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(text)
     if path.is_file():
         return Journal.of(path)
-    text = f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them."
-    raise Failure(text, Exit.USAGE)
+    raise Failure(f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them.")
 
 
 def _last(known: Sequence[Journal]) -> Journal:
@@ -105,7 +101,7 @@ def open_recording(journal: Journal, *, whole: bool = False) -> Recording:
 
 def failure(error: RecordingError) -> Failure:
     """The end of a command that cannot read or write a recording."""
-    return Failure(clean(str(error)), Exit.USAGE)
+    return Failure(clean(str(error)))
 
 
 def _known(path: Path) -> Journal | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import colourful, dump
 from mcp_tui.cli.printing import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
@@ -50,9 +50,9 @@ def run(name: str, given: Words) -> int:
     """Print the log; the exit status."""
     options = given.options
     if options.csv and options.json:
-        raise Usage("mcp-tui: Use either --csv or --json, not both.")
+        raise Failure("Use either --csv or --json, not both.")
     if options.sums and options.sessions:
-        raise Usage("mcp-tui: Use either --sums or --sessions, not both.")
+        raise Failure("Use either --sums or --sessions, not both.")
     named = journals.word(name, given)
     where = None if named is None else journals.find(named)
     found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
@@ -66,13 +66,12 @@ def _query(given: Words, where: Journal | None) -> Query:
     """What is asked of the index, about one session or about all.
 
     Raises:
-        Usage: an option says nothing that there is.
+        Failure: an option says nothing that there is.
     """
     options = given.options
     limit = options.limit
     if limit is not None and limit < 0:
-        text = f"mcp-tui: Invalid --limit {limit}. Use a number of 0 or more."
-        raise Usage(text)
+        raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not (options.json or options.csv):
         limit = SHOWN
     texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
@@ -80,8 +79,7 @@ def _query(given: Words, where: Journal | None) -> Query:
         session = None if where is None else where.name
         wanted = parse_query(texts, session=session, limit=limit or None, mark="--")
     except ValueError as error:
-        text = f"mcp-tui: {error}"
-        raise Usage(text) from None
+        raise Failure(f"{error}") from None
     return replace(wanted, internal=options.internal)
 
 
@@ -120,7 +118,7 @@ def _readable(session: RecordedSession) -> None:
             f"{clean(str(session.path))} is a recording of format {session.facts.version}. "
             f"This mcp-tui reads format {VERSION}."
         )
-        raise Failure(text, Exit.USAGE)
+        raise Failure(text)
 
 
 # -- how -------------------------------------------------------------------------------------------------------

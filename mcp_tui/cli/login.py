@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.cli.grammar import Usage, Words, parser
+from mcp_tui.cli.grammar import Words, parser
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
@@ -44,7 +44,7 @@ def run(name: str, given: Words) -> int:
         Failure: the words name no server behind a URL, nobody signed in, or nothing can be stored.
     """
     if given.command is not None or given.words:
-        raise Usage(f"mcp-tui: {name} takes {'no server' if name == 'auth' else 'a URL or --server NAME'}.")
+        raise Failure(f"{name} takes {'no server' if name == 'auth' else 'a URL or --server NAME'}.")
     store = CredentialStore(storage=in_force().auth.storage)
     try:
         if name == "auth":
@@ -53,18 +53,17 @@ def run(name: str, given: Words) -> int:
             return _forget(store, given)
         return asyncio.run(_login(store, given, _server(given)))
     except StorageError as error:
-        raise Failure(str(error), Exit.USAGE) from None
+        raise Failure(str(error)) from None
 
 
 def _server(given: Words) -> HttpTarget:
     """The server that the words name; options of commands that connect have their defaults."""
     if given.url is None and given.options.server is None:
-        raise Failure("No server given. Add a URL or --server NAME.", Exit.USAGE)
+        raise Failure("No server given. Add a URL or --server NAME.")
     defaults = vars(parser("info").parse_args([]))
     found = required(replace(given, options=Namespace(**{**defaults, **vars(given.options)})))
     if not isinstance(found, HttpTarget):
-        text = "Only servers behind a URL take a sign-in. A stdio server gets credentials with -e."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("Only servers behind a URL take a sign-in. A stdio server gets credentials with -e.")
     return found
 
 
@@ -112,24 +111,23 @@ def _registration(given: Words) -> ClientRegistration | None:
                 key = file.read(_LONGEST_KEY).decode("ascii")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not PEM"
-            raise Failure(f"Cannot read {options.key!r} (--key): {why}.", Exit.USAGE) from None
+            raise Failure(f"Cannot read {options.key!r} (--key): {why}.") from None
         if not key.strip():
-            raise Failure(f"The file {options.key!r} (--key) is empty.", Exit.USAGE)
+            raise Failure(f"The file {options.key!r} (--key) is empty.")
     if (options.idp or options.idp_client_id) and not (
         options.idp and options.assertion and options.client_id
     ):
-        raise Failure("An identity provider needs --idp, --assertion, and --client-id.", Exit.USAGE)
+        raise Failure("An identity provider needs --idp, --assertion, and --client-id.")
     if options.assertion and options.client_credentials:
-        raise Failure("Use either --assertion or --client-credentials.", Exit.USAGE)
+        raise Failure("Use either --assertion or --client-credentials.")
     if options.client_id is None and not options.assertion:
         if options.client_credentials or options.key or options.issuer:
-            raise Failure("--client-credentials, --key, and --issuer need --client-id.", Exit.USAGE)
+            raise Failure("--client-credentials, --key, and --issuer need --client-id.")
         return None
     if options.client_credentials and not (secret or key):
-        raise Failure(f"--client-credentials needs a secret in {SECRET}, or --key.", Exit.USAGE)
+        raise Failure(f"--client-credentials needs a secret in {SECRET}, or --key.")
     if (secret or key) and not options.issuer:
-        text = "A secret or key needs --issuer URL, so that no server can choose who receives it."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("A secret or key needs --issuer URL, so that no server can choose who receives it.")
     assertion = options.assertion or ""
     if assertion and not assertion.startswith(VARIABLE):
         assertion = str(Path(assertion).absolute())
@@ -215,7 +213,7 @@ def _forget(store: CredentialStore, given: Words) -> int:
             clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires.")
         )
     if not gone:
-        raise Failure("No sign-in stored for this server. mcp-tui auth lists them.", Exit.USAGE)
+        raise Failure("No sign-in stored for this server. mcp-tui auth lists them.")
     return Exit.COMPLETED
 
 

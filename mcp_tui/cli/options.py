@@ -17,8 +17,7 @@ def number(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        message = f"{text!r} is not a number of 0 or more"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return value
 
 
@@ -27,8 +26,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        message = f"{text!r} is not a whole number"
-        raise argparse.ArgumentTypeError(message) from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def speed(text: str) -> float | None:
@@ -37,8 +35,7 @@ def speed(text: str) -> float | None:
         return None
     value = number(text.removesuffix("x"))
     if not value:
-        message = "it must be above 0, or max"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError("it must be above 0, or max")
     return value
 
 

@@ -25,8 +25,7 @@ def out(text: str) -> None:
     except OSError as error:
         # Python must not try again when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sentence = f"Cannot write to stdout: {error.strerror}."
-        raise Failure(sentence, Exit.STDOUT_CLOSED) from None
+        raise Failure(f"Cannot write to stdout: {error.strerror}.", Exit.STDOUT_CLOSED) from None
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
-from mcp_tui.cli.grammar import PAIR, Usage, Words, two_urls
+from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.status import Exit, Failure
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def run(_: str, given: Words) -> int:
     """Run the probe, or list its rules; the exit status.
 
     Raises:
-        Usage, Failure: the words do not fit, the tool cannot be called, no session came about.
+        Failure: the words do not fit, the tool cannot be called, no session came about.
     """
     words = [word for word in given.words if not PAIR.match(word)]
     if words:
         two_urls(words[0])
-        text = f"mcp-tui: Unexpected argument {words[0]!r}. Use --tool NAME and NAME=VALUE; put the server command after --"
-        raise Usage(text)
+        text = f"Unexpected argument {words[0]!r}. Use --tool NAME and NAME=VALUE; put the server command after --"
+        raise Failure(text)
     if given.options.list:
         return _list(as_json=given.options.json)
     wish = _wish(given)
@@ -69,7 +69,7 @@ def _wish(given: Words) -> NamedTool:
     options = given.options
     arguments = {} if options.args is None else read_object(options.args, "--args")
     if (given.words or arguments) and not options.tool:
-        raise Failure("Arguments without a tool. Add --tool NAME.", Exit.USAGE)
+        raise Failure("Arguments without a tool. Add --tool NAME.")
     pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))
     return NamedTool(options.tool or "", pairs, arguments)
 
@@ -81,8 +81,7 @@ def _writable(option: str, name: str | None) -> None:
     path = Path(name)
     where = path if path.exists() else path.parent
     if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
-        text = f"Cannot write {name!r} (--{option}). Choose another file."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
 
 
 class _Run:
@@ -147,7 +146,7 @@ class _Run:
         except TransportError as error:
             raise Failure(str(error), Exit.UNREACHABLE) from None
         except Unsuitable as error:
-            raise Failure(sentence(str(error)), Exit.USAGE) from None
+            raise Failure(sentence(str(error))) from None
         self._task = None
         self._print(report)
         return self.stopped or self._status(report)
@@ -237,5 +236,4 @@ class _Run:
         try:
             Path(name).write_bytes(data)
         except OSError as error:
-            text = f"Cannot write {name!r} (--{option}): {error.strerror}."
-            raise Failure(text, Exit.USAGE) from None
+            raise Failure(f"Cannot write {name!r} (--{option}): {error.strerror}.") from None

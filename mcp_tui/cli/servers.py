@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability, command_words, url, what
@@ -29,7 +29,7 @@ def run(_name: str, given: Words) -> int:
     """
     options = given.options
     if options.trust is not None and options.distrust is not None:
-        raise Usage("mcp-tui: Use either --trust or --distrust, not both.")
+        raise Failure("Use either --trust or --distrust, not both.")
     config = Path(options.config) if options.config else None
     try:
         if options.trust is not None:
@@ -37,10 +37,10 @@ def run(_name: str, given: Words) -> int:
         if options.distrust is not None:
             return _distrust(find(options.distrust, config))
     except ConfigError as error:
-        raise Failure(clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error))) from None
     found = discover(config=config)
     if config is not None and found.problems:
-        raise Failure(clean(found.problems[0]), Exit.USAGE)
+        raise Failure(clean(found.problems[0]))
     if options.json:
         print(json.dumps([*map(_fields, found.servers), *map(_broken, found.problems)], indent=2))
     else:
@@ -142,17 +142,14 @@ def _trust(found: Definition, *, sure: bool) -> int:
         print(clean(f"Server {found.name!r} needs no approval: {found.file} is your own file."))
         return Exit.COMPLETED
     if found.launch is None:
-        raise Failure(
-            clean(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}."), Exit.USAGE
-        )
+        raise Failure(clean(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}."))
     for word, said in consent.account(found):
         print(f"{word:<10}{clean(said)}")
     if consent.is_given(found):
         print("Already approved; nothing has changed since.")
         return Exit.COMPLETED
     if not sure and not _asked():
-        text = f"Not approved; {clean(found.name)!r} was not started."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"Not approved; {clean(found.name)!r} was not started.")
     consent.give(found)
     print("Approved. If the definition changes, mcp-tui asks again.")
     return Exit.COMPLETED
@@ -160,8 +157,7 @@ def _trust(found: Definition, *, sure: bool) -> int:
 
 def _asked() -> bool:
     if not sys.stdin.isatty():
-        text = "Cannot ask for approval: stdin is not a terminal. Add --yes to approve in a script."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("Cannot ask for approval: stdin is not a terminal. Add --yes to approve in a script.")
     print("Allow mcp-tui to start this server? [y/N] ", end="", flush=True)
     try:
         answer = sys.stdin.readline()

@@ -286,7 +286,7 @@ def open_store(given: Words, where: Target, *, record: str | None = None, purpos
             purpose=purpose,
         )
     except opening.RecordingError as error:
-        raise Failure(str(error), Exit.USAGE) from None
+        raise Failure(str(error)) from None
     defect.remember(store)
     return store
 
@@ -300,15 +300,13 @@ def read_text(source: str, option: str) -> str:
     try:
         if source == "-":
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before
-                text = f"Cannot read {option} from stdin: stdin is closed."
-                raise Failure(text, Exit.USAGE)
+                raise Failure(f"Cannot read {option} from stdin: stdin is closed.")
             return sys.stdin.buffer.read().decode("utf-8-sig")
         if source.startswith("@"):
             return Path(source[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        text = f"Cannot read {source!r} ({option}): {reason}."
-        raise Failure(text, Exit.USAGE) from None
+        raise Failure(f"Cannot read {source!r} ({option}): {reason}.") from None
     return source
 
 
@@ -323,9 +321,7 @@ def read_object(source: str, option: str) -> dict[str, Json]:
     try:
         value = parse_json(read_text(source, option))
     except ValueError as error:
-        text = f"{option} is not valid JSON: {error}."
-        raise Failure(text, Exit.USAGE) from None
+        raise Failure(f"{option} is not valid JSON: {error}.") from None
     if not isinstance(value, dict):
-        text = f"{option} must be a JSON object."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"{option} must be a JSON object.")
     return as_object(value)

@@ -32,6 +32,6 @@ class Exit(IntEnum):
 class Failure(Exception):
     """A command cannot go on. The text is one sentence for stderr: what happened, and what to do."""
 
-    def __init__(self, text: str, status: Exit) -> None:
+    def __init__(self, text: str, status: Exit = Exit.USAGE) -> None:
         super().__init__(text)
         self.status = status

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.status import Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError
@@ -42,7 +42,7 @@ def in_force(*, told: bool = True) -> Settings:
     found = loaded()
     for wrong in found.wrong:
         more = f" (and {len(found.wrong) - 1} more; see mcp-tui config)" if len(found.wrong) > 1 else ""
-        raise Failure(clean(f"{wrong}{more}"), Exit.USAGE)
+        raise Failure(clean(f"{wrong}{more}"))
     for problem in found.problems if told else ():
         print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
     return found.settings
@@ -61,7 +61,7 @@ class NeedsConsent(Failure):
     """A project's server may not start until a person agrees. ``definition`` is what they have to see."""
 
     def __init__(self, text: str, definition: Definition) -> None:
-        super().__init__(text, Exit.USAGE)
+        super().__init__(text)
         self.definition = definition
 
 
@@ -76,11 +76,9 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
     options = given.options
     chosen = in_force(told=server is None)
     if options.protocol != "auto" and options.protocol not in REVISIONS:
-        text = f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}.")
     if options.max_message is not None and options.max_message <= 0:
-        text = "--max-message must be above 0."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("--max-message must be above 0.")
     made = ClientSettings(
         protocol=options.protocol,
         connect_timeout=_first(options.connect_timeout, chosen.limits.connect) or 1e9,
@@ -121,8 +119,7 @@ def target(given: Words) -> Target | None:
     _misplaced(given)
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
     if sum(named) > 1:
-        text = "More than one server. Use one of: a URL, -- COMMAND, --server, --demo."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("More than one server. Use one of: a URL, -- COMMAND, --server, --demo.")
     if given.url is not None:
         return _http(given, given.url)
     if given.command is not None:
@@ -148,7 +145,7 @@ def defined(given: Words) -> Definition | None:
     try:
         return find(options.server, Path(options.config) if options.config else None)
     except ConfigError as error:
-        raise Failure(clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error))) from None
 
 
 def _configured(given: Words) -> Target | None:
@@ -161,7 +158,7 @@ def _configured(given: Words) -> Target | None:
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
             text = f"Cannot use server {found.name!r} ({found.place}): {wrong}."
-            raise Failure(clean(text), Exit.USAGE)
+            raise Failure(clean(text))
         file = f" --config {found.file}" if given.options.config else ""
         text = (
             f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
@@ -183,7 +180,7 @@ def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | 
         known = _answers(found) if answers is None and not filling.problem(found) else answers
         return _over(filling.target(found, known), given)
     except ConfigError as error:
-        raise Failure(clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error))) from None
 
 
 def _answers(definition: Definition) -> dict[str, str]:
@@ -201,7 +198,7 @@ def _answers(definition: Definition) -> dict[str, str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(input_name(each.id) for each in asked)
         text = f"Server {definition.name!r} ({definition.place}) needs {asked[0].id!r}. Set {names}, or use a terminal."
-        raise Failure(clean(text), Exit.USAGE)
+        raise Failure(clean(text))
     return {each.id: _ask(each) for each in asked}
 
 
@@ -224,7 +221,7 @@ def _ask(each: Input) -> str:
             if answer
             else f"No value given for {clean(each.id)!r}."
         )
-        raise Failure(text, Exit.USAGE)
+        raise Failure(text)
     return answer
 
 
@@ -265,8 +262,7 @@ def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:
     for name, option in options.items():
         if getattr(given.options, name):
             kind = "HTTP servers" if options is _OF_HTTP else "stdio servers"
-            text = f"{option} is only for {kind}, but {because}."
-            raise Failure(text, Exit.USAGE)
+            raise Failure(f"{option} is only for {kind}, but {because}.")
 
 
 def required(given: Words) -> Target:
@@ -277,23 +273,19 @@ def required(given: Words) -> Target:
     """
     made = target(given)
     if made is None:
-        text = "No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo.")
     return made
 
 
 def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarget:
     options = given.options
     if options.transport not in ("auto", "stdio"):
-        text = f"--transport {options.transport} needs a URL, not a command."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"--transport {options.transport} needs a URL, not a command.")
     if not command[0]:
-        text = "Empty server command. Put the program and its arguments after --"
-        raise Failure(text, Exit.USAGE)
+        raise Failure("Empty server command. Put the program and its arguments after --")
     cwd = Path(options.cwd) if options.cwd else None
     if cwd is not None and not cwd.is_dir():
-        text = f"Directory not found: {options.cwd} (--cwd)."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(f"Directory not found: {options.cwd} (--cwd).")
     return StdioTarget(
         command=command,
         env=_pairs(options.env, "=", "-e"),
@@ -312,10 +304,9 @@ def _http(given: Words, url: str) -> HttpTarget:
     try:
         parse(url)
     except TransportError as error:
-        raise Failure(str(error), Exit.USAGE) from None
+        raise Failure(str(error)) from None
     if options.transport == "stdio":
-        text = "--transport stdio needs -- COMMAND, not a URL."
-        raise Failure(text, Exit.USAGE)
+        raise Failure("--transport stdio needs -- COMMAND, not a URL.")
     return HttpTarget(
         url=url,
         headers=_pairs(options.headers, ":", "-H"),
@@ -330,15 +321,14 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
         name, found, value = text.partition(separator)
         if not found or not name.strip():
             form = "KEY=VALUE" if separator == "=" else "'Name: value'"
-            message = f"Invalid {option} {text!r}. Use {form}."
-            raise Failure(message, Exit.USAGE)
+            raise Failure(f"Invalid {option} {text!r}. Use {form}.")
         if separator == ":":
             name, value = name.strip(), value.strip()
             if not is_header(name, value):
                 message = (
                     f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
                 )
-                raise Failure(message, Exit.USAGE)
+                raise Failure(message)
         pairs[name] = value
     return pairs
 
@@ -358,7 +348,7 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
         kept = None if where is None else saved.server_of(where)
         call = saved.find(saved_folder(loaded()), given.options.saved, kept)
     except ConfigError as error:
-        raise Failure(clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error))) from None
     return call, given if named else _on(call.server, given)
 
 
@@ -366,7 +356,7 @@ def _on(server: SavedServer, given: Words) -> Words:
     options = given.options
     if not server.found:
         text = "This call was saved without its server, which had a secret in it. Add a URL, -- COMMAND, or --server NAME."
-        raise Failure(text, Exit.USAGE)
+        raise Failure(text)
     if server.name == "demo":
         options.demo = True
         return given

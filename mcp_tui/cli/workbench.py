@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_tui.cli.grammar import Usage, Words
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.status import Failure
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
 from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.config.files import themes_folder
@@ -34,10 +34,10 @@ def run(name: str, given: Words) -> int:
 
     named = journals.word(name, given)
     if named is None:
-        raise Usage("mcp-tui: Missing recording. Give a file, the start of a session's name, or last.")
+        raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = journals.open_recording(journals.find(named))
     if problem := unusable():
-        raise Failure(problem.replace("The workbench", "Replay", 1), Exit.USAGE)
+        raise Failure(problem.replace("The workbench", "Replay", 1))
     from mcp_tui.tui.app import ReplayApp
 
     app = ReplayApp(
@@ -58,7 +58,7 @@ def open_workbench(given: Words) -> int:
     """
     problem = unusable()
     if problem:
-        raise Failure(problem, Exit.USAGE)
+        raise Failure(problem)
     first: Definition | None = None
     try:
         where = target(given)

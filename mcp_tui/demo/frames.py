@@ -67,8 +67,7 @@ def key(request_id: RequestId) -> tuple[str, RequestId]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    message = f"{name} is not JSON"
-    raise ValueError(message)
+    raise ValueError(f"{name} is not JSON")
 
 
 def decode(raw: bytes) -> object:

@@ -236,8 +236,7 @@ def _chosen(name: str, text: str | None, kind: type[_Named], more: Sequence[str]
     for part in _words(text):
         if part not in known:
             all_ = ", ".join((*known, *more))
-            sentence = f"Unknown {name.removeprefix('--')} {part!r}. Choose from: {all_}."
-            raise ValueError(sentence)
+            raise ValueError(f"Unknown {name.removeprefix('--')} {part!r}. Choose from: {all_}.")
     return frozenset(known[part] for part in _words(text))
 
 
