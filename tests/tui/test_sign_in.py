@@ -69,7 +69,8 @@ async def signed_in(driven: Driven, *, by_hand: bool = False) -> None:
 
 async def test_a_server_that_requires_sign_in_says_so_and_one_key_signs_in(tmp_path: Path):
     async with refused(tmp_path) as (server, driven):
-        await driven.until(lambda: "This server requires sign-in. Press L to sign in" in driven.text())
+        await driven.until(lambda: "This server requires sign-in." in driven.text())
+        assert "Press L to sign in" in driven.text()
         assert "sign-in required" in driven.text().splitlines()[0]
         assert [call.path for call in server.mcp.calls] == ["/mcp"]  # nothing is fetched unasked
         await signed_in(driven)

@@ -8,16 +8,20 @@ from typing import Final
 from textual import events
 from textual.containers import Container
 from textual.screen import Screen
+from textual.widget import Widget
 
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.screens.tabs import SHARED, TabTitles
+from mcp_tui.tui.screens.tabs import SHARED, TABS, TabTitles
 from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
 
 WIDE: Final = 140
-"""Cells from which on the panes stand side by side, in three columns; below they are tabs under the requests."""
+"""Cells from which on the panes stand side by side, in three columns."""
+
+BESIDE: Final = 100
+"""Cells from which on the detail stands beside the tabs below the requests; where there are fewer, it is one of the tabs."""
 
 STEP: Final = 0.02
 """The share that one key moves a border."""
@@ -26,7 +30,7 @@ STEP: Final = 0.02
 class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
     """The widget of each pane, by its name."""
@@ -38,8 +42,8 @@ class LayoutScreen(Screen[None]):
         self.keys.offered = self.offered
         self.pane = "catalogue"
         self.shares = Shares()
-        self.tail = "log"
-        self._wide: bool | None = None
+        self._recent = ["detail", "cancellations", "timeline", "wire", "log", "catalogue"]
+        self._columns = 0
         self.tab_titles = TabTitles(self)
 
     def on_mount(self) -> None:
@@ -59,26 +63,40 @@ class LayoutScreen(Screen[None]):
 
     @property
     def wide(self) -> bool:
-        """Whether the panes stand side by side."""
-        return bool(self._wide)
+        """Whether the panes stand in three columns."""
+        return self._columns == 3
+
+    @property
+    def beside(self) -> bool:
+        """Whether the detail has a place of its own."""
+        return self._columns > 1
+
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """The panes that share one place, as tabs."""
+        return SHARED if self.wide else tuple(TABS)[1:] if self.beside else tuple(TABS)
 
     def place(self, width: int) -> None:
-        """Know before the first layout whether the panes stand side by side, so that it need not be made twice."""
-        self._wide = width >= WIDE
-        self.add_class("-wide" if self._wide else "-narrow")
+        """Know before the first layout where the panes stand, so that it need not be made twice."""
+        self._columns = _columns(width)
+        self.add_class(("-narrow", "-beside", "-wide")[self._columns - 1])
+
+    def placed(self, table: Widget) -> list[Widget]:
+        """The requests and the panes in the order in which they fill the body, from the left to the right."""
+        detail, catalogue, *others = self.panes.values()
+        return [catalogue, table, detail, *others] if self.wide else [table, detail, catalogue, *others]
 
     def on_resize(self, event: events.Resize) -> None:
-        wide = event.size.width >= WIDE
+        columns = _columns(event.size.width)
         self.call_after_refresh(self.tab_titles.caption)
-        if wide == self._wide:
+        if columns == self._columns:
             return
-        self._wide = wide
-        # The catalogue stands left of the requests, but below them where panes are tabs.
-        table, catalogue = self.query_one("#requests"), self.panes["catalogue"]
-        if wide:
+        self._columns = columns
+        table, detail, catalogue = self.query_one("#requests"), self.panes["detail"], self.panes["catalogue"]
+        if self.wide:
             self.body.move_child(catalogue, before=table)
         else:
-            self.body.move_child(catalogue, after=table)
+            self.body.move_child(catalogue, after=detail)
         self.share_out()
         self.show_pane(self.pane)
 
@@ -106,13 +124,15 @@ class LayoutScreen(Screen[None]):
             self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
 
     def show_pane(self, name: str) -> None:
-        """Show a pane: the one tab below the requests, or the one in the place of log and wire."""
+        """Show a pane. Of those that share a place the one is shown that was asked for last."""
         self.pane = name
-        if name in SHARED:
-            self.tail = name
+        self._recent.remove(name)
+        self._recent.append(name)
+        shown = next(each for each in reversed(self._recent) if each in self.sharing)
         for each, widget in self.panes.items():
-            if self.wide:
-                widget.display = each not in SHARED or each == self.tail
-            else:
-                widget.display = each == name
+            widget.display = each not in self.sharing or each == shown
         self.tab_titles.caption()
+
+
+def _columns(width: int) -> int:
+    return 1 + (width >= BESIDE) + (width >= WIDE)

@@ -79,9 +79,7 @@ class Opening(LayoutScreen):
         self.show_pane(self.pane)
         yield self.bar
         with Container(id="body"):
-            catalogue = self.panes["catalogue"]
-            yield from (catalogue, self.table) if self.wide else (self.table, catalogue)
-            yield from (self.panes[name] for name in ("detail", "cancellations", self.tail))
+            yield from (each for each in self.placed(self.table) if each.display)
         yield self.keys
 
     def on_mount(self) -> None:

@@ -100,8 +100,7 @@ class SessionScreen(LayoutScreen):
         self.place(self.host.size.width)
         yield self.bar
         with Container(id="body"):
-            yield from (self.catalogue, self.table) if self.wide else (self.table, self.catalogue)
-            yield from (self.detail, self.cancellations, self.log_list, self.wire)
+            yield from (each for each in self.placed(self.table) if each is not self.timeline)
         yield self.filtering.line
         yield self.keys
 

@@ -11,7 +11,7 @@ from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 SHARED: Final = ("log", "wire", "timeline")
-"""The panes that share one place where the others stand side by side."""
+"""The panes that share one place in three columns."""
 
 TABS: Final = {
     "detail": words("Detail"),
@@ -33,7 +33,7 @@ class Paned(Protocol):
     panes: dict[str, Canvas]
 
     @property
-    def wide(self) -> bool: ...
+    def sharing(self) -> tuple[str, ...]: ...
 
 
 class TabTitles:
@@ -102,7 +102,8 @@ class TabTitles:
 
     def _sharing(self, name: str) -> tuple[str, ...]:
         """The panes that share the place of this one."""
-        return tuple(TABS) if not self._screen.wide else SHARED if name in SHARED else ()
+        sharing = self._screen.sharing
+        return sharing if name in sharing else ()
 
 
 def _tab(label: SafeText, count: int, *, chosen: bool) -> SafeText:

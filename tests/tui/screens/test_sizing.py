@@ -73,19 +73,25 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         await driven.session.client.close()
 
 
-async def test_tabs_stand_below_the_requests_until_three_columns_fit() -> None:
-    async with driving(size=(139, 30)) as driven:
-        table, detail = driven.bench.table, driven.bench.detail
-        await driven.press("1")
-        assert (table.region.x, table.region.right) == (detail.region.x, detail.region.right) == (0, 139)
+async def test_the_detail_stands_beside_the_tabs_from_100_cells_on() -> None:
+    async with driving(size=(100, 30)) as driven:
+        bench = driven.bench
+        table, detail = bench.table, bench.detail
+        await driven.press("4")
+        assert table.region.right == bench.log_list.region.right == 100
+        assert detail.region.y == bench.log_list.region.y == table.region.bottom
+        assert (detail.region.x, detail.region.right) == (0, bench.log_list.region.x)
         height = detail.region.height
         await driven.press("=", "=")
         await driven.until(lambda: detail.region.height > height)
+        await driven.pilot.resize_terminal(99, 30)
+        await driven.until(lambda: not detail.display and bench.log_list.region.width == 99)
         await driven.pilot.resize_terminal(140, 30)
-        await driven.until(lambda: driven.bench.catalogue.region.right == table.region.x)
+        await driven.until(lambda: bench.catalogue.region.right == table.region.x)
         assert table.region.right == detail.region.x
-        await driven.pilot.resize_terminal(80, 30)
-        await driven.until(lambda: table.region.width == detail.region.width == 80)
+        assert bench.log_list.display
+        await driven.pilot.resize_terminal(139, 30)
+        await driven.until(lambda: detail.region.right == bench.log_list.region.x)
 
 
 @pytest.mark.parametrize("width", [44, 60, 80, 120, 139])
@@ -95,6 +101,8 @@ async def test_tabs_have_the_same_names_at_every_width(width: int) -> None:
         for key in "123456":
             await driven.press(key)
             title = driven.bench.panes[driven.bench.pane].border_title
-            assert f"[{TABS[driven.bench.pane]}]" in str(title)
-            assert width < 60 or all(str(name) in str(title) for name in TABS.values())
+            sharing = driven.bench.sharing
+            if driven.bench.pane in sharing:
+                assert f"[{TABS[driven.bench.pane]}]" in str(title)
+                assert width < 60 or all(str(TABS[name]) in str(title) for name in sharing)
             assert str(title) in driven.text()

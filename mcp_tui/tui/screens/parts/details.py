@@ -41,7 +41,7 @@ class Details:
         if not self._pane.display or self._show_message():
             return
         entry = screen.entry()
-        if entry is not None and screen.wide:
+        if entry is not None and screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
             self._pane.show(brief(entry.name, 80), shown, key=(entry.kind, entry.name))
             return
@@ -64,8 +64,8 @@ class Details:
         title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
         self._pane.show(self._title(title), shown, key=(type(row.id), row.id))
 
-    def _title(self, wide: SafeText) -> SafeText:
-        return wide if self._screen.wide else self._screen.tab_titles.title_of("detail")
+    def _title(self, own: SafeText) -> SafeText:
+        return own if self._screen.beside else self._screen.tab_titles.title_of("detail")
 
     def _held(self, entry: Entry) -> list[Section]:
         """What a resource held when it was read last, if that is not long ago."""
@@ -117,7 +117,7 @@ class Details:
             screen.table.select(row.id)
         selected = screen.table.selected
         self.message, self._opened_at = seq, None if selected is None else selected.id
-        if screen.wide:
+        if screen.beside:
             screen.forget()
         else:
             screen.choose_pane("detail")
@@ -126,7 +126,7 @@ class Details:
     def close_message(self) -> None:
         """Go back to the wire."""
         self.message = None
-        if not self._screen.wide:
+        if not self._screen.beside:
             self._screen.show_pane("wire")
         self._screen.set_focus(self._screen.wire)
         self._screen.forget()
@@ -142,7 +142,7 @@ class Details:
         broken = None if head is None else self._messages.broken(head)
         if broken:
             self._screen.tell(safe("Schema violation: {}", reason(broken)), "error", seconds=8)
-        if self.message is not None and self._screen.wide:
+        if self.message is not None and self._screen.beside:
             self.message = seq
             self._screen.forget()
 
