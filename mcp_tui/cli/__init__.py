@@ -69,10 +69,21 @@ def _run(arguments: list[str]) -> int:
         print(text)
         return Exit.COMPLETED
     except Failure as failure:
-        from mcp_tui.tui.view.text import clean
+        return _tell(failure, failure.status)
+    except Exception as error:
+        from mcp_tui.config.files import ConfigError
+        from mcp_tui.journal.records import RecordingError
 
-        print(f"mcp-tui: {clean(str(failure))}", file=sys.stderr)  # a server's words may stand in it
-        return failure.status
+        if not isinstance(error, (ConfigError, RecordingError)):
+            raise
+        return _tell(error, Exit.USAGE)
+
+
+def _tell(error: Exception, status: Exit) -> int:
+    from mcp_tui.tui.view.text import clean
+
+    print(f"mcp-tui: {clean(str(error))}", file=sys.stderr)  # a server's words may stand in it
+    return status
 
 
 def _workbench(given: Words) -> int:

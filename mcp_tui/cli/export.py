@@ -27,7 +27,7 @@ from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import cancelled
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import RecordingError, read_record, why
+from mcp_tui.journal.records import read_record, why
 from mcp_tui.journal.writer import open_private
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
@@ -64,7 +64,7 @@ def run(name: str, given: Words) -> int:
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
     where = journals.find(named)
-    recording = journals.open_recording(where, whole=True)
+    recording = Recording.read(where.paths[0])
     pieces = _pieces(given, where, recording, _rows(given, where, recording))
     if options.output is None:
         for piece in pieces:
@@ -236,8 +236,6 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
         with os.fdopen(open_private(path, replace=True), "w", encoding="utf-8", newline="") as file:
             file.write(first)
             file.writelines(made)
-    except RecordingError as error:
-        raise journals.failure(error) from None
     except OSError as error:
         raise Failure(f"Cannot write {path}: {why(error)}.") from None
 

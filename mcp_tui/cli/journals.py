@@ -10,8 +10,7 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Failure
 from mcp_tui.journal.folder import Journal, journal_folder, journals
-from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import RecordingError, why
+from mcp_tui.journal.records import why
 from mcp_tui.tui.view.text import clean
 
 
@@ -33,6 +32,7 @@ def find(named: str) -> Journal:
 
     Raises:
         Failure: none, or more than one.
+        RecordingError: the folder of journals cannot be read.
     """
     path = Path(named).expanduser()
     if path.name != named or path.suffix == ".jsonl":
@@ -45,7 +45,7 @@ def find(named: str) -> Journal:
                     text = f"Cannot read {named}: {why(error)}."
                 raise Failure(text) from None
     folder = journal_folder()
-    known = recorded_sessions(folder)
+    known = journals(folder)
     if named == "last":
         if not known:
             raise Failure(f"No recorded sessions in {folder}.")
@@ -72,36 +72,6 @@ def _last(known: Sequence[Journal]) -> Journal:
     if sys.stderr.isatty():
         print(f"mcp-tui: The last session is {clean(found.name)}.", file=sys.stderr)
     return found
-
-
-def recorded_sessions(folder: Path) -> list[Journal]:
-    """The sessions in the journal folder.
-
-    Raises:
-        Failure: the folder cannot be read.
-    """
-    try:
-        return journals(folder)
-    except RecordingError as error:
-        raise failure(error) from None
-
-
-def open_recording(journal: Journal, *, whole: bool = False) -> Recording:
-    """Open the recording of a session; with ``whole``, read it to its end.
-
-    Raises:
-        Failure: it cannot be read, or is not a recording of this version of the format.
-    """
-    path = journal.paths[0]
-    try:
-        return Recording.read(path) if whole else Recording(path)
-    except RecordingError as error:
-        raise failure(error) from None
-
-
-def failure(error: RecordingError) -> Failure:
-    """The end of a command that cannot read or write a recording."""
-    return Failure(clean(str(error)))
 
 
 def _known(path: Path) -> Journal | None:

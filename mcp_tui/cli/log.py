@@ -19,6 +19,7 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.queries import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
+from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol.evidence import OUTCOME_WORDS
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
@@ -96,10 +97,10 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
 
     if where is None or where.name != str(where.paths[0]):
         place = folder.journal_folder()
-        journals.recorded_sessions(place)
+        folder.journals(place)  # refuses a folder that is not ours before the index is put there
         found = index.ask(place, question, _ahead)
     else:
-        journals.open_recording(where).close()
+        Recording(where.paths[0]).close()
         found = index.ask_of([where], question)
     if where is not None:
         for each in found.sessions:

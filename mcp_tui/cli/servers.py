@@ -15,7 +15,6 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability, command_words, url, what
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import FoundServers, discover, find
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
@@ -31,13 +30,10 @@ def run(_name: str, given: Words) -> int:
     if options.trust is not None and options.distrust is not None:
         raise Failure("Use either --trust or --distrust, not both.")
     config = Path(options.config) if options.config else None
-    try:
-        if options.trust is not None:
-            return _trust(find(options.trust, config), sure=options.yes)
-        if options.distrust is not None:
-            return _distrust(find(options.distrust, config))
-    except ConfigError as error:
-        raise Failure(clean(str(error))) from None
+    if options.trust is not None:
+        return _trust(find(options.trust, config), sure=options.yes)
+    if options.distrust is not None:
+        return _distrust(find(options.distrust, config))
     found = discover(config=config)
     if config is not None and found.problems:
         raise Failure(clean(found.problems[0]))

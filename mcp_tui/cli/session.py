@@ -272,21 +272,18 @@ def open_store(given: Words, where: Target, *, record: str | None = None, purpos
     ``purpose`` is that of the recording's header.
 
     Raises:
-        Failure: the recording's file cannot be written.
+        RecordingError: the recording's file cannot be written.
     """
     options = given.options
-    try:
-        journal = in_force(told=False).journal
-        store = opening.open_store(
-            where,
-            journal=journal.keep and not options.no_journal,
-            record=record or options.record,
-            keep_days=journal.days or None,
-            keep_bytes=journal.size * 1_000_000 or None,
-            purpose=purpose,
-        )
-    except opening.RecordingError as error:
-        raise Failure(str(error)) from None
+    journal = in_force(told=False).journal
+    store = opening.open_store(
+        where,
+        journal=journal.keep and not options.no_journal,
+        record=record or options.record,
+        keep_days=journal.days or None,
+        keep_bytes=journal.size * 1_000_000 or None,
+        purpose=purpose,
+    )
     defect.remember(store)
     return store
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 BACKLOG: Final = 64 * 1024 * 1024
@@ -59,11 +60,7 @@ class Streams:
         """Wait until all is written; false where nobody read it although there was reason to :meth:`hurry`."""
         if self._thread is None:
             return True
-        mark = Future[None]()
-        with self._news:
-            self._marks.append(mark)
-            self._news.notify_all()
-        done = asyncio.wrap_future(mark)
+        done = asyncio.wrap_future(self._mark())
         await asyncio.wait([done, self._hurry], return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
             await asyncio.wait([done], timeout=LAST_WORDS)
@@ -72,12 +69,16 @@ class Streams:
     def flush(self, patience: float) -> None:
         """Block until all is written, at most so many seconds: for the last moment of a process."""
         if self._thread is not None:
-            mark = Future[None]()
-            with self._news:
-                self._marks.append(mark)
-                self._news.notify_all()
             with contextlib.suppress(TimeoutError):
-                mark.result(patience)
+                self._mark().result(patience)
+
+    def _mark(self) -> Future[None]:
+        """Done as soon as all that was put before it is written."""
+        mark = Future[None]()
+        with self._news:
+            self._marks.append(mark)
+            self._news.notify_all()
+        return mark
 
     def _put(self, piece: _Piece) -> None:
         with self._news:
@@ -97,7 +98,7 @@ class Streams:
                 self._news.wait_for(lambda: self._pieces or self._marks)
                 pieces, self._pieces = self._pieces, []
                 marks, self._marks = self._marks, []
-            for is_err, some in groupby(pieces, key=_is_err):
+            for is_err, some in groupby(pieces, key=itemgetter(0)):
                 text = "".join(piece for _, piece in some)
                 if is_err:
                     _write_err(text)
@@ -119,10 +120,6 @@ class Streams:
                 _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
             with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short
                 self._loop.call_soon_threadsafe(self._closed)
-
-
-def _is_err(piece: _Piece) -> bool:
-    return piece[0]
 
 
 def _write_err(text: str) -> None:

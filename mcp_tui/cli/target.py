@@ -15,7 +15,6 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
-from mcp_tui.config.files import ConfigError
 from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.revisions import REVISIONS
@@ -135,17 +134,14 @@ def defined(given: Words) -> Definition | None:
     """What a config file says of the server that the words name with ``--server``; ``None`` where they name none so.
 
     Raises:
-        Failure: there is none, or there are several.
+        ConfigError: there is none, or there are several.
     """
     options = given.options
     if options.server is None:
         return None
     from mcp_tui.config.servers import find
 
-    try:
-        return find(options.server, Path(options.config) if options.config else None)
-    except ConfigError as error:
-        raise Failure(clean(str(error))) from None
+    return find(options.server, Path(options.config) if options.config else None)
 
 
 def _configured(given: Words) -> Target | None:
@@ -172,15 +168,13 @@ def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | 
     """The target that a definition means, with what the words say on top; without ``answers`` its inputs are asked for.
 
     Raises:
-        Failure: it cannot be used, nobody answers, or an option does not fit it.
+        ConfigError: it cannot be used.
+        Failure: nobody answers, or an option does not fit it.
     """
     from mcp_tui.config import filling
 
-    try:
-        known = _answers(found) if answers is None and not filling.problem(found) else answers
-        return _over(filling.target(found, known), given)
-    except ConfigError as error:
-        raise Failure(clean(str(error))) from None
+    known = _answers(found) if answers is None and not filling.problem(found) else answers
+    return _over(filling.target(found, known), given)
 
 
 def _answers(definition: Definition) -> dict[str, str]:
@@ -337,18 +331,16 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     """The saved call that the words name, and the words with its server, where they name none.
 
     Raises:
-        Failure: there is none, there are several, or its server was not kept.
+        ConfigError: there is none, or there are several.
+        Failure: its server was not kept.
     """
     from mcp_tui.config import saved
 
     named = given.command is not None or given.url is not None or given.options.demo
     named = named or given.options.server is not None
-    try:
-        where = target(given) if named else None
-        kept = None if where is None else saved.server_of(where)
-        call = saved.find(saved_folder(loaded()), given.options.saved, kept)
-    except ConfigError as error:
-        raise Failure(clean(str(error))) from None
+    where = target(given) if named else None
+    kept = None if where is None else saved.server_of(where)
+    call = saved.find(saved_folder(loaded()), given.options.saved, kept)
     return call, given if named else _on(call.server, given)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Failure
+from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
 from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.config.files import themes_folder
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
+    from mcp_tui.journal.records import RecordingError
     from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
@@ -31,11 +32,12 @@ def run(name: str, given: Words) -> int:
         Failure: there is no such recording, it cannot be read, or there is no terminal for it.
     """
     from mcp_tui.cli import journals
+    from mcp_tui.journal.recording import Recording
 
     named = journals.word(name, given)
     if named is None:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
-    recording = journals.open_recording(journals.find(named))
+    recording = Recording(journals.find(named).paths[0])
     if problem := unusable():
         raise Failure(problem.replace("The workbench", "Replay", 1))
     from mcp_tui.tui.app import ReplayApp
@@ -72,24 +74,25 @@ def open_workbench(given: Words) -> int:
 
     clients: list[Client] = []
 
-    failed: list[Failure] = []
+    failed: list[RecordingError] = []
 
     def client(chosen: Target) -> Client:
         from mcp_tui.cli.session import open_store, tokens_for
         from mcp_tui.client.client import Client
+        from mcp_tui.journal.records import RecordingError
         from mcp_tui.journal.store import Store
 
         record = beside(given.options.record, len(clients) + 1)
         try:
             store = open_store(given, chosen, record=record, purpose="workbench")
-        except Failure as failure:
+        except RecordingError as failure:
             store = Store()
             if clients:
                 app.notify(str(failure), severity="error", markup=False)
             else:
                 # told where it can be read: below the screen that is left now
                 failed.append(failure)
-                app.exit(failure.status)
+                app.exit(Exit.USAGE)
         how = settings(given, server=chosen.name)
         made = Client(chosen, how, store=store, tokens=tokens_for(chosen, store))
         clients.append(made)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
 
@@ -103,18 +104,10 @@ def texts_of(event: ev.Event) -> tuple[str, ...]:
 def _writer(members: tuple[Any, ...]) -> Callable[[Any], Json] | None:
     for member in members:
         if member is ev.Limits:
-            return _limits
+            return dataclasses.asdict
         if isinstance(member, type) and issubclass(member, Enum):
-            return _value
+            return attrgetter("value")
     return None
-
-
-def _value(value: Enum) -> Json:
-    return value.value
-
-
-def _limits(limits: ev.Limits) -> Json:
-    return {"timeout": limits.timeout, "max_timeout": limits.max_timeout, "ask": limits.ask}
 
 
 def dump(record: dict[str, Json]) -> bytes:

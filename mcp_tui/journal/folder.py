@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -143,7 +144,7 @@ def journals(folder: Path) -> list[Journal]:
                 found.setdefault(match[1], []).append((int(match[2] or 1), Path(entry.path), status))
     made: list[Journal] = []
     for name, parts in sorted(found.items()):
-        parts.sort(key=_number)
+        parts.sort(key=itemgetter(0))
         made.append(_journal(name, [path for _, path, _ in parts], [status for _, _, status in parts]))
     return made
 
@@ -154,15 +155,11 @@ def _journal(name: str, paths: Sequence[Path], statuses: Sequence[os.stat_result
     return Journal(name, tuple(paths), written, size, statuses[0].st_ino)
 
 
-def _number(part: tuple[int, Path, os.stat_result]) -> int:
-    return part[0]
-
-
 def prune(folder: Path, *, keep_days: float | None = KEEP_DAYS, keep_bytes: int | None = KEEP_BYTES) -> None:
     """Delete journals that are too old, and the oldest while all are too large, but none that is being written."""
     now = clock.wall()
     size = 0
-    for journal in sorted(journals(folder), key=_written, reverse=True):
+    for journal in sorted(journals(folder), key=attrgetter("written"), reverse=True):
         size += journal.size
         old = keep_days is not None and journal.written < now - keep_days * 86_400
         if (old or (keep_bytes is not None and size > keep_bytes)) and not _is_written(journal, now):
@@ -170,10 +167,6 @@ def prune(folder: Path, *, keep_days: float | None = KEEP_DAYS, keep_bytes: int 
             for path in journal.paths:
                 with suppress(OSError):
                     path.unlink()
-
-
-def _written(journal: Journal) -> float:
-    return journal.written
 
 
 def _is_written(journal: Journal, now: float) -> bool:

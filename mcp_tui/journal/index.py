@@ -27,7 +27,7 @@ from mcp_tui.protocol.evidence import Outcome, is_internal
 
 Answer = TypeVar("Answer")
 
-NAME: Final = "index-4.sqlite"
+NAME: Final = "index-5.sqlite"
 """The file's name; the number is that of the tables below and of what is in them: two versions of mcp-tui keep one each."""
 
 STEP: Final = 8 * 1024 * 1024
@@ -193,21 +193,15 @@ class Index:
             if row is None or made is None:
                 continue
             watching |= made.outcome is Outcome.WATCHING
-            on = fold.cancelled_on.get(id_)
-            place = "server, transport, revision"
-            if on is None:
-                where = self.file.execute(
-                    f"SELECT {place} FROM cancellation WHERE session = ? AND id = ?",  # noqa: S608
-                    (number, id_),
-                ).fetchone() or ("", "", "")
-            else:
-                where = (on.server, on.transport, on.revision)
             values = (
                 number,
                 id_,
                 facts.wall + (made.request.at - facts.mono),
                 made.request.at,
-                *map(_storable, (*where, facts.target, row.method, row.name)),
+                *map(
+                    _storable,
+                    (trail.server, trail.transport, trail.revision, facts.target, row.method, row.name),
+                ),
                 made.request.cause.value,
                 is_internal(row) or facts.purpose == "probe",
                 " ".join(each.value for each in made.outcomes),

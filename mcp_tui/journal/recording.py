@@ -272,13 +272,6 @@ class Recording:
         """How many frames there are."""
         return len(self._frames)
 
-    def frames(self) -> Iterator[tuple[int, FrameHead]]:
-        """The offset and the head of every frame, in order; damaged ones are left out."""
-        for place, offset in enumerate(self._frames):
-            head = self._head(place)
-            if head is not None:
-                yield offset, head
-
     def frames_until(self, position: int) -> int:
         """How many frames came before the last of the first ``position`` events; at the end, all."""
         offsets = self.table.offsets
@@ -305,8 +298,12 @@ class Recording:
     def payload(self, seq: int) -> bytes | None:
         """The bytes of a frame by its sequence number; ``None`` where there is none, or it is damaged."""
         frame = self.find(seq)
+        return None if frame is None else self.raw(frame)
+
+    def raw(self, frame: int) -> bytes | None:
+        """The bytes of a frame by its number from 0; ``None`` where its record is damaged."""
         try:
-            return None if frame is None else raw_of(self._line(self._frames[frame]))
+            return raw_of(self._line(self._frames[frame]))
         except (OSError, ValueError):
             return None
 

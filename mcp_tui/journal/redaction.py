@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from mcp_tui.journal.secret_names import HINTS, is_secret_name, is_strong_name
@@ -221,7 +222,7 @@ class Redactor:
         spans = self._spans(raw, start, end)
         if not spans:
             return raw[start:end], end
-        spans.sort(key=_first_and_longest)
+        spans.sort(key=lambda span: (span.start, -span.end))
         parts: list[bytes] = []
         at = start
         for span in spans:
@@ -242,7 +243,7 @@ class Redactor:
             if needle in lower:  # many times as fast as the pattern
                 places += ((match.start(), find) for match in candidate.finditer(lower))
         if places:
-            places.sort(key=_first)
+            places.sort(key=itemgetter(0))
             self._spared = 0
             at = 0
             for place, find in places:
@@ -359,14 +360,6 @@ def _hinted(hint: str) -> str:
         if len(hint) < 4 and hint not in {"key", "pwd", "jwt"}
         else hint
     )
-
-
-def _first(place: tuple[int, _Find]) -> int:
-    return place[0]
-
-
-def _first_and_longest(span: _Span) -> tuple[int, int]:
-    return span.start, -span.end
 
 
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------

@@ -38,7 +38,10 @@ _TELLING: Final = (
 
 @dataclass(slots=True)
 class Trail:
-    """The lines that lead to a request's row as far as its cancellation goes. Of late progress one stands for all."""
+    """The lines that lead to a request's row as far as its cancellation goes. Of late progress one stands for all.
+
+    ``server``, ``transport`` and ``revision`` are those of the connection on which it was cancelled.
+    """
 
     lines: list[bytes] = field(default_factory=list[bytes])
     progress: int = 0
@@ -47,6 +50,9 @@ class Trail:
     usual: float = 0.0
     signalled: float | None = None
     cancelled: bool = False
+    server: str = ""
+    transport: str = ""
+    revision: str = ""
 
     def take(self, event: str, record: dict[str, Json], line: bytes) -> None:
         """Take in a line about the request."""
@@ -127,21 +133,11 @@ class Facts:
     purpose: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The connection on which a request was cancelled."""
-
-    server: str
-    transport: str
-    revision: str
-
-
 class SessionFold:
     """Goes through the lines of a session, from the start or from where another one stopped.
 
     ``open`` are the trails of requests that are neither over nor cancelled, by the JSON of their ids. ``touched`` are
-    those of cancelled ones that got another line; ``cancelled_on`` says on which connection they were cancelled, where
-    that was seen. ``find`` brings the trail of a request that was cancelled before.
+    those of cancelled ones that got another line. ``find`` brings the trail of a request that was cancelled before.
     """
 
     def __init__(
@@ -150,7 +146,6 @@ class SessionFold:
         self.facts = facts or Facts()
         self.open: dict[str, Trail] = {}
         self.touched: dict[str, Trail] = {}
-        self.cancelled_on: dict[str, Where] = {}
         self._find = find
 
     @property
@@ -214,8 +209,8 @@ class SessionFold:
             self.touched[key] = trail
         trail.take(event, record, line)
         if event == "cancel_requested":
-            facts = self.facts
-            self.cancelled_on[key] = Where(facts.server, facts.transport, facts.revision)
+            trail.server, trail.transport = self.facts.server, self.facts.transport
+            trail.revision = self.facts.revision
             self.touched[key] = trail
         if trail.cancelled or event in _OVER:
             self.open.pop(key, None)

@@ -92,6 +92,20 @@ class Peer:
     mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
     tokens: Tokens | None = None
 
+    def hello(self) -> tuple[str, dict[str, Json]]:
+        """The opening request: its method and its params."""
+        if self.revision.modern:
+            return "server/discover", {}
+        name = self.revision.name
+        return "initialize", {"protocolVersion": name, "capabilities": {}, "clientInfo": CLIENT_INFO}
+
+    def message(self, id: RequestId, method: str, params: dict[str, Json]) -> dict[str, Json]:
+        """A request that is not sent yet; a call's own id is its progress token."""
+        meta = {**self.meta, **as_object(params.get("_meta"))}
+        if method == "tools/call":
+            meta["progressToken"] = id
+        return messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
+
 
 class ProbeConnection(base.Silence):
     """A connection to the server, for one experiment. It is its transport's sink; ``heard`` is what came in, in order."""
@@ -152,9 +166,7 @@ class ProbeConnection(base.Silence):
             TransportError: the server cannot be reached, or does not answer.
         """
         await self.start()
-        opening = self.request(
-            "server/discover" if self.peer.revision.modern else "initialize", self.hello(), id=OPENING
-        )
+        opening = self.request(*self.peer.hello(), id=OPENING)
         heard = await opening.answered(self.now() + self.peer.settings.connect_timeout)
         if heard is None or heard.kind == "error":
             raise base.TransportError(
@@ -163,12 +175,6 @@ class ProbeConnection(base.Silence):
         await self.greeted()
         info = ev.Connected(at=self.now(), transport=self.kind, revision=self.peer.revision.name, server="")
         self.store.event(info)
-
-    def hello(self) -> dict[str, Json]:
-        """The params of the opening request."""
-        if self.peer.revision.modern:
-            return {}
-        return {"protocolVersion": self.peer.revision.name, "capabilities": {}, "clientInfo": CLIENT_INFO}
 
     async def greeted(self) -> None:
         """The opening was answered: until 2025-11-25 say so."""
@@ -296,21 +302,11 @@ class ProbeConnection(base.Silence):
 
     def request(self, method: str, params: dict[str, Json], *, id: RequestId | None = None) -> Trace:
         """Send a request; without an ``id`` it has the next one, from 1."""
-        message = self.message(method, params, id=id)
-        trace = Trace(self, message["id"], method)
-        self._send(message, method, message["id"])
-        return trace
-
-    def message(
-        self, method: str, params: dict[str, Json], *, id: RequestId | None = None
-    ) -> dict[str, Json]:
-        """A request that is not sent yet."""
         if id is None:
             id, self._next_id = self._next_id, self._next_id + 1
-        meta = {**self.peer.meta, **as_object(params.get("_meta"))}
-        if method == "tools/call":
-            meta["progressToken"] = id
-        return messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
+        trace = Trace(self, id, method)
+        self._send(self.peer.message(id, method, params), method, id)
+        return trace
 
     def skip_ids(self, last: int) -> None:
         """Number the next request from beyond an id, where an experiment chose its ids itself."""
@@ -325,13 +321,14 @@ class ProbeConnection(base.Silence):
     def in_one_write(self, tool: str, arguments: dict[str, Json]) -> Trace:
         """Call a tool and cancel it, both in one write to the pipe."""
         assert self.transport is not None
-        message = self.message("tools/call", {"name": tool, "arguments": arguments})
-        trace = Trace(self, message["id"], "tools/call")
+        trace = Trace(self, self._next_id, "tools/call")
+        self._next_id += 1
+        message = self.peer.message(trace.id, trace.method, {"name": tool, "arguments": arguments})
         cancel = messages.notification(
             CANCELLED, {"requestId": trace.id, "reason": f"{REASON}, in one write"}
         )
         raw = messages.encode(message) + b"\n" + messages.encode(cancel)
-        self.transport.send(base.Outgoing(raw=raw, method="tools/call", id=trace.id))
+        self.transport.send(base.Outgoing(raw=raw, method=trace.method, id=trace.id))
         trace.cancel_at = trace.sent_at
         return trace
 

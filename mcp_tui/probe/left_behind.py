@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Final, cast
 
-from mcp_tui.client.connecting import CLIENT_INFO
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer, ProbeConnection
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
@@ -97,26 +96,17 @@ class LoneServer:
         Raises:
             TransportError: the server does not answer.
         """
-        modern = self.peer.revision.modern
-        hello: dict[str, Json] = {
-            "protocolVersion": self.peer.revision.name,
-            "capabilities": {},
-            "clientInfo": CLIENT_INFO,
-        }
-        self.ask("server/discover" if modern else "initialize", {} if modern else hello, OPENING)
+        self._write(self.peer.message(OPENING, *self.peer.hello()))
         if not await self.until(lambda: OPENING in self.answered, self.peer.settings.connect_timeout):
             raise TransportError("the server did not answer")
-        if not modern:
+        if not self.peer.revision.modern:
             self._write(messages.notification(INITIALIZED))
 
-    def ask(self, method: str, params: dict[str, Json], id: int | None = None) -> int:
+    def ask(self, method: str, params: dict[str, Json]) -> int:
         """Send a request; its id."""
-        if id is None:
-            self._id += 1
-            id = self._id
-        meta = {**self.peer.meta, **({"progressToken": id} if method == "tools/call" else {})}
-        self._write(messages.request(id, method, {**params, "_meta": meta} if meta else params or None))
-        return id
+        self._id += 1
+        self._write(self.peer.message(self._id, method, params))
+        return self._id
 
     def _write(self, message: dict[str, Json]) -> None:
         assert self.process.stdin is not None

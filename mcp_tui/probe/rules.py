@@ -72,6 +72,10 @@ def _over_new_http(server: Server) -> str:
     return "" if server.modern_http else "only over HTTP in 2026-07-28"
 
 
+def _after_the_answer(server: Server) -> str:
+    return "over HTTP in 2026-07-28 the stream that would be closed has ended" if server.modern_http else ""
+
+
 def _over_stdio(server: Server) -> str:
     return "" if server.transport == "stdio" else "only over stdio"
 
@@ -82,10 +86,6 @@ def _with_session(server: Server) -> str:
 
 def _posted(server: Server) -> str:
     return _by_notification(server) or ("over stdio nothing is POSTed" if server.transport == "stdio" else "")
-
-
-def _with_tasks(server: Server) -> str:
-    return server.no_tasks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ _TABLE: Final = (
     Rule("P-07", "cancelled at completion", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
     Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_IGNORED,
          unless=_by_notification),
-    Rule("P-09", "", "a cancel after the response is ignored", *_IGNORED),
+    Rule("P-09", "", "a cancel after the response is ignored", *_IGNORED, unless=_after_the_answer),
     Rule("P-10", "an unknown id cancelled", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
     Rule("P-11", "malformed cancels", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
     Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_IGNORED, unless=_by_notification),
@@ -188,7 +188,8 @@ _TABLE: Final = (
     Rule("P-19", "notified over HTTP", "notifications/cancelled over HTTP has no effect",
          over_http=_should("Streamable HTTP, Cancellation", inferred=True), unless=_over_new_http),
     Rule("P-20", "a task cancelled", "tasks/cancel ends a task",
-         _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation"), unless=_with_tasks),
+         _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation"),
+         unless=lambda server: server.no_tasks()),
     Rule("P-21", "stdin closed", "the server exits when its stdin is closed, a request in flight or not",
          _SHUTDOWN, _should("stdio, Shutdown"), unless=_over_stdio),
     Rule("P-22", "", "no request is answered twice", _ONCE, _ONCE),
@@ -209,7 +210,8 @@ _TABLE: Final = (
          _should("Transports, stdio", inferred=True), _should("stdio, stderr", inferred=True), unless=_over_stdio),
     Rule("P-31", "the wrapper killed", "the server exits when its wrapper is killed and its stdin closed", *_EXITS,
          unless=_over_stdio),
-    Rule("P-32", "", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages")),
+    Rule("P-32", "", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages"),
+         unless=_over_stdio),
 )  # fmt: skip
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}

@@ -319,9 +319,8 @@ class Probe:
     async def _after(self, connection: ProbeConnection) -> None:
         """P-09, on the connection of the control run; and whether the tool can be called briefly."""
         setup = self.setup
-        if setup.modern_http:
-            why = "over HTTP in 2026-07-28 the stream that would be closed has ended"
-            self._found(Finding("P-09", Verdict.NOT_APPLICABLE, why))
+        if not self._applies("P-09"):
+            pass
         elif connection.ended is not None:
             self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, connection.ended.detail))
         elif setup.control is not None and setup.control.lost:
@@ -347,15 +346,12 @@ class Probe:
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in self.experiments:
-            idle, applies = self._idle(experiment), False
-            for rule in experiment.rules:
-                if absent := RULES[rule].unless(self.setup):
-                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
-                    continue
-                applies = True
-                if idle:
+            idle = self._idle(experiment)
+            rules = [rule for rule in experiment.rules if self._applies(rule)]
+            if idle:
+                for rule in rules:
                     self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
-            if applies and not idle:
+            elif rules:
                 due.append(experiment)
         lanes = LANES if self.setup.transport == "stdio" else 1
         left = self._began + self._budget() - FAREWELL - time.monotonic()
@@ -376,6 +372,12 @@ class Probe:
                         await self._make(experiment)
         for experiment in due:
             self._miss(experiment, "not run: the time for a run was over")
+
+    def _applies(self, rule: str) -> bool:
+        """Whether a rule applies to this server; that it does not is a finding."""
+        if absent := RULES[rule].unless(self.setup):
+            self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
+        return not absent
 
     def _idle(self, experiment: Experiment) -> str:
         """Why an experiment cannot be made with this tool, or nothing."""
@@ -441,9 +443,9 @@ class Probe:
 
     def _judge_stdout(self) -> None:
         """P-32, over all connections."""
-        if self.setup.transport != "stdio":
-            self._found(Finding("P-32", Verdict.NOT_APPLICABLE, "only over stdio"))
-        elif noise := self.setup.noise:
+        if not self._applies("P-32"):
+            return
+        if noise := self.setup.noise:
             told = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
             lines = "1 line" if len(noise) == 1 else f"{len(noise)} lines"
             self._found(Finding("P-32", Verdict.FAIL, f"{lines} on stdout were not messages", told))

@@ -23,7 +23,7 @@ _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 async def initialize(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
     await connection.start()
-    opening = connection.request("initialize", connection.hello(), id=OPENING)
+    opening = connection.request(*connection.peer.hello(), id=OPENING)
     connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
     patience = max(4.0, 2 * setup.connecting + 2.0)
     told = [EvidenceItem("initialize was sent, and cancelled at once")]
@@ -65,6 +65,10 @@ class _Tasks:
         self.told.append(EvidenceItem(f"{method}: {words}", None, "" if heard is None else heard.frame))
         return heard, {} if heard is None else heard.result
 
+    def found(self, verdict: Verdict, sentence: str) -> list[Finding]:
+        """The finding on P-20, with all that was told."""
+        return [Finding("P-20", verdict, sentence, tuple(self.told))]
+
 
 async def tasks_cancel(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
@@ -85,37 +89,32 @@ async def tasks_cancel(connection: ProbeConnection, setup: Setup) -> list[Findin
     made = result if setup.revision.modern else as_object(result.get("task"))
     task = made.get("taskId")
     if heard is None or not isinstance(task, str):
-        told = tuple(tasks.told)
-        return [Finding("P-20", Verdict.NOT_OBSERVABLE, "the call did not become a task", told)]
+        return tasks.found(Verdict.NOT_OBSERVABLE, "the call did not become a task")
     await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
     if not known:
         _, result = await tasks.ask("tasks/get", {"taskId": task})
         if result.get("status") in _OVER:
-            return [_task(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled", tasks)]
+            return tasks.found(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled")
     heard, result = await tasks.ask("tasks/cancel", {"taskId": task})
     if heard is None or heard.kind == "error":
         words = "no answer" if heard is None else heard.words
         _, result = await tasks.ask("tasks/get", {"taskId": task})
         if result.get("status") in _OVER:
-            return [_task(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled", tasks)]
-        return [_task(Verdict.FAIL, f"tasks/cancel of a working task: {words}", tasks)]
+            return tasks.found(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled")
+        return tasks.found(Verdict.FAIL, f"tasks/cancel of a working task: {words}")
     status = cast("str", result.get("status", ""))
     if not setup.revision.modern and status != "cancelled":
-        return [_task(Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}", tasks)]
+        return tasks.found(Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}")
     await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
     heard, result = await tasks.ask("tasks/get", {"taskId": task})
     status = result.get("status", "")
     if heard is None or heard.kind == "error":
-        return [_task(Verdict.NOT_OBSERVABLE, "the task is gone after its cancel", tasks)]
+        return tasks.found(Verdict.NOT_OBSERVABLE, "the task is gone after its cancel")
     if status != "cancelled":
         bad = Verdict.WARNING if setup.revision.modern else Verdict.FAIL
-        return [_task(bad, f"after its cancel the task became {status!r}", tasks)]
+        return tasks.found(bad, f"after its cancel the task became {status!r}")
     if not setup.revision.modern:
         heard, _ = await tasks.ask("tasks/cancel", {"taskId": task})
         if heard is not None and heard.kind == "result":
-            return [_task(Verdict.FAIL, "a task that was cancelled could be cancelled again", tasks)]
-    return [_task(Verdict.PASS, "the task was cancelled, and stayed so", tasks)]
-
-
-def _task(verdict: Verdict, sentence: str, tasks: _Tasks) -> Finding:
-    return Finding("P-20", verdict, sentence, tuple(tasks.told))
+            return tasks.found(Verdict.FAIL, "a task that was cancelled could be cancelled again")
+    return tasks.found(Verdict.PASS, "the task was cancelled, and stayed so")

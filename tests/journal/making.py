@@ -208,7 +208,8 @@ class Session:
 
 def heads(recording: Recording) -> list[FrameHead]:
     """What is known of each frame of a recording."""
-    return [head for _, head in recording.frames()]
+    heads = map(recording.head, range(recording.frame_count))
+    return [head for head in heads if head is not None]
 
 
 def rows(recording: Recording) -> list[Request]:
