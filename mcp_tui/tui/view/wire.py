@@ -36,7 +36,7 @@ def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
     name = brief(frame.method, 80) or words("response")
     if frame.id is not None:
         name = safe("{} {}", name, brief(str(frame.id), 40))
-    cells = max(12, min(52, room - 2 - 14 - 10))
+    cells = max(12, min(80, room - 2 - 14 - 10))
     return line(
         (words("→ ") if out else words("← "), "accent" if out else "success"),
         (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
