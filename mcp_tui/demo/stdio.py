@@ -41,8 +41,7 @@ _SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
 class LineBuffer:
     """Bytes to lines, each without its end, in linear time. A line above the cap comes out as ``None``."""
 
-    def __init__(self, cap: int = MESSAGE_CAP) -> None:
-        self._cap = cap
+    def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -55,14 +54,14 @@ class LineBuffer:
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= self._cap:
+        if self._size <= MESSAGE_CAP:
             self._parts.append(part)
         else:
             self._parts.clear()
 
     def _complete(self, end: bytes) -> bytes | None:
         self._add(end)
-        line = b"".join(self._parts) if self._size <= self._cap else None
+        line = b"".join(self._parts) if self._size <= MESSAGE_CAP else None
         self._parts.clear()
         self._size = 0
         return line

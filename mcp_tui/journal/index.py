@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from io import BufferedReader
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from mcp_tui.journal.files import is_held, open_parts
 from mcp_tui.journal.folder import Journal, journals
@@ -55,14 +55,6 @@ CREATE TABLE IF NOT EXISTS cancellation(
 );
 CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
 """
-
-
-class _Place(NamedTuple):
-    """Where a journal is read on: its number in the index, the offset, and what is known of it by then, as JSON."""
-
-    number: int
-    offset: int
-    facts: str
 
 
 class Index:
@@ -126,10 +118,8 @@ class Index:
 
     def _step(self, journal: Journal, file: BufferedReader) -> bool:
         """Read a few megabytes on from where the index is; whether there is more."""
-        place = self._place(journal, file.seek(0, os.SEEK_END))
-        number, offset = place.number, place.offset
-        facts = Facts(**json.loads(place.facts)) if place.facts else None
-        fold = SessionFold(facts, find=lambda id_: self._trail(number, id_))
+        number, offset, facts = self._place(journal, file.seek(0, os.SEEK_END))
+        fold = SessionFold(Facts(**json.loads(facts)), lambda id_: self._trail(number, id_))
         for id_, trail in self.file.execute("SELECT id, trail FROM open WHERE session = ?", (number,)):
             fold.open[id_] = Trail.load(trail)
         file.seek(offset)
@@ -152,19 +142,22 @@ class Index:
         )
         return more
 
-    def _place(self, journal: Journal, end: int) -> _Place:
-        """Where to read on; from the start where the file is another one, or was changed otherwise than by appending."""
+    def _place(self, journal: Journal, end: int) -> tuple[int, int, str]:
+        """The number of a journal in the index, the offset to read on from, and what is known by then, as JSON.
+
+        From the start where the file is another one, or was changed otherwise than by appending.
+        """
         select = "SELECT number, offset, facts, written, size, inode FROM session WHERE name = ?"
         found = self.file.execute(select, (journal.name,)).fetchone()
         if found is not None:
             number, offset, facts, written, size, inode = found
             changed = size == journal.size and 0 != abs(written) != journal.written
             if inode == journal.inode and offset <= end and not changed:
-                return _Place(number, offset, facts)
+                return number, offset, facts
             self._forget(journal.name)
-        insert = "INSERT INTO session VALUES(NULL, ?, ?, 0, 0, ?, 0, 0, '')"
+        insert = "INSERT INTO session VALUES(NULL, ?, ?, 0, 0, ?, 0, 0, '{}')"
         values = (journal.name, str(journal.paths[0]), journal.inode)
-        return _Place(self.file.execute(insert, values).lastrowid or 0, 0, "")
+        return self.file.execute(insert, values).lastrowid or 0, 0, "{}"
 
     def _keep(self, number: int, fold: SessionFold, *, over: bool) -> bool:
         """Keep what was read; whether somebody still watches a cancel, which is nobody in a session that is ``over``."""

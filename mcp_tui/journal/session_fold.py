@@ -140,22 +140,15 @@ class SessionFold:
     those of cancelled ones that got another line. ``find`` brings the trail of a request that was cancelled before.
     """
 
-    def __init__(
-        self, facts: Facts | None = None, *, find: Callable[[str], Trail | None] | None = None
-    ) -> None:
-        self.facts = facts or Facts()
+    def __init__(self, facts: Facts, find: Callable[[str], Trail | None]) -> None:
+        self.facts = facts
         self.open: dict[str, Trail] = {}
         self.touched: dict[str, Trail] = {}
         self._find = find
 
-    @property
-    def foreign(self) -> bool:
-        """Whether the session is in a format of another version than ours."""
-        return self.facts.version not in {0, VERSION}
-
     def take(self, line: bytes) -> None:
         """Take in a line, with its end. In a format of another version nothing is looked for."""
-        if self.foreign:
+        if self.facts.version not in {0, VERSION}:
             return
         if len(line) > _LONG and line.startswith(b'{"record":"frame",') and line.endswith(b"}\n"):
             self.facts.frames += 1
@@ -203,7 +196,7 @@ class SessionFold:
             return
         trail = self.touched.get(key) or self.open.get(key)
         if trail is None:
-            trail = self._find(key) if self._find is not None else None
+            trail = self._find(key)
             if trail is None:
                 return
             self.touched[key] = trail
