@@ -29,13 +29,10 @@ _NO_METHOD: Final = -32601
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Values for an argument, as the server wrote them: hostile. ``total`` is how many it says there are."""
+    """Values for an argument, as the server wrote them: hostile."""
 
     name: str
-    typed: str
     values: tuple[str, ...]
-    total: int | None = None
-    more: bool = False
 
 
 Told = Callable[[Completion], None]
@@ -100,9 +97,9 @@ class Completer:
         if others and info.revision.completion_context:
             params["context"] = {"arguments": others}
         id_ = self._id = self._client.call("completion/complete", params, internal=True)
-        spawn(self._hear(id_, name, value), name=f"completion {id_}")
+        spawn(self._hear(id_, name), name=f"completion {id_}")
 
-    async def _hear(self, id_: ev.RequestId, name: str, value: str) -> None:
+    async def _hear(self, id_: ev.RequestId, name: str) -> None:
         frame = await self._client.wait(id_)
         if self._id != id_:
             return
@@ -112,19 +109,11 @@ class Completer:
         if frame.error is not None:
             self._refused = self._refused or frame.error.code == _NO_METHOD
             return
-        found = completion(name, value, frame.result)
-        if found.values:
-            self._told(found)
+        if values := completed(frame.result):
+            self._told(Completion(name, values))
 
 
-def completion(name: str, typed: str, result: Json) -> Completion:
-    """What a result of ``completion/complete`` offers; nothing where it is none."""
+def completed(result: Json) -> tuple[str, ...]:
+    """The values that a result of ``completion/complete`` offers; nothing where it is none."""
     said = as_object(as_object(result).get("completion"))
-    total = said.get("total")
-    return Completion(
-        name,
-        typed,
-        tuple(dict.fromkeys(texts_in(said.get("values"))))[:OFFERED],
-        total if isinstance(total, int) and not isinstance(total, bool) else None,
-        said.get("hasMore") is True,
-    )
+    return tuple(dict.fromkeys(texts_in(said.get("values"))))[:OFFERED]

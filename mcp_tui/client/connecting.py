@@ -188,18 +188,16 @@ class _Attempt:
             if decision.why:
                 self._found(decision.why)
             return self._ready_modern(decision.revision)
-        if decision.step in (Step.INITIALIZE, Step.RESPAWN) and forced:
+        if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
+            raise self._failure(decision)
+        if forced:
             offered = decision.why.partition(": ")[0]
             asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
             raise NoCommonRevision(f"No common protocol version: {offered}; {asked}")
-        if decision.step is Step.INITIALIZE:
-            self._found(decision.why)
-            return await self._initialize(None)
+        self._found(decision.why)
         if decision.step is Step.RESPAWN:
-            self._found(decision.why)
             await self._open()
-            return await self._initialize(None)
-        raise self._failure(decision)
+        return await self._initialize(None)
 
     def _failure(self, decision: Decision) -> base.TransportError:
         text = decision.why

@@ -26,12 +26,10 @@ LIMIT: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class StoredTask:
-    """A task that may still be there. ``until`` is in seconds since the epoch."""
+    """A task that may still be there."""
 
     task_id: str
-    server: str
     name: str
-    until: float
 
 
 class TaskStore:
@@ -62,7 +60,7 @@ class TaskStore:
                 found.pop(over, None)
             until = record.get("until")
             if isinstance(task_id, str) and isinstance(until, (int, float)) and until > now:
-                found[task_id] = StoredTask(task_id, self.server, str(record.get("name", "")), float(until))
+                found[task_id] = StoredTask(task_id, str(record.get("name", "")))
         return list(found.values())
 
     def keep(self, client: Caller) -> None:

@@ -41,8 +41,6 @@ class FoundServers:
 
     servers: list[Definition] = field(default_factory=list[Definition])
     problems: list[str] = field(default_factory=list[str])
-    files: list[Path] = field(default_factory=list[Path])
-    """Those that were there."""
 
 
 def discover(around: Surroundings | None = None, config: Path | None = None) -> FoundServers:
@@ -61,10 +59,8 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
         except ConfigError as error:
             if str(error) not in found.problems:
                 found.problems.append(str(error))
-            read = None
-        if place.path not in found.files and read != []:
-            found.files.append(place.path)
-        for each in read or ():
+            continue
+        for each in read:
             before = first.setdefault((each.source.id, each.name), each)
             found.servers.append(each if before is each else replace(each, shadowed=before.place))
     return found

@@ -194,7 +194,6 @@ class Loaded:
 
     settings: Settings
     file: Path
-    exists: bool
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     problems: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
@@ -205,9 +204,8 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     env = os.environ if env is None else env
     file = file or files.settings_file()
     text, wrong = "", list[str]()
-    exists = os.path.lexists(file)
     table: dict[str, Json] = {}
-    if exists:
+    if os.path.lexists(file):
         try:
             text = read_text(file, MAX_BYTES)
             table = toml.parse(text, file)
@@ -222,9 +220,9 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         if knob.variable and env.get(knob.variable):
             places.overlay(knob.key, knob.variable, env[knob.variable])
     if not places.table:
-        return Loaded(DEFAULTS, file, exists, wrong=tuple(wrong))
+        return Loaded(DEFAULTS, file, wrong=tuple(wrong))
     settings, problems, more = _checked(places)
-    return Loaded(settings, file, exists, places.origins(), tuple(problems), (*wrong, *more))
+    return Loaded(settings, file, places.origins(), tuple(problems), (*wrong, *more))
 
 
 class _Places:

@@ -91,9 +91,10 @@ class Turn:
 class EventStream(httpx.AsyncByteStream):
     """Server-sent events (HTML, "Event stream interpretation") out of bytes, however they are cut.
 
-    httpx-sse decodes them. It has no limit of its own and makes text of all; here its input is capped, and is Latin-1 to
-    it, so that data that is not UTF-8 reaches the parser as it was sent. ``cap`` is what one event may hold, in bytes.
-    With ``skipped`` an event above it is told there when it ends, and left out; without, it ends the stream.
+    httpx-sse decodes them. It has no limit of its own and makes text of all; here it is given whole events alone, none above
+    the cap, and as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. ``cap`` is what one event
+    may hold, in bytes. With ``skipped`` an event above it is told there when it ends, and left out; without, it ends the
+    stream.
     """
 
     def __init__(
@@ -107,16 +108,18 @@ class EventStream(httpx.AsyncByteStream):
         self._cap = cap + FIELDS
         self._turn = turn
         self._skipped = skipped
+        self._held: list[bytes] = []
+        """The pieces of the event that has not ended yet."""
         self._size = 0
-        self._head = b""
+        """Their bytes."""
+        self._dropped: OversizedBody | None = None
+        """What is left of that event in their place, where it is above the cap."""
         self._line_ended = True
-        self._cut = False
-        self._skipping: OversizedBody | None = None
 
     @property
     def partial(self) -> bool:
         """Whether the stream ended inside an event, which is dropped."""
-        return not self._line_ended or _DATA.search(self._head) is not None
+        return not self._line_ended or _DATA.search(b"".join(self._held)) is not None
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """The events, until the server ends the stream.
@@ -130,9 +133,8 @@ class EventStream(httpx.AsyncByteStream):
         source = EventSource(httpx.Response(200, headers=headers, stream=self))
         try:
             async for found in source.aiter_sse():
-                if not self._cut:
-                    retry = None if found.retry is None else min(max(found.retry, 0), _LONGEST_RETRY) / 1000
-                    yield ServerEvent(found.event, found.data.encode("latin-1"), found.id, retry)
+                retry = None if found.retry is None else min(max(found.retry, 0), _LONGEST_RETRY) / 1000
+                yield ServerEvent(found.event, found.data.encode("latin-1"), found.id, retry)
         except (OversizedBody, *EXPECTED):
             raise
         except Exception as error:
@@ -141,45 +143,40 @@ class EventStream(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._lines():
             await self._turn.breathe()
-            if self._skipping is None and self._size + len(chunk) <= self._cap:
-                # no event in it can be too large: it passes as a whole
-                self._count(chunk)
-                yield chunk
-                continue
             start = 0
-            while start < len(chunk):
-                end, over = self._end_of_event(chunk, start)
-                piece, start = chunk[start:end], end
-                if self._skipping is None and self._size + len(piece) <= self._cap:
-                    self._count(piece)
+            # where none of them can be too large, all events that end in a chunk pass as one
+            small = self._dropped is None and self._size + len(chunk) <= self._cap
+            while end := self._end_of_event(chunk, start, last=small):
+                self._hold(chunk[start:end])
+                held, dropped, start = self._held, self._dropped, end
+                self._held, self._dropped, self._size = [], None, 0
+                if dropped is not None and self._skipped is not None:
+                    self._skipped(_told(dropped))
+                for piece in held:
                     yield piece
-                    continue
-                dropped = self._drop(piece)
-                if over:
-                    self._skipping = None
-                    if self._skipped is not None:
-                        self._skipped(dropped)
-                    self._cut = True
-                    yield b"\n\n"  # ends what was passed on of it
-                    self._cut = False
+                    if len(held) > 1:
+                        await self._turn.breathe()
+            if start < len(chunk):
+                self._hold(chunk[start:])
+                if self._line_ended and self._size <= HEAD and _COMMENTS.fullmatch(b"".join(self._held)):
+                    self._held, self._size = [], 0  # pings without end are no event, however many
 
-    def _drop(self, piece: bytes) -> OversizedBody:
-        """Take in a piece of an event above the cap; what there is of it so far."""
-        if self._skipping is None:
-            size = self._size + len(piece)
-            beyond = min(TAIL, size - HEAD)
-            tail = piece[-beyond:] if beyond > 0 else b""
-            self._skipping = OversizedBody(self._head + piece[:HEAD], size, tail)
-            self._size, self._head = 0, b""
-        else:
-            self._skipping.goes_on(piece)
+    def _hold(self, piece: bytes) -> None:
+        """Keep a piece of the event that goes on, until it ends."""
         self._line_ended = piece.endswith(b"\n")
-        dropped = OversizedBody(
-            _data_of(self._skipping.head), self._skipping.size, self._skipping.tail.rstrip(b"\n")
-        )
-        if self._skipped is None:
-            raise dropped
-        return dropped
+        self._size += len(piece)
+        if self._dropped is not None:
+            self._dropped.goes_on(piece)
+            return
+        self._held.append(piece)
+        if self._size > self._cap:
+            head, beyond = b"", min(TAIL, self._size - HEAD)
+            for each in self._held:
+                head += each[: HEAD - len(head)]
+            self._dropped = OversizedBody(head, self._size, piece[-beyond:] if beyond > 0 else b"")
+            self._held = []
+            if self._skipped is None:
+                raise _told(self._dropped)
 
     async def _lines(self) -> AsyncIterator[bytes]:
         """The stream without its byte order mark, each line ended by a line feed."""
@@ -201,26 +198,17 @@ class EventStream(httpx.AsyncByteStream):
                 chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             yield chunk
 
-    def _end_of_event(self, chunk: bytes, start: int) -> tuple[int, bool]:
-        """Where the event ends that goes on at ``start``, or the chunk, and whether it is the event."""
-        if self._line_ended and chunk.startswith(b"\n", start):
-            return start + 1, True
-        found = chunk.find(b"\n\n", start)
-        return (len(chunk), False) if found < 0 else (found + 2, True)
+    def _end_of_event(self, chunk: bytes, start: int, *, last: bool) -> int:
+        """Where the event ends that goes on at ``start``, or the ``last`` one in the chunk; 0 where none does."""
+        found = chunk.rfind(b"\n\n", start) if last else chunk.find(b"\n\n", start)
+        if self._line_ended and chunk.startswith(b"\n", start) and (found < 0 or not last):
+            return start + 1
+        return 0 if found < 0 else found + 2
 
-    def _count(self, piece: bytes) -> None:
-        """Count the bytes since the last empty line, and keep the first of them."""
-        last = piece.rfind(b"\n\n")
-        if last >= 0:
-            self._size, self._head, piece = 0, b"", piece[last + 2 :]
-        elif self._line_ended and piece.startswith(b"\n"):
-            self._size, self._head, piece = 0, b"", piece[1:]
-        if piece:
-            self._size += len(piece)
-            self._head += piece[: HEAD - len(self._head)]
-        self._line_ended = not piece or piece.endswith(b"\n")
-        if self._line_ended and _COMMENTS.fullmatch(self._head):
-            self._size, self._head = 0, b""  # pings without end are no event, however many
+
+def _told(event: OversizedBody) -> OversizedBody:
+    """The message that an event above the cap holds."""
+    return OversizedBody(_data_of(event.head), event.size, event.tail.rstrip(b"\n"))
 
 
 def _data_of(event: bytes) -> bytes:
