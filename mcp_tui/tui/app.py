@@ -471,7 +471,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             if yes:
                 self.leave(0)
 
-        title = safe("{} in flight", plural(sum((len(rows) for _, rows in running))))
+        title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         title = title if running else words("Quit mcp-tui?")
         lines = [
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)

@@ -110,7 +110,7 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody:
     somebody.does("Cancel")
     somebody.sees("Reason")
     somebody.types("wrong table", "wrong table")
-    somebody.does("cancel it")
+    somebody.does("Cancel it")
     somebody.sees("◔ cancel requested")
     if terminal.screen.columns < 140:
         somebody.pane("Cancel")
@@ -122,14 +122,14 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody:
         terminal.press("\x1b[6~")  # it says that there is more
         terminal.read()
     terminal.press("\x1b")
-    terminal.until(lambda: "closes" not in terminal.text())
+    terminal.until(lambda: "esc Close" not in terminal.text())
     somebody.quits()
 
 
 def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(somebody: Newcomer) -> None:
     text = somebody.terminal.text
     somebody.calls("echo")
-    somebody.does("arguments")
+    somebody.does("Arguments")
     somebody.sees("Call echo")
     somebody.types("hello", "text  hello")
     somebody.does("Call")
@@ -152,7 +152,7 @@ def test_from_a_probe_to_a_recording_and_back(somebody: Newcomer) -> None:
     somebody.calls("stub")
     somebody.does("Call")
     somebody.does("Cancel")
-    somebody.does("cancel it")
+    somebody.does("Cancel it")
     somebody.sees("late result at +")
     somebody.finds("probe", "run the cancellation probe")
     terminal.press("\r")
@@ -163,7 +163,7 @@ def test_from_a_probe_to_a_recording_and_back(somebody: Newcomer) -> None:
     somebody.finds("recording", "Open a recording…")
     terminal.press("\r")
     somebody.sees("this session")
-    somebody.does("open it")
+    somebody.does("Open read-only")
     somebody.sees("paused")
     somebody.does("Play")
     somebody.sees("playing")

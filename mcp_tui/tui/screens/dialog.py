@@ -76,7 +76,8 @@ class Dialog(ModalScreen[ScreenResultType]):
         &.-low > #dialog { padding-top: 0; }
         &.-low #foot { margin-top: 0; }
         & OptionList, & OptionList:focus {
-            height: auto; max-height: 16; padding: 0; border: none; background: $surface; scrollbar-size-vertical: 1;
+            height: auto; max-height: 16; padding: 0; border: none; scrollbar-size-vertical: 1;
+            background: $surface; background-tint: $foreground 0%;
         }
 
         & Input { background: $surface; background-tint: $foreground 6%; }

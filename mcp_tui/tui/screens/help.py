@@ -120,7 +120,7 @@ class HelpScreen(Dialog[None]):
             )
             shown.append(Section(each.title, tuple(lines)))
         pane = self.query_one(Detail)
-        pane.hint = hint("{app.back} closes · {detail.find} finds")
+        pane.hint = hint("{app.back} Close  {detail.find} Find")
         pane.show(words("Keys"), shown)
         pane.focus()
 

@@ -105,7 +105,8 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     DEFAULT_CSS = """
     HistoryScreen {
         & > #dialog { width: 140; }
-        & LineList, & LineList:focus { margin: 1 0; border: none; }
+        & LineList { margin: 1 0; border: none; background: $surface; }
+        & LineList > .tone--cursor { background: $block-cursor-background; }
     }
     """
 
@@ -190,7 +191,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     def _grow(self) -> None:
         """Be as high as the longest list so far, whatever the filter leaves of it."""
         self._height = max(self._height, len(self._found.entries), 1)
-        self._lines.styles.height = max(3, min(self._height, self.size.height - 9))
+        self._lines.styles.height = max(3, min(self._height, self.size.height - 10))
 
     def _sum(self, query: Query) -> SafeText:
         """How many there are, and what came of them."""

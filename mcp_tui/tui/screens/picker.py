@@ -180,7 +180,7 @@ class PickerScreen(Dialog[Target | None]):
 
     DEFAULT_CSS = """
     PickerScreen {
-        & > #dialog { padding: 0 1; background: $background; }
+        & > #dialog { background: $background; }
         & Input, & Input:focus { background: $background; }
         & Input { margin: 0 0 1 0; }
         & OptionList, & OptionList:focus { max-height: 100%; background: $background; }

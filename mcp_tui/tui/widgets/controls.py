@@ -164,10 +164,11 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
 
     DEFAULT_CSS = """
     ToggleField, ToggleField:focus { border: none; padding: 0; background: $surface; }
+    ToggleField > .toggle--button { background: $surface; color: $foreground; }
+    ToggleField.-on > .toggle--button { background: $surface; color: $text-success; }
     """
 
-    BUTTON_LEFT = "["
-    BUTTON_RIGHT = "]"
+    BUTTON_LEFT = BUTTON_RIGHT = ""  # they have the colour of the background: the brackets are within
 
     def __init__(self, value: str, *, ascii_only: bool) -> None:
         super().__init__(compact=True)
@@ -184,7 +185,7 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
     @text.setter
     def text(self, text: str) -> None:
         changed, self._text = text != self._text, text
-        self.BUTTON_INNER = "x" if text == "true" else " "
+        self.BUTTON_INNER = "[x]" if text == "true" else "[ ]"
         said: Sequence[Styled] = [(words("true") if text == "true" else words("false"), "")]
         self.label = styled(said if text else self._vacant, ascii_only=self._ascii)
         self.set_reactive(Checkbox.value, text == "true")
