@@ -127,12 +127,12 @@ class Commands(Provider):
             uri = entry.raw.get("uri")
             if not isinstance(uri, str):
                 continue
-            if uri in wanted.uris:
-                told = (f"Unsubscribe from {brief(uri, 80)}", words("stop change notifications"))
-                yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=False)
-            else:
-                told = (f"Subscribe to {brief(uri, 80)}", words("get a notification when it changes"))
-                yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=True)
+            on = uri in wanted.uris
+            yield (
+                safe("Unsubscribe from {}" if on else "Subscribe to {}", brief(uri, 80)),
+                words("stop change notifications" if on else "get a notification when it changes"),
+                partial(screen.connection.subscribe, uri, wanted=not on),
+            )
         for level in LEVELS:
             note = words("set the log level of the server")
             yield safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level)

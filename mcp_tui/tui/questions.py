@@ -8,12 +8,12 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.preferences import uri_of
 
 PATIENCE: Final = 120.0
@@ -142,15 +142,13 @@ def _end(process: asyncio.subprocess.Process) -> None:
 def texts(params: dict[str, Json]) -> list[tuple[str, str]]:
     """The messages of a sampling request: who says what; what is no text by its type."""
     said: list[tuple[str, str]] = []
-    messages = params.get("messages")
-    for message in cast("list[Json]", messages) if isinstance(messages, list) else []:
+    for message in as_list(params.get("messages")):
         if not isinstance(message, dict):
             continue
-        fields = cast("dict[str, Json]", message)
+        fields = as_object(message)
         content = fields.get("content")
-        parts = cast("list[Json]", content) if isinstance(content, list) else [content]
-        for part in parts:
-            each = cast("dict[str, Json]", part) if isinstance(part, dict) else {}
+        for part in as_list(content) if isinstance(content, list) else [content]:
+            each = as_object(part)
             text = each.get("text")
             shown = text if isinstance(text, str) else f"[{each.get('type') or 'nothing'}]"
             said.append((str(fields.get("role", "")), shown))

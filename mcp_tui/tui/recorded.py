@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
@@ -19,7 +17,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import end_of_watching
-from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.messages import Json, as_list, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
@@ -29,7 +27,7 @@ from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import Key, RowIndex, has, put
-from mcp_tui.tui.view.lines import BUDGET, Line, line
+from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.log import log_line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.spans import RecordedSpans
@@ -216,10 +214,10 @@ class RecordedScene:
                 _message(self.payload(row.request_seq)),
                 _message(self.payload(row.response_seq)),
             )
-            items = as_object(answered.get("result")).get(LISTS[kind][1])
-            page = [as_object(each) for each in cast("list[Json]", items)] if isinstance(items, list) else []
+            items = as_list(as_object(answered.get("result")).get(LISTS[kind][1]))
+            page = [entry for each in items if (entry := as_object(each))]
             first = "cursor" not in as_object(asked.get("params"))
-            found[kind] = [*([] if first else found.get(kind, [])), *(each for each in page if each)]
+            found[kind] = [*([] if first else found.get(kind, [])), *page]
         self.catalogue.clear()
         for kind, entries in found.items():
             self.catalogue.put(kind, entries)
@@ -360,8 +358,8 @@ class RecordedCancellations:
 class RecordedIndex(RowIndex):
     """The rows of a moment by their line: 0 is the newest. A row's number is its place in the recording.
 
-    With a filter, rows are looked at from the newest on, for :data:`BUDGET` seconds at each :meth:`update`;
-    :attr:`unfiltered` says how many still wait for it.
+    With a filter, rows are looked at from the newest on, for :data:`~mcp_tui.tui.view.lines.BUDGET` seconds at each
+    :meth:`update`; :attr:`unfiltered` says how many still wait for it.
     """
 
     sortable = CACHED
@@ -369,23 +367,15 @@ class RecordedIndex(RowIndex):
     def __init__(self, book: RecordedBook) -> None:
         super().__init__(book)
         self._book = book
-        self._called = 0
         self._hidden = array("I")  # numbers of the rows that are left out, where there is no filter
         self._shifted = array("i")  # each less its place: how many rows are shown before it
-        self._found = array("I")  # those that are shown, where there is one
-        self._from = 0  # the lowest number that the filter has looked at
         self._position: int = -1
         self._looked_at = 0  # own requests of which it is known what they were made for
         self._parents: dict[int, int] = {}  # numbers of errands, and of the rows that they were made for
         self._asked: tuple[int, Sequence[ServerRequest]] = 0, ()
-        self.unfiltered = 0
 
     def __len__(self) -> int:
-        return len(self._found) if self.filter else self._called - len(self._hidden)
-
-    @property
-    def total(self) -> int:
-        return self._called - self.internal_hidden if self.filter else len(self)
+        return len(self._shown) if self.filter else self._taken - len(self._hidden)
 
     @property
     def internal_hidden(self) -> int:
@@ -405,7 +395,7 @@ class RecordedIndex(RowIndex):
         if not self._parents:
             return ()
         number = self._book.recording.row(row.id)
-        found = [each for each, parent in self._parents.items() if parent == number and each < self._called]
+        found = [each for each, parent in self._parents.items() if parent == number and each < self._taken]
         return [self._book.row(each) for each in found]
 
     def older(self, place: int) -> int:
@@ -417,12 +407,12 @@ class RecordedIndex(RowIndex):
     def _number(self, place: int) -> int:
         """The number of the row at a place, counted from the oldest that is shown."""
         if self.filter:
-            return self._found[place]
+            return self._shown[place]
         return place + bisect_right(self._shifted, place)
 
     def line(self, key: Key) -> int | None:
         number = self._book.recording.row(key[1])
-        if number is None or number >= self._called:
+        if number is None or number >= self._taken:
             return None
         place = self._place_of(number)
         if place >= len(self) or self._number(place) != number:
@@ -432,7 +422,7 @@ class RecordedIndex(RowIndex):
     def _place_of(self, number: int) -> int:
         """How many rows are shown that are older than a number."""
         if self.filter:
-            return bisect_left(self._found, number)
+            return bisect_left(self._shown, number)
         return number - bisect_left(self._hidden, number)
 
     def nearest(self, key: Key) -> int:
@@ -450,7 +440,7 @@ class RecordedIndex(RowIndex):
         if moved:
             before, self._position = self._position, book.position
             self.moves += 1
-            self._called = book.called
+            self._taken = book.called
             self._look_for_parents()
             self._hide()
             if self.filter:
@@ -465,7 +455,7 @@ class RecordedIndex(RowIndex):
         """Read what the client's own requests were made for, each once."""
         replay = self._book.recording
         internal = replay.table.internal
-        until = bisect_left(internal, self._called)
+        until = bisect_left(internal, self._taken)
         for number in internal[self._looked_at : until]:
             event = replay.event(replay.table.first[number])
             if isinstance(event, ev.Called) and event.parent is not None:
@@ -477,7 +467,7 @@ class RecordedIndex(RowIndex):
     def _hide(self) -> None:
         book = self._book
         internal = book.recording.table.internal
-        called = internal[: bisect_left(internal, self._called)]
+        called = internal[: bisect_left(internal, self._taken)]
         self._hidden = array("I", (each for each in called if self._is_hidden(each, over=book.is_over(each))))
         self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
 
@@ -491,26 +481,15 @@ class RecordedIndex(RowIndex):
         table, position = self._book.recording.table, self._position
         low, high = sorted((before, position))
         if before < 0 or high - low > 1000:
-            self._found = array("I")
-            self._from = self._called
+            self._shown = array("I")
+            self.unfiltered = self._taken
         else:
-            changed = {row for row in table.rows[low:high] if row != NONE and row >= self._from}
-            gone = bisect_left(self._found, self._called)
-            del self._found[gone:]
+            changed = {row for row in table.rows[low:high] if row != NONE and row >= self.unfiltered}
+            gone = bisect_left(self._shown, self._taken)
+            del self._shown[gone:]
             for row in sorted(changed):
-                put(self._found, row, present=row < self._called and self._passes_at(row))
-            self._from = min(self._from, self._called)
-        self.unfiltered = self._from
+                put(self._shown, row, present=row < self._taken and self._passes_at(row))
+            self.unfiltered = min(self.unfiltered, self._taken)
 
-    def _look_on(self, at_once: int = 0) -> None:
-        until, enough = time.monotonic() + BUDGET, self._from - at_once
-        found: list[int] = []
-        while self._from and (self._from > enough or time.monotonic() < until):
-            self._from -= 1
-            if self._passes_at(self._from):
-                found.append(self._from)
-        self._found = array("I", found[::-1]) + self._found
-        self.unfiltered = self._from
-
-    def _passes_at(self, number: int) -> bool:
-        return not has(self._hidden, number) and self.filter.matches(self._book.row(number))
+    def _passes_at(self, place: int) -> bool:
+        return not has(self._hidden, place) and self.filter.matches(self._book.row(place))

@@ -26,9 +26,8 @@ from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.controls import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form, FormDraft
-from mcp_tui.tui.widgets.handing import InOrder
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""

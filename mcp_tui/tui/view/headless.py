@@ -13,6 +13,7 @@ from typing import Final, cast
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.text import SafeText, clean
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,11 +47,7 @@ def headless_command(method: str, params: object, target: Target, secrets: Redac
 
 def hidden(params: object, secrets: Redactor) -> dict[str, object]:
     """The members of what was sent, without the secrets that the journal would take out: for the screen."""
-    return _members(json.loads(secrets.redact(json.dumps(params).encode())))
-
-
-def _members(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return {**as_object(json.loads(secrets.redact(json.dumps(params).encode())))}
 
 
 def _request(method: str, params: dict[str, object]) -> list[str]:
@@ -60,7 +57,7 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
     )
     if not callable_ or not isinstance(name, str) or not _clean(name) or name.startswith("-"):
         return ["request", method, *(["--params", _json(params)] if params else [])]
-    members = _members(cast("object", arguments))
+    members = as_object(cast("Json", arguments))
     if all(_IDENTIFIER.fullmatch(key) and _plain(value) for key, value in members.items()):
         return ["call", name, *(f"{key}={_word(value)}" for key, value in members.items())]
     return ["call", name, "--args", _json(members)]

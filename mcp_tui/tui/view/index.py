@@ -199,7 +199,7 @@ class RowIndex:
         found: list[int] = []
         while place and (place > enough or time.monotonic() < until):
             place -= 1
-            if self._passes(self.book.order[place]):
+            if self._passes_at(place):
                 found.append(place)
         self.unfiltered = place
         if found:
@@ -207,7 +207,10 @@ class RowIndex:
             self.moves += 1
 
     def _put(self, place: int) -> None:
-        self.moves += put(self._shown, place, present=self._passes(self.book.order[place]))
+        self.moves += put(self._shown, place, present=self._passes_at(place))
+
+    def _passes_at(self, place: int) -> bool:
+        return self._passes(self.book.order[place])
 
     def _passes(self, row: Request) -> bool:
         if row.internal and not self.show_internal and row.state in TERMINAL:

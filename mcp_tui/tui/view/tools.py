@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from mcp_tui.client.templates import Expression, parse
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
@@ -49,9 +49,7 @@ class Tool:
     @cached_property
     def required(self) -> frozenset[str]:
         """The names of the arguments that must be there."""
-        names = self.schema.get("required")
-        listed = cast("list[Json]", names) if isinstance(names, list) else []
-        return frozenset(name for name in listed if isinstance(name, str))
+        return frozenset(name for name in as_list(self.schema.get("required")) if isinstance(name, str))
 
     @cached_property
     def arguments(self) -> SafeText:
@@ -123,7 +121,7 @@ def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
     """A prompt in the shape of a tool, so that one form serves both: its arguments are texts (prompts, 2024-11-05)."""
     properties: dict[str, Json] = {}
     needed: list[Json] = []
-    for argument in _objects(raw.get("arguments")):
+    for argument in map(as_object, as_list(raw.get("arguments"))):
         name = argument.get("name")
         if isinstance(name, str):
             said = {member: argument[member] for member in ("title", "description") if member in argument}
@@ -160,11 +158,6 @@ def _shaped(
     said = {member: raw[member] for member in ("title", "description") if member in raw}
     schema: dict[str, Json] = {"type": "object", "properties": properties, "required": needed}
     return {**said, "name": name, "inputSchema": schema}
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    items = cast("list[Json]", value) if isinstance(value, list) else []
-    return [cast("dict[str, Json]", each) for each in items if isinstance(each, dict)]
 
 
 def _description(raw: dict[str, Json]) -> str:

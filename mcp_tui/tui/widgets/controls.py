@@ -20,8 +20,7 @@ from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import brief, clean, join, safe, width, words
-from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.handing import InOrder
+from mcp_tui.tui.widgets.editor import Editor, InOrder
 
 LISTED: Final = 8
 """Lines of suggestions in sight."""

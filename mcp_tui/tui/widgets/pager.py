@@ -14,31 +14,13 @@ from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import SafeText, safe, words
 from mcp_tui.tui.widgets.finder import Finder
+from mcp_tui.tui.widgets.line_list import Numbers
 from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 PAUSE: Final = 0.1
 """Seconds without a keystroke after which is looked for what was typed."""
 
 _NOTHING: Final = words("")
-
-
-class _PageLines:
-    """The lines of a page as those of a list; a line's number is its key."""
-
-    def __init__(self, page: Page | None) -> None:
-        self.page = page
-
-    def __len__(self) -> int:
-        return 0 if self.page is None else self.page.count
-
-    def key(self, line: int) -> int:
-        return line
-
-    def line(self, key: int) -> int | None:
-        return key if key < len(self) else None
-
-    def nearest(self, key: int) -> int:
-        return min(key, len(self) - 1)
 
 
 class Pager(ListCanvas):
@@ -65,7 +47,7 @@ class Pager(ListCanvas):
         """enter on a line that does not fold."""
 
     def __init__(self) -> None:
-        super().__init__(_PageLines(None))
+        super().__init__(Numbers((), newest_first=False))
         self.finder = Finder()
         self._page: Page | None = None
         self._title = _NOTHING
@@ -83,7 +65,7 @@ class Pager(ListCanvas):
         self.finder.end()
         self._places = []
         self._searches += 1
-        self.lines, self._cursor, self._follow = _PageLines(page), 0, True
+        self._cursor, self._follow = 0, True
         self.settle(None)
 
     def chosen(self, line: int) -> None:
@@ -97,6 +79,11 @@ class Pager(ListCanvas):
         if self._page is not None and self.inner_width > 0:
             self._page.lay_out(self.inner_width)
         super().settle(anchor)
+
+    def resize(self) -> None:
+        count = 0 if self._page is None else self._page.count
+        self.lines = Numbers(range(count), newest_first=False)
+        super().resize()
 
     def placed(self) -> None:
         count = len(self.lines)
