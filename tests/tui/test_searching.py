@@ -164,7 +164,7 @@ async def test_a_large_answer_is_not_copied_but_offered_as_a_file() -> None:
 
 
 async def test_a_huge_answer_is_begun_as_text_and_find_claims_no_more_than_it_looked_at() -> None:
-    async with driving(size=(120, 30)) as driven:
+    async with driving(size=(80, 30)) as driven:
         id_ = driven.call("big", megabytes=4.5)
         await driven.until(lambda: not driven.row(id_).open)
         await driven.press("1", "/")

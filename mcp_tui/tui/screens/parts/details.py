@@ -11,12 +11,13 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import ServerRequest, State
 from mcp_tui.tui.screens.parts.messages import Messages
 from mcp_tui.tui.screens.parts.port import Port
+from mcp_tui.tui.screens.tabs import TABS
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
 from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 from mcp_tui.tui.widgets.detail import Detail
 
 RECENT: Final = 500
@@ -43,14 +44,14 @@ class Details:
         entry = screen.entry()
         if entry is not None and screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
-            self._pane.show(brief(entry.name, 80), shown, key=(entry.kind, entry.name))
+            self._pane.show(self._title(brief(entry.name, 80)), shown, key=(entry.kind, entry.name))
             return
         row = screen.detailed()
         if row is None:
             if self._show_question(now):
                 return
             self._pane.empty = words("Nothing selected.")
-            self._pane.show(self._title(words("Detail")), screen.scene.about())
+            self._pane.show(self._title(words("")), screen.scene.about())
             return
         payloads, command = screen.payloads.of(row)
         shown = detail.sections(
@@ -65,7 +66,9 @@ class Details:
         self._pane.show(self._title(title), shown, key=(type(row.id), row.id))
 
     def _title(self, own: SafeText) -> SafeText:
-        return own if self._screen.beside else self._screen.tab_titles.title_of("detail")
+        if self._screen.beside:
+            return join((TABS["detail"], own), " · ")
+        return self._screen.tab_titles.title_of("detail")
 
     def _held(self, entry: Entry) -> list[Section]:
         """What a resource held when it was read last, if that is not long ago."""
