@@ -30,6 +30,7 @@ from mcp_tui.protocol.events import Cause
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.view.server import Link
 from tests.monkey.steps import Step
+from tests.tui.painted import screen_text
 from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).parent / "server.py"
@@ -175,7 +176,7 @@ def _seen(app: WorkbenchApp) -> Before:
     return Before(
         type(top).__name__,
         focused is not None and focused.check_consume_key("a", "a"),
-        "\n".join(strip.text for strip in top._compositor.render_strips()),  # pyright: ignore[reportPrivateUsage]
+        screen_text(app),
         frozenset(row.name for row in rows if not row.internal),
     )
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar, cast
 
-from textual.geometry import Region
+from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -22,41 +23,41 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import PLAIN, Preferences
+from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.server import Link
+from tests.tui.painted import screen_text, widget_text
 from tests.waiting import until
 
 DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
 SCRIPTED = Path(__file__).parent.parent / "servers" / "stdio_server.py"
 
 
+Shown = TypeVar("Shown", bound=App[int])
+Below = TypeVar("Below", bound=SessionScreen)
+
+
 @dataclass
-class Driven:
-    """An app under test. ``closed`` tells that its client was closed."""
+class Hands(Generic[Shown, Below]):
+    """An app under test, used as a person would. ``kind`` is the class of its screen of a session."""
 
-    app: WorkbenchApp
+    app: Shown
     pilot: Pilot[int]
+    kind: ClassVar[type[SessionScreen]]
 
     @property
-    def session(self) -> Session:
-        assert self.app.session is not None
-        return self.app.session
-
-    @property
-    def bench(self) -> Workbench:
-        found = [screen for screen in self.app.screen_stack if isinstance(screen, Workbench)]
-        return found[0]
-
-    @property
-    def top(self) -> Screen[object]:
-        return self.app.screen
+    def bench(self) -> Below:
+        return next(
+            cast("Below", screen) for screen in self.app.screen_stack if isinstance(screen, self.kind)
+        )
 
     async def until(self, true: Callable[[], object]) -> None:
-        """Wait until something is true."""
+        """Wait until something is true, and the screen on top is painted."""
         await until(true, self.text)
         await self.pilot.pause()
+        await until(lambda: self.left or self.text().strip())
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
@@ -64,6 +65,35 @@ class Driven:
 
     async def type(self, text: str) -> None:
         await self.press(*("space" if each == " " else each for each in text))
+
+    @property
+    def left(self) -> bool:
+        """Whether the app is on its way out."""
+        return self.app._exit  # pyright: ignore[reportPrivateUsage]
+
+    def text(self) -> str:
+        """What stands on the screen on top, line by line."""
+        return screen_text(self.app)
+
+    def inside(self, id_: str) -> str:
+        """What a widget of the session's screen shows."""
+        return widget_text(self.bench.query_one(f"#{id_}"))
+
+
+@dataclass
+class Driven(Hands[WorkbenchApp, Workbench]):
+    """A workbench under test."""
+
+    kind = Workbench
+
+    @property
+    def session(self) -> Session:
+        assert self.app.session is not None
+        return self.app.session
+
+    @property
+    def top(self) -> Screen[object]:
+        return self.app.screen
 
     def call(self, name: str, **arguments: Json) -> RequestId:
         """Call a tool as the form does."""
@@ -76,11 +106,6 @@ class Driven:
         return self.row(id_)
 
     @property
-    def left(self) -> bool:
-        """Whether the app is on its way out."""
-        return self.app._exit  # pyright: ignore[reportPrivateUsage]
-
-    @property
     def sections(self) -> list[Section]:
         """What the detail pane holds, in sight or not."""
         return self.bench.detail._sections  # pyright: ignore[reportPrivateUsage]
@@ -90,24 +115,12 @@ class Driven:
         assert row is not None
         return row
 
-    def text(self) -> str:
-        """What stands on the screen on top, line by line."""
-        screen = self.app.screen
-        lines = screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-        return "\n".join(strip.text for strip in lines)
-
     def line(self, needle: str) -> str:
         """The line of the screen that has this in it."""
         for line in self.text().splitlines():
             if needle in line:
                 return line
         raise AssertionError(f"{needle!r} is not on the screen:\n{self.text()}")
-
-    def inside(self, id_: str) -> str:
-        """What a widget of the workbench shows."""
-        widget = self.bench.query_one(f"#{id_}")
-        width, height = widget.outer_size
-        return "\n".join(strip.text for strip in widget.render_lines(Region(0, 0, width, height)))
 
 
 @asynccontextmanager

@@ -26,6 +26,7 @@ from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.driving import Driven, driving
 from tests.tui.imaging import block, quarters, saved
+from tests.tui.painted import strips
 from tests.tui.screens.host import UNANSWERED, Host, look
 
 SERVER = Path(__file__).parent.parent / "servers" / "picturing_server.py"
@@ -47,9 +48,8 @@ async def shown(host: Host, pilot: Pilot[None], text: str) -> None:
 
 def colours(host: Host) -> set[str]:
     """The colours of the half blocks on the screen."""
-    strips = host.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
     found: set[str] = set()
-    for strip in strips:
+    for strip in strips(host):
         for text, style, _ in strip:
             if style is not None and style.color is not None and set(text) & {"▀", "▄"}:
                 found.add(style.color.get_truecolor().hex)

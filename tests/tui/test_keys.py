@@ -22,6 +22,7 @@ from mcp_tui.tui.keys.recording import RECORDED, RECORDING
 from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
+from tests.tui.painted import screen_text
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
@@ -44,8 +45,7 @@ def selects(row: str, from_: str) -> Check[Stage]:
 
 
 def text(stage: Stage) -> str:
-    strips = stage.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-    return "\n".join(strip.text for strip in strips)
+    return screen_text(stage.app)
 
 
 def width(stage: Stage) -> int:

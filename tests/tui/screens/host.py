@@ -10,6 +10,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from mcp_tui.tui.screens.dialog import Dialog
+from tests.tui.painted import screen_text, strips
 
 UNANSWERED = "unanswered"
 """What :attr:`Host.answer` is while the screen is open."""
@@ -45,11 +46,8 @@ class Host(App[None]):
     @property
     def shown(self) -> str:
         """What is on the screen, line by line."""
-        width, height = self.size
-        strips = self.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-        assert len(strips) == height
-        assert all(strip.cell_length == width for strip in strips)
-        return "\n".join(strip.text for strip in strips)
+        assert {(len(strips(self)), *{strip.cell_length for strip in strips(self)})} == {self.size[::-1]}
+        return screen_text(self)
 
 
 async def look(pilot: Pilot[None], screen: Dialog[Any]) -> None:

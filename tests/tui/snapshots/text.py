@@ -17,6 +17,8 @@ from rich.style import Style
 from textual.app import App
 from textual.filter import monochrome_style
 
+from tests.tui.painted import strips
+
 FOLDER = Path(__file__).parent
 REMAKE = "python -m tests.tui.snapshots --write"
 WRITE = "WRITE_SNAPSHOTS"
@@ -25,7 +27,6 @@ WRITE = "WRITE_SNAPSHOTS"
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKS = ("bold", "dim", "italic", "underline", "reverse", "strike")
 
-
 Rows = list[list[tuple[str, Style]]]
 
 VERSIONS = ("mcp-tui-dark", "mcp-tui-light", "256 colours", "no colours")
@@ -33,8 +34,7 @@ VERSIONS = ("mcp-tui-dark", "mcp-tui-light", "256 colours", "no colours")
 
 def drawn(app: App[int]) -> Rows:
     """What stands on the screen of an app now, in pieces of one style."""
-    strips = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-    return [[(text, style or Style()) for text, style, _ in strip if text] for strip in strips]
+    return [[(text, style or Style()) for text, style, _ in strip if text] for strip in strips(app)]
 
 
 def texts(rows: Rows) -> list[str]:

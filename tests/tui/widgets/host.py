@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import deque
 
 from textual.app import App, ComposeResult
-from textual.geometry import Region
 from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
@@ -44,12 +43,6 @@ class Clock:
 def inside(widget: Canvas) -> list[str]:
     """The lines within the border."""
     return [widget.render_line(y).text for y in range(widget.inner_height)]
-
-
-def whole(widget: Widget) -> str:
-    """All that the widget draws, its border with the captions among it."""
-    strips = widget.render_lines(Region(0, 0, widget.outer_size.width, widget.outer_size.height))
-    return "".join(strip.text for strip in strips)
 
 
 class Ring:

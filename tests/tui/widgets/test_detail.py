@@ -7,7 +7,8 @@ from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail import Detail
 from tests.tui.making import cancelled, late, row, started
-from tests.tui.widgets.host import Host, inside, whole
+from tests.tui.painted import widget_text
+from tests.tui.widgets.host import Host, inside
 
 
 def text(shown: Detail) -> list[str]:
@@ -49,7 +50,7 @@ async def test_a_request_from_top_to_bottom():
             "  +8.512 ! cancel requested by user: wrong",
             "           table",
         ]
-        assert "1 slow_sql" in whole(shown)
+        assert "1 slow_sql" in widget_text(shown)
         struck = [segment.style for segment in shown.render_line(6) if segment.text.strip()]
         assert all(style is not None and style.strike for style in struck)
 
@@ -105,18 +106,18 @@ async def test_a_text_is_found_from_place_to_place():
         await pilot.press("slash", *"77")
         await pilot.pause()
         assert shown.claims("new")
-        assert "/77▏  1 of 3" in whole(shown)
+        assert "/77▏  1 of 3" in widget_text(shown)
         assert any(made.strip() == "77" for made in text(shown))
         await pilot.press("enter", "n", "n")
         await pilot.pause()
-        assert "3 of 3" in whole(shown)
+        assert "3 of 3" in widget_text(shown)
         assert any(made.strip() == "277" for made in text(shown))
         await pilot.press("n", "N")
-        assert "3 of 3" in whole(shown)
+        assert "3 of 3" in widget_text(shown)
         assert shown.claims("new")
         assert shown.claims("filter")
         assert not shown.claims("cancel")
         await pilot.press("escape")
         await pilot.pause()
-        assert "of 3" not in whole(shown)
+        assert "of 3" not in widget_text(shown)
         assert not shown.claims("new")

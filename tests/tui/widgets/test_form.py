@@ -15,6 +15,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
+from tests.tui.painted import screen_text
 
 EVERY: dict[str, Json] = {
     "type": "object",
@@ -72,8 +73,7 @@ class Shown(App[None]):
 
     @property
     def text(self) -> str:
-        strips = self.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-        return "\n".join(strip.text for strip in strips)
+        return screen_text(self)
 
 
 async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:

@@ -5,7 +5,8 @@ import pytest
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.line_list import LineList
-from tests.tui.widgets.host import Host, Ring, inside, whole
+from tests.tui.painted import widget_text
+from tests.tui.widgets.host import Host, Ring, inside
 
 
 def ring(count: int, size: int = 100) -> Ring:
@@ -33,7 +34,7 @@ async def test_the_newest_line_is_in_sight_at_the_bottom():
         assert texts(shown)[-1] == "t19"
         shown.refresh_source()
         assert texts(shown) == ["t17", "t18", "t19", "t20", "t21"]
-        assert "Log" in whole(shown)
+        assert "Log" in widget_text(shown)
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
@@ -49,7 +50,7 @@ async def test_scrolling_away_stops_following_and_coming_back_starts_it(newest_f
         add(made, 20, 40)
         shown.refresh_source()
         assert texts(shown) == before
-        assert "35 newer" in whole(shown)
+        assert "35 newer" in widget_text(shown)
         await pilot.press(back)
         assert shown.follow
         add(made, 40, 41)
@@ -66,10 +67,10 @@ async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
         await pilot.press("pageup", "pagedown", "pageup", "pageup")
         before = texts(shown)
         add(made, 20, 23)
-        assert whole(shown)
+        assert widget_text(shown)
         shown.refresh_source()
         assert texts(shown) == before
-        assert "3 older dropped" in whole(shown)
+        assert "3 older dropped" in widget_text(shown)
         add(made, 23, 60)
         assert texts(shown) == before
         shown.text_select_all()
@@ -138,4 +139,4 @@ async def test_text_can_be_selected_and_copied(newest_first: bool, copied: str):
         add(made, 20, 22)
         shown.refresh_source()
         assert host.screen.get_selected_text() == copied
-        assert whole(shown)
+        assert widget_text(shown)

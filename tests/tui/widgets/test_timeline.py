@@ -8,7 +8,8 @@ from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.view.spans import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.making import book, completed, started
-from tests.tui.widgets.host import Clock, Host, inside, whole
+from tests.tui.painted import widget_text
+from tests.tui.widgets.host import Clock, Host, inside
 
 
 def made(of: Book, clock: Clock, shows: Callable[[Request], bool] = lambda row: True) -> Timeline:
@@ -66,7 +67,7 @@ async def test_keys_pan_and_zoom_and_home_follows_again():
         assert shown.span < span
         await pilot.press("left")
         assert not shown.follow
-        assert "ago" in whole(shown)
+        assert "ago" in widget_text(shown)
         right = shown.window.end
         await pilot.press("left")
         assert shown.window.end < right

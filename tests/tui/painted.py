@@ -1,0 +1,26 @@
+"""What is painted, on a screen or in a widget, as lines of text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+def strips(app: App[Any]) -> list[Strip]:
+    """The lines of the screen on top."""
+    return app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+
+
+def screen_text(app: App[Any]) -> str:
+    """What stands on the screen on top."""
+    return "\n".join(strip.text for strip in strips(app))
+
+
+def widget_text(widget: Widget) -> str:
+    """All that a widget draws, its border with the captions among it."""
+    width, height = widget.outer_size
+    return "\n".join(strip.text for strip in widget.render_lines(Region(0, 0, width, height)))
