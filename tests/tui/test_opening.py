@@ -107,6 +107,19 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
         await driven.session.client.close()
 
 
+@pytest.mark.parametrize("pane", ["", "wire"])
+async def test_every_size_can_follow_the_one_that_the_first_frame_had(pane: str) -> None:
+    preferences = Preferences(look=Look(pane=pane))
+    app = WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), preferences=preferences)
+    async with app.run_test(size=(80, 24)) as pilot:
+        driven = Driven(app, pilot)
+        await driven.until(lambda: isinstance(driven.top, Workbench))
+        for size in ((120, 30), (140, 40), (60, 15), (140, 40), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await driven.until(lambda: all(screen.size == size for screen in app.screen_stack))  # noqa: B023
+        await driven.session.client.close()
+
+
 def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
     late = ("client.client", "journal.store", "protocol.ledger", "protocol.events", "tui.session")
     late += ("tui.screens.workbench", "tui.commands", "tui.view.rows")

@@ -79,7 +79,7 @@ class Opening(LayoutScreen):
         self.show_pane(self.pane)
         yield self.bar
         with Container(id="body"):
-            yield from (each for each in self.placed(self.table) if each.display)
+            yield from self.placed(self.table)
         yield self.keys
 
     def on_mount(self) -> None:
