@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual._context import visible_screen_stack
 from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
@@ -11,7 +12,8 @@ from textual.widget import Widget
 
 
 def strips(app: App[Any]) -> list[Strip]:
-    """The lines of the screen on top."""
+    """The lines of the screen on top, those beneath a dialog among them, as the app itself draws them."""
+    visible_screen_stack.set(app._background_screens)  # pyright: ignore[reportPrivateUsage]
     return app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
 
 

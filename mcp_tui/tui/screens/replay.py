@@ -57,9 +57,9 @@ class ReplayScreen(SessionScreen):
         self.cancellations.empty = words("No cancellations so far.")
         self.playback.start_reading()
 
-    def look(self) -> None:
+    def look(self, *, lists: bool = True) -> None:
         if self.is_mounted and self.table.is_mounted and self.playback.before_look():
-            super().look()
+            super().look(lists=lists)
             self.playback.after_look()
 
     def drawing(self) -> None:

@@ -94,6 +94,7 @@ class SessionScreen(LayoutScreen):
         self._looks: Timer | None = None
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
+        self._behind = False  # whether something happened that the lists do not show yet
         self._told = 0
 
     def compose(self) -> ComposeResult:
@@ -108,7 +109,7 @@ class SessionScreen(LayoutScreen):
         self.filtering.line.display = False
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
-        self._looks = self.set_interval(TICK, self.look)
+        self._looks = self.set_interval(TICK, self._tick)
         self._look = getattr(getattr(self.host, "preferences", None), "look", None)
         if self._look is not None:
             self.share_out(self._look.shares)
@@ -204,12 +205,16 @@ class SessionScreen(LayoutScreen):
         else:
             self.guard.watch(None)
 
-    def look(self) -> None:
-        """Draw what changed since the last look; nothing where nothing did."""
+    def _tick(self) -> None:
+        # nobody reads lists that move more than five times a second, and they are half of what a steady log costs
+        self._ticks += 1
+        self.look(lists=self._ticks % 2 == 0)
+
+    def look(self, *, lists: bool = True) -> None:
+        """Draw what changed since the last look, the lists where ``lists``; nothing where nothing did."""
         if not self.is_mounted or not self.table.is_mounted:
             return
         now = self.scene.now()
-        self._ticks += 1
         self.table.refresh_rows()
         self.keys.show(self.idle())
         if self.table.item is None and not self.table.filter and self.table.shown:
@@ -225,7 +230,9 @@ class SessionScreen(LayoutScreen):
             self.details.show(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
-        self.filtering.refresh(all_=False)
+        if lists:
+            self.filtering.refresh(all_=self._behind)
+            self._behind = False
         if self.timeline.display:
             self.timeline.refresh_spans()
         elif self._ticks % 10 == 0:
@@ -251,7 +258,7 @@ class SessionScreen(LayoutScreen):
         )
         if self.catalogue.display:
             self.catalogue.refresh_source()
-        self.filtering.refresh()
+        self._behind = True
         self.details.show(now)
         for problem in self.scene.problems[self._told :]:
             self._told += 1

@@ -45,8 +45,8 @@ class Workbench(SessionScreen):
         self.connection.tell_troubles()
         super().before_key()
 
-    def look(self) -> None:
-        super().look()
+    def look(self, *, lists: bool = True) -> None:
+        super().look(lists=lists)
         if self.is_mounted:
             self.cancelling.ask_about_overdue()
             self.questions.put_new()
@@ -56,8 +56,10 @@ class Workbench(SessionScreen):
         session = self.session
         self.payloads.server = str(session.around.whose)
         listed = session.link is Link.CONNECTED
-        self.catalogue.empty = words("The server lists nothing.") if listed else session.none()
-        self.catalogue.refresh()
+        empty = words("The server lists nothing.") if listed else session.none()
+        if empty != self.catalogue.empty:
+            self.catalogue.empty = empty
+            self.catalogue.refresh()
         if session.stale and session.link is Link.CONNECTED:
             stale, session.stale = session.stale, set()
             self.host.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
