@@ -7,13 +7,15 @@ from typing import Any
 from textual._context import visible_screen_stack
 from textual.app import App
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 
 def strips(app: App[Any]) -> list[Strip]:
     """The lines of the screen on top, those beneath a dialog among them, as the app itself draws them."""
-    visible_screen_stack.set(app._background_screens)  # pyright: ignore[reportPrivateUsage]
+    beneath: list[Screen[object]] = app._background_screens  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    visible_screen_stack.set(beneath)
     return app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
 
 
