@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from textual._context import visible_screen_stack
 from textual.app import App
@@ -14,8 +14,8 @@ from textual.widget import Widget
 
 def strips(app: App[Any]) -> list[Strip]:
     """The lines of the screen on top, those beneath a dialog among them, as the app itself draws them."""
-    beneath: list[Screen[object]] = app._background_screens  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
-    visible_screen_stack.set(beneath)
+    beneath = app._background_screens  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType, reportUnknownMemberType]
+    visible_screen_stack.set(cast("list[Screen[object]]", beneath))
     return app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
 
 
