@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import TextArea
+from textual.content import Content
+from textual.events import Resize
+from textual.widgets import Static, TextArea
 
 from mcp_tui.client.interactions import Answer
 from mcp_tui.client.open_url import open_url
@@ -198,10 +201,12 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def on_mount(self) -> None:
         self.question.shown = True
+        told = self.told()
+        end = words("\n") if told else words("")
         whose: list[Piece] = (
-            [(join((safe("for {}", self._about), words("\n"))), "$text-muted")] if self._about else []
+            [(join((safe("for {}", self._about), end)), "$text-muted")] if self._about else []
         )
-        self.say(self._words, *whose, *self.told())
+        self.say(self._words, *whose, *told)
         self.say(self._label, self.LABEL)
 
     def on_resize(self) -> None:
@@ -388,6 +393,35 @@ def lines(value: Json) -> SafeText:
     return clean("\n".join(paragraphs(text, limit=8000)), newlines=True)
 
 
+class Fields(Static):
+    """Names, and beside them their values: each wraps in a column of its own."""
+
+    NAMES: Final = 15
+    """Cells of a name."""
+
+    def __init__(self, fields: Iterable[tuple[Content, Content]]) -> None:
+        super().__init__()
+        self._fields = list(fields)
+        self._cells = 0
+
+    def on_resize(self, event: Resize) -> None:
+        cells = event.size.width
+        if cells == self._cells:
+            return
+        self._cells = cells
+        beside = Content("  ")
+        shown = [
+            beside.join((left.pad_right(self.NAMES - left.cell_length), right))
+            for name, value in self._fields
+            for left, right in zip_longest(
+                name.wrap(self.NAMES),
+                value.wrap(max(1, cells - self.NAMES - len(beside))),
+                fillvalue=Content(""),
+            )
+        ]
+        self.update(Content("\n").join(shown))
+
+
 class SamplingScreen(InteractionScreen):
     """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
 
@@ -404,9 +438,8 @@ class SamplingScreen(InteractionScreen):
 
     def on_mount(self) -> None:
         self.set_focus(self.editor)
-        settings = place()
-        self._said_by_it.mount(*(ImageView(part) for part in self._images()), settings)
-        self.say(settings, *self._settings())
+        images = (ImageView(part) for part in self._images())
+        self._said_by_it.mount(self._fields(self._messages()), *images, self._fields(self._settings()))
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -429,27 +462,29 @@ class SamplingScreen(InteractionScreen):
     def _images(self) -> list[Part]:
         return [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
 
-    def told(self) -> Sequence[Piece]:
+    def _messages(self) -> Iterator[tuple[str, SafeText]]:
+        """What a model would be told, by who says it."""
         params = self.question.inquiry.params
-        said: list[Piece] = []
         system = params.get("systemPrompt")
         if isinstance(system, str):
-            said += _field("system prompt", lines(system))
+            yield "system prompt", lines(system)
         for role, text in texts(params):
-            said += _field(role, lines(text))
-        return said[:-1]
+            yield role, lines(text)
 
-    def _settings(self) -> Sequence[Piece]:
+    def _settings(self) -> Iterator[tuple[str, SafeText]]:
         """All else that the server wants of the model, each by its name."""
         params = self.question.inquiry.params
         preferences = as_object(params.get("modelPreferences"))
         elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
         more = [(name, value) for name, value in params.items() if name not in elsewhere]
-        said: list[Piece] = []
         for name, value in [*more, *preferences.items()]:
             shown = lines(value) if isinstance(value, str) else join(compact(value), "\n")
-            said += _field(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
-        return said[:-1]
+            yield re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown
+
+    def _fields(self, fields: Iterable[tuple[str, SafeText]]) -> Fields:
+        return Fields(
+            [(self.written((brief(name, 40), "$accent")), self.written(value)) for name, value in fields]
+        )
 
     def made(self) -> Answer | None:
         text = self.draft()
@@ -457,12 +492,6 @@ class SamplingScreen(InteractionScreen):
             self.complain("The answer is empty. Type one, or decline.")
             return None
         return sampled(text, self._model)
-
-
-def _field(name: str, value: SafeText) -> list[Piece]:
-    """A name and its value: beside it, or below where that has several lines."""
-    apart = words("\n") if "\n" in value else words("  ")
-    return [(safe("{:<13}", brief(name, 40)), "$accent"), apart, value, words("\n")]
 
 
 class RootsScreen(InteractionScreen):

@@ -54,8 +54,8 @@ class TabTitles:
         """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
         panes = self._screen.panes
         for name, widget in panes.items():
-            if widget.display and widget.outer_size.width:
-                self._rooms[self._sharing(name)] = widget.outer_size.width
+            if widget.display and widget.region:  # one that was hidden has the size that it had then
+                self._rooms[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
             widget.retitle(self.title_of(name))
 

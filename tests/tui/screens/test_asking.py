@@ -151,9 +151,9 @@ async def answered(driven: Driven) -> None:
         shown = driven.text()
         for said in (
             "asks for a model response",
-            "system prompt  Be brief",
-            "user           Sum it up",
-            "max tokens     50",
+            "system prompt    Be brief",
+            "user             Sum it up",
+            "max tokens       50",
         ):
             assert said in shown
         await driven.press("ctrl+s")

@@ -149,3 +149,18 @@ async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) ->
         assert "line 1 " not in app.shown
         await pilot.press("x", "ctrl+s")
         assert app.answer == {"action": "accept", "content": {"a": "x"}}
+
+
+async def test_values_of_a_sampling_request_wrap_in_their_own_column() -> None:
+    message = {"role": "user", "content": {"type": "text", "text": "first\n" + "word " * 40}}
+    screen = asked("sampling/createMessage", {"systemPrompt": "be brief " * 20, "messages": [message]})
+    app = Host(screen)
+    async with app.run_test(size=(80, 40)) as pilot:
+        for width in (80, 60):
+            await pilot.resize_terminal(width, 40)
+            await look(pilot, screen)
+            left = screen.query_one("Fields").region.x
+            values = [line[left:] for line in app.shown.splitlines() if "word" in line or "brief" in line]
+            assert len(values) > 6
+            assert {line[:17].strip() for line in values} == {"", "system prompt"}
+            assert all(line[16] == " " != line[17] for line in values)

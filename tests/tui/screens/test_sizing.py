@@ -106,3 +106,16 @@ async def test_tabs_have_the_same_names_at_every_width(width: int) -> None:
                 assert f"[{TABS[driven.bench.pane]}]" in str(title)
                 assert width < 60 or all(str(TABS[name]) in str(title) for name in sharing)
             assert str(title) in driven.text()
+
+
+async def test_tabs_have_their_names_again_once_there_is_room_for_them() -> None:
+    async with driving(size=(80, 24)) as driven:
+        await driven.press("1", "2")
+        await driven.pilot.resize_terminal(40, 24)
+        await driven.until(lambda: "[Catalogue]" in driven.text() and "Timeline" not in driven.text())
+        await driven.press("1", "2")
+        await driven.pilot.resize_terminal(80, 24)
+        await driven.until(lambda: "[Catalogue]" in driven.text() and "Timeline" in driven.text())
+        await driven.press("1")
+        await driven.until(lambda: "[Detail]" in driven.text())
+        assert "Timeline" in driven.text()
