@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.control import Control
 from tests.tui.terminal import Terminal
 
 pytestmark = [pytest.mark.pty, pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")]
@@ -94,15 +95,22 @@ class Newcomer:
 
 
 @pytest.fixture(params=[(80, 24), (120, 30), (140, 40)], ids=str)
-def somebody(terminals: Callable[..., Terminal], request: pytest.FixtureRequest) -> Newcomer:
-    """A newcomer at the demo server."""
+def come(terminals: Callable[..., Terminal], request: pytest.FixtureRequest) -> Callable[..., Newcomer]:
+    """Brings a newcomer to the demo server, started with some more options."""
     columns, lines = request.param
-    made = Newcomer(terminals("--demo", columns=columns, lines=lines))
-    made.sees("No requests yet.")
-    return made
+
+    def comes(*options: str) -> Newcomer:
+        made = Newcomer(terminals("--demo", *options, columns=columns, lines=lines))
+        made.sees("No requests yet.")
+        return made
+
+    return comes
 
 
-def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody: Newcomer) -> None:
+def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
+    come: Callable[..., Newcomer], control: Control
+) -> None:
+    somebody = come(*control.options)
     terminal = somebody.terminal
     somebody.calls("stub")
     somebody.does("Call")
@@ -112,6 +120,8 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody:
     somebody.types("wrong table", "wrong table")
     somebody.does("Cancel it")
     somebody.sees("◔ cancel requested")
+    control.wait("cancelled")
+    control.release("stubborn")
     if terminal.screen.columns < 140:
         somebody.pane("Cancel")
     terminal.until(lambda: re.search(r"\d\d:\d\d:\d\d.* stubborn +you +wrong", terminal.text()))
@@ -126,7 +136,8 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody:
     somebody.quits()
 
 
-def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(somebody: Newcomer) -> None:
+def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(come: Callable[..., Newcomer]) -> None:
+    somebody = come()
     text = somebody.terminal.text
     somebody.calls("echo")
     somebody.does("Arguments")
@@ -147,13 +158,14 @@ def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(somebody: Newc
 
 
 @pytest.mark.sends_anything  # the probe does
-def test_from_a_probe_to_a_recording_and_back(somebody: Newcomer) -> None:
+def test_from_a_probe_to_a_recording_and_back(come: Callable[..., Newcomer]) -> None:
+    somebody = come()
     terminal = somebody.terminal
-    somebody.calls("stub")
+    somebody.calls("silent")
     somebody.does("Call")
     somebody.does("Cancel")
     somebody.does("Cancel it")
-    somebody.sees("late result at +")
+    somebody.sees("no reply")
     somebody.finds("probe", "run the cancellation probe")
     terminal.press("\r")
     somebody.sees("Does this server stop when told to?")
