@@ -121,7 +121,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         await driven.press("g")
         # what still comes in is not compared: screen and file are read in one turn of the loop
         bench.table.refresh_rows()
-        bench.forget()
+        paint_anew(bench)
         rows, details = looked_at(bench, now)
         shown = {name: aside(driven.inside(name)) for name in (STANDING if bench.wide else STANDING[:1])}
         counts = driven.session.facts(now).counts
@@ -154,11 +154,16 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         assert {kind: found for kind, found in again.recorded.catalogue.entries.items() if found} == {
             kind: found for kind, found in entries.items() if found
         }
-        for pane in again.panes.values():
-            pane.forget()  # what was painted before the clock was set
-        again.look()
+        paint_anew(again)
         await replayed.pilot.pause()
         assert {name: aside(replayed.inside(name)) for name in shown} == shown
+
+
+def paint_anew(bench: SessionScreen) -> None:
+    """Paint what was painted before the clock was set."""
+    for pane in bench.panes.values():
+        pane.forget()
+    bench.forget()
 
 
 def source_lines(source: LineSource) -> list[str]:
