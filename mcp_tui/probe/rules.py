@@ -36,7 +36,7 @@ class Clause:
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
 
-class Server(Protocol):
+class ProbedServer(Protocol):
     """What decides whether a rule applies: :class:`mcp_tui.probe.setup.Setup` has it."""
 
     @property
@@ -50,41 +50,41 @@ class Server(Protocol):
     def no_tasks(self) -> str: ...
 
 
-def _anywhere(_: Server) -> str:
+def _anywhere(_: ProbedServer) -> str:
     return ""
 
 
-def _by_notification(server: Server) -> str:
+def _by_notification(server: ProbedServer) -> str:
     return "over HTTP in 2026-07-28 a cancel is not a notification" if server.modern_http else ""
 
 
-def _handshake(server: Server) -> str:
+def _handshake(server: ProbedServer) -> str:
     return "2026-07-28 has no initialize" if server.revision.modern else ""
 
 
-def _over_old_http(server: Server) -> str:
+def _over_old_http(server: ProbedServer) -> str:
     if server.transport != "http":
         return "only over streamable HTTP does a request have a stream of its own"
     return "from 2026-07-28 on a disconnect is the cancel" if server.revision.modern else ""
 
 
-def _over_new_http(server: Server) -> str:
+def _over_new_http(server: ProbedServer) -> str:
     return "" if server.modern_http else "only over HTTP in 2026-07-28"
 
 
-def _after_the_answer(server: Server) -> str:
+def _after_the_answer(server: ProbedServer) -> str:
     return "over HTTP in 2026-07-28 the stream that would be closed has ended" if server.modern_http else ""
 
 
-def _over_stdio(server: Server) -> str:
+def _over_stdio(server: ProbedServer) -> str:
     return "" if server.transport == "stdio" else "only over stdio"
 
 
-def _with_session(server: Server) -> str:
+def _with_session(server: ProbedServer) -> str:
     return _over_old_http(server) or ("" if server.session else "the server opens no session")
 
 
-def _posted(server: Server) -> str:
+def _posted(server: ProbedServer) -> str:
     return _by_notification(server) or ("over stdio nothing is POSTed" if server.transport == "stdio" else "")
 
 
@@ -104,7 +104,7 @@ class Rule:
     modern: Clause | None = None
     over_http: Clause | None = None
     _: KW_ONLY
-    unless: Callable[[Server], str] = _anywhere
+    unless: Callable[[ProbedServer], str] = _anywhere
 
     def clause(self, revision: Revision, transport: str) -> Clause:
         """The clause that holds, or the other era's where the rule says nothing in this one."""
