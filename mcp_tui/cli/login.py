@@ -173,7 +173,7 @@ class TerminalBrowser:
             if request.is_redirect(line):
                 return line
             if line:
-                print(f"That is not it: the URL begins with {request.redirect_uri}?", flush=True)
+                print(f"Not the redirect URL, which begins with {request.redirect_uri}?", flush=True)
             elif self._opens and not await asyncio.to_thread(open_url, request.url):
                 print("No browser can be opened here. Open the URL above yourself.", flush=True)
 

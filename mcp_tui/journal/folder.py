@@ -128,12 +128,12 @@ def journals(folder: Path) -> list[Journal]:
     found: dict[str, list[tuple[int, Path, os.stat_result]]] = {}
     try:
         if not _is_ours(folder.stat()):
-            raise RecordingError(f"The folder for journals, {folder}, belongs to somebody else.")
+            raise RecordingError(f"The journal folder {folder} belongs to another user.")
         entries = list(os.scandir(folder))
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RecordingError(f"The folder for journals, {folder}, cannot be read: {why(error)}.") from None
+        raise RecordingError(f"Cannot read the journal folder {folder}: {why(error)}.") from None
     for entry in entries:
         match = _OURS.fullmatch(entry.name)
         if match is None:
@@ -184,8 +184,8 @@ def make_private(folder: Path) -> None:
         make_folders(folder)
         status = folder.stat()
         if not _is_ours(status):
-            raise RecordingError(f"The folder for journals, {folder}, belongs to somebody else.")
+            raise RecordingError(f"The journal folder {folder} belongs to another user.")
         if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        raise RecordingError(f"The folder for journals, {folder}, cannot be made: {why(error)}.") from None
+        raise RecordingError(f"Cannot create the journal folder {folder}: {why(error)}.") from None

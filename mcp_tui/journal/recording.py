@@ -70,7 +70,7 @@ class Recording:
             peek = self._file.read(PEEK)
             first = self._line(0)
         except OSError as error:
-            raise RecordingError(f"{path} cannot be read: {why(error)}.") from None
+            raise RecordingError(f"Cannot read {path}: {why(error)}.") from None
         if b'"record":' not in peek:
             raise RecordingError(f"{path} is not a recording of mcp-tui.")
         record = read_record(first)
@@ -128,7 +128,7 @@ class Recording:
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
                 said = why(error) if isinstance(error, OSError) else "it was closed"
-                raise RecordingError(f"{self.path} cannot be read: {said}.") from None
+                raise RecordingError(f"Cannot read {self.path}: {said}.") from None
             self._read_to = max(self._read_to, self.end + len(chunk))
             chunk, rest = self._whole(chunk)
             self.torn = bool(rest)

@@ -389,7 +389,7 @@ def open_private(path: Path, *, replace: bool) -> int:
         file = os.open(path, flags, 0o600)
     except OSError as error:
         why_not = "it is a symbolic link" if error.errno == errno.ELOOP else why(error)
-        raise RecordingError(f"{path} cannot be written: {why_not}.") from None
+        raise RecordingError(f"Cannot write {path}: {why_not}.") from None
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
         os.close(file)
@@ -399,7 +399,7 @@ def open_private(path: Path, *, replace: bool) -> int:
             os.fchmod(file, 0o600)
         if replace and is_others(file):
             os.close(file)
-            raise RecordingError(f"{path} cannot be written: a mcp-tui that is running writes there.")
+            raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
         hold(file)
         if replace:
             os.ftruncate(file, 0)

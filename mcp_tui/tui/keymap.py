@@ -68,7 +68,7 @@ def keymap(
     for id_, text in wanted.items():
         if id_ not in FIRST:
             close = difflib.get_close_matches(id_, FIRST, 1)
-            tell(id_, f"{id_} is nothing that has a key" + (f"; did you mean {close[0]}?" if close else ""))
+            tell(id_, f"unknown action {id_}" + (f"; did you mean {close[0]}?" if close else ""))
             continue
         names = [normalised(name) for name in text.split(",")]
         usual = {normalised(name) for _, key in _places(id_) for name in key.names}

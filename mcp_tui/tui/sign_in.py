@@ -125,7 +125,7 @@ class SignIn:
         if request is None or self._pasted is None or self._pasted.done():
             return words("No sign-in page is open yet.")
         if not request.is_redirect(url.strip()):
-            return safe("That is not it: the URL begins with {}?", words("http://127.0.0.1"))
+            return safe("Not the redirect URL, which begins with {}?", words("http://127.0.0.1"))
         self._pasted.set_result(url.strip())
         return words("")
 

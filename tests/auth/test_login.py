@@ -60,7 +60,7 @@ def signed_in_by_pasting(url: str, env: dict[str, str], *options: str) -> str:
     terminal.expect("it may show an error page")
     ends = httpx.get(page, trust_env=False).headers["location"]
     terminal.sendline("https://evil.example/?code=1")
-    terminal.expect("That is not it")
+    terminal.expect("Not the redirect URL")
     terminal.sendline(ends)
     terminal.expect(pexpect.EOF)
     terminal.close()
@@ -89,7 +89,12 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
     assert len(hidden) == 3
     journals = [path.read_text() for path in (tmp_path / "journal").iterdir()]
     assert journals
-    for text in (said.partition("paste")[2].partition("That is not it")[2], listed, called.err, *journals):
+    for text in (
+        said.partition("paste")[2].partition("Not the redirect URL")[2],
+        listed,
+        called.err,
+        *journals,
+    ):
         assert not [secret for secret in hidden if secret in text]
         assert "code-canary" not in re.sub(r"callback\?\S+", "", text)
 

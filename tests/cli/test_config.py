@@ -60,9 +60,7 @@ def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
     assert clash == (
         f"mcp-tui: {file}:2: request.cancel = 'enter': enter already means Detail (requests.activate)"
     )
-    assert unknown.startswith(
-        f"mcp-tui: {file}:3: request.nwe is nothing that has a key; did you mean request.new"
-    )
+    assert unknown.startswith(f"mcp-tui: {file}:3: unknown action request.nwe; did you mean request.new")
     assert "request.cancel" in run("config", "--keys").out
 
 

@@ -67,7 +67,9 @@ def test_where_no_journal_can_be_made_the_session_goes_on(tmp_path: Path, monkey
     ran = run(*CALL)
     assert (ran.status, ran.out) == (0, "hi\n")
     assert "no journal: " in ran.err
-    run("log").sentence(Exit.USAGE, "cannot be read: not a directory", str(tmp_path / "state"))
+    run("log").sentence(
+        Exit.USAGE, "Cannot read the journal folder", str(tmp_path / "state"), "not a directory"
+    )
 
 
 def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
@@ -78,7 +80,7 @@ def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
     else:
         place.chmod(0)
     try:
-        said = "belongs to somebody else" if os.getuid() == 0 else "cannot be read: permission denied"
+        said = "belongs to another user" if os.getuid() == 0 else "permission denied"
         for words in (("log",), ("export", "last", "--format", "csv"), ("replay", "last")):
             run(*words).sentence(Exit.USAGE, said, str(place))
     finally:

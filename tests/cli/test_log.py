@@ -252,4 +252,4 @@ def test_no_cell_is_a_formula(text: str):
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(words: tuple[str, ...], tmp_path: Path):
     os.mkfifo(tmp_path / "fifo.jsonl")
     for name in ("/dev/stdin", str(tmp_path / "fifo.jsonl"), "/dev/zero"):
-        run(*words, name, input="{}").sentence(Exit.USAGE, f"{name} cannot be read: not a regular file")
+        run(*words, name, input="{}").sentence(Exit.USAGE, f"Cannot read {name}: not a regular file")

@@ -54,8 +54,8 @@ async def test_a_journal_that_cannot_be_made_is_told_and_a_recording_refused(
     store = open_store(TARGET)
     (note,) = store.log
     assert isinstance(note, Note)
-    assert note.text.startswith("no journal: The folder for journals")
-    with pytest.raises(RecordingError, match="cannot be written"):
+    assert note.text.startswith("no journal: Cannot ")
+    with pytest.raises(RecordingError, match="Cannot write"):
         open_store(TARGET, record=str(tmp_path / "no" / "folder"))
 
 

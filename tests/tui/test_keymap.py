@@ -36,7 +36,7 @@ def test_keys_that_are_free_are_taken_by_any_of_their_names():
 @pytest.mark.parametrize(
     ("wanted", "problem"),
     [
-        ({"request.cancle": "x"}, "request.cancle is nothing that has a key; did you mean request.cancel?"),
+        ({"request.cancle": "x"}, "unknown action request.cancle; did you mean request.cancel?"),
         ({"request.cancel": "controll+x"}, "request.cancel = 'controll+x': unknown key 'controll+x'"),
         ({"request.cancel": "x,"}, "request.cancel = 'x,': a key is missing"),
         ({"request.cancel": ""}, "request.cancel = '': a key is missing"),
@@ -116,7 +116,7 @@ def test_what_works_at_another_time_is_in_no_ones_way(wanted: dict[str, str]):
 
 def test_it_is_said_where_in_which_file_a_problem_stands():
     _, problems = keymap({"request.cancle": "x"}, {"keys.request.cancle": "/c/config.toml:7"})
-    assert problems[0].startswith("/c/config.toml:7: request.cancle is nothing that has a key")
+    assert problems[0].startswith("/c/config.toml:7: unknown action request.cancle")
 
 
 def test_the_keys_of_textuals_fields_lists_and_buttons_are_known():

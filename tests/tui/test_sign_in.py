@@ -58,7 +58,7 @@ async def signed_in(driven: Driven, *, by_hand: bool = False) -> None:
         assert isinstance(screen, SignInScreen)
         screen.field.value = "https://evil.example/?code=1"
         await driven.press("enter")
-        assert "That is not it" in driven.text()
+        assert "Not the redirect URL" in driven.text()
         screen.field.value = url
         await driven.press("enter")
     else:

@@ -107,7 +107,7 @@ def scopes_in(value: Json) -> tuple[str, ...]:
 def metadata_is_on_the_server(url: str, server: Address) -> None:
     """The metadata of a resource are read from its own origin (RFC 9728, section 3: derived from its identifier)."""
     if not parse(url).same_origin(server):
-        text = f"the server keeps its metadata on another origin, {shown(url)}, so they are not read"
+        text = f"the server keeps its metadata on another origin, {shown(url)}, so it is not read"
         raise AuthorizationError(text)
 
 
@@ -117,7 +117,7 @@ def resource_names_the_server(resource: str, server: Address) -> None:
     path = "" if named is None else named.url.path.rstrip("/")
     below = server.url.path == path or server.url.path.startswith(f"{path}/")
     if named is None or not named.same_origin(server) or not below or named.url.query or "#" in resource:
-        text = f"the server's metadata are about another resource, {shown(resource)}, so they are not used"
+        text = f"the server's metadata is for another resource, {shown(resource)}, so it is not used"
         raise AuthorizationError(text)
 
 
@@ -256,10 +256,10 @@ class Discovery:
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=bound)
         identifier, issuers = found.get("resource"), texts_in(found.get("authorization_servers"))
         if not isinstance(identifier, str):
-            raise AuthorizationError("the server's metadata name no resource, so they are not used")
+            raise AuthorizationError("the server's metadata names no resource, so it is not used")
         resource_names_the_server(identifier, self._server)
         if not issuers:
-            raise AuthorizationError("the server's metadata name no authorization server")
+            raise AuthorizationError("the server's metadata names no authorization server")
         return ProtectedResource(
             identifier,
             tuple(issuers[:10]),

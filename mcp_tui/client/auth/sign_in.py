@@ -148,7 +148,7 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
     """
     wanted, found = urlsplit(request.redirect_uri), urlsplit(redirected.strip())
     if (found.scheme, found.netloc, found.path) != (wanted.scheme, wanted.netloc, wanted.path):
-        text = f"this is not the URL of the redirect, which begins with {request.redirect_uri}?"
+        text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
     fields = parse_qs(found.query, keep_blank_values=True, max_num_fields=50)
     state_is_ours(request, fields)

@@ -46,7 +46,7 @@ CHOOSE: Final = Scope("choose", "A list below a field: servers, tools, cancellat
 ))
 
 PICKER: Final = Scope("picker", "Which server?", within=("everywhere",), field=True, keys=(
-    Key("app.back", "escape", "close", "Back", "takes away what was typed; or goes back"),
+    Key("app.back", "escape", "close", "Back", "clears the text; else goes back"),
     Key("app.interrupt", "ctrl+c", "interrupt", "Copy or quit", "copies selected text; else goes back, or quits"),
 ))
 
@@ -63,8 +63,8 @@ QUESTION: Final = Scope("question", "A question of the server's", within=("dialo
     Key("question.decline", "ctrl+d", "decline", "Decline", "say no", priority=True),
     Key("question.cancel", "ctrl+x", "cancel_question", "Dismiss", 'dismiss without deciding (MCP "cancel")', priority=True),
     Key("question.copy", "ctrl+y", "copy_draft", "Copy", "copy what was typed, or the URL", priority=True),
-    Key("question.back", "pageup", "scroll_words(-1)", "Back", "back in what it says", priority=True),
-    Key("question.on", "pagedown", "scroll_words(1)", "On", "read on in what it says", priority=True),
+    Key("question.back", "pageup", "scroll_words(-1)", "Back", "scroll the text up", priority=True),
+    Key("question.on", "pagedown", "scroll_words(1)", "On", "scroll the text down", priority=True),
 ))
 
 LINK: Final = Scope("link", "A question that leads to a URL", within=("question",), taken=BUTTONS, keys=(

@@ -52,7 +52,7 @@ class Calling:
         row, bench = self._bench.table.selected, self._bench
         asked = None if row is None else bench.payloads.request(row)
         if row is None or asked is None or row.method != "tools/call":
-            bench.refuse(words("Only a call of a tool can be edited. Select one first."))
+            bench.refuse(words("Only a tool call can be edited. Select one first."))
         elif bench.steady():
             await self.tools(
                 row.name, arguments=as_object(asked[1].get("arguments")), task="task" in asked[1]
