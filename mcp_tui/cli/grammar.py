@@ -29,8 +29,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ")
         if what.startswith("unrecognized arguments: -"):
-            what = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
-        raise Failure(f"{what if what.endswith('.') else _plain(what)} See {self.prog} --help.")
+            said = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
+        else:
+            said = _plain(what)
+        raise Failure(f"{said} See {self.prog} --help.")
 
     def print_help(self, file: object = None) -> None:
         raise HelpAsked(self.format_help().rstrip())

@@ -92,8 +92,8 @@ class Printer:
         self._colour = colourful(sys.stderr)
 
     def event(self, event: ev.Event) -> None:
-        """Print one event; those of the client's own requests are left out, and whatever comes after the outcome."""
-        if self._over:
+        """Print one event, but none of the client's own requests, of its own closing, or after the outcome."""
+        if self._over or (isinstance(event, ev.Disconnected) and event.expected):
             return
         if isinstance(event, ev.RequestEvent):
             if isinstance(event, ev.Called):

@@ -273,7 +273,17 @@ class _Attempt:
         )
         if decision.step is Step.LEGACY_SSE:
             self._found(decision.why)
-            await self._open("sse")
+            try:
+                await self._open("sse")
+            except Unauthorized:
+                raise
+            except base.TransportError as error:
+                # there is no event stream either: what is wrong is what initialize was told
+                self._found(str(error))
+                decision = negotiation.handshaken(
+                    outcome, wanted=wanted, transport=self.kind, may_fall_back=False
+                )
+                raise self._failure(decision) from error
             return await self._initialize(wanted)
         if decision.step is not Step.SPEAK or decision.revision is None:
             raise self._failure(decision)

@@ -117,7 +117,7 @@ class ProbeConnection(base.Silence):
         self.ended: Ended | None = None
         """How it ended although nobody asked for it."""
         self.refusals: list[str] = []
-        """Why notifications were refused over HTTP."""
+        """Why notifications were refused, or not delivered."""
         self.accepted_at: list[float] = []
         """When the POSTs of cancels were accepted."""
         self.streams_ended: dict[RequestId, float] = {}
@@ -145,6 +145,11 @@ class ProbeConnection(base.Silence):
     def now(self) -> float:
         """Monotonic seconds."""
         return time.monotonic()
+
+    def refused(self) -> list[EvidenceItem]:
+        """The notifications that were refused, or not delivered, as evidence."""
+        what = "not delivered" if self.kind == "stdio" else "its POST"
+        return [EvidenceItem(f"{what}: {each}") for each in self.refusals]
 
     # -- open and close --------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ async def _ignored(
 ) -> Finding:
     """Whether a notification was ignored: no response to it, and the next call works."""
     answered = connection.nameless(since)
-    told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals]
+    told += connection.refused()
     told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
     try:
         await setup.survives(rule, connection, told)
@@ -133,7 +133,7 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
         heard = await behind.answered(at + PAUSE)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
         told.append(EvidenceItem(f"cancelled with {name}", None, "" if params is None else text(params)))
-        told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals]
+        told += connection.refused()
         told += [
             EvidenceItem(f"{each.words} without an id", None, each.frame) for each in connection.nameless(at)
         ]

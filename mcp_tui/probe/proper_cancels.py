@@ -235,7 +235,7 @@ async def notified_over_http(connection: ProbeConnection, setup: Setup) -> list[
     connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
     heard = await trace.answered(trace.sent_at + setup.end(setup.mid) + 1.0)
     told = [EvidenceItem("notifications/cancelled was POSTed", at - trace.sent_at)]
-    told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals[:1]]
+    told += connection.refused()[:1]
     if heard is not None:
         told.append(trace.evidence(heard))
     await setup.survives("P-19", connection)

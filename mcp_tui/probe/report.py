@@ -150,7 +150,8 @@ class Report:
         color = (
             "red" if fails or answer == "no" else "yellow" if warnings or answer != "yes" else "brightgreen"
         )
-        message = "stops" if answer == "yes" else "keeps working" if answer == "no" else "not observable"
+        said = {"yes": "stops", "no": "keeps working"}
+        message = "next call fails" if self._of("P-04") is not None else said.get(answer, answer)
         broken = [f"{fails} MUST broken"] * bool(fails) + [f"{warnings} SHOULD not followed"] * bool(warnings)
         return {
             "schemaVersion": 1,

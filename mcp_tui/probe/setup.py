@@ -274,7 +274,7 @@ class Setup:
         read = next((each.at for each in behind.responses), None) if behind is not None else None
         after = [each for each in progress if each.at > cancel_at]
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
-        quotes = [EvidenceItem(how, cancel_at - sent)]
+        quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write they share a moment
         if read is not None:
             quotes.append(EvidenceItem("a request sent behind the cancel was answered", read - sent))
         quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]

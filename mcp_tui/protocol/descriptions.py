@@ -312,7 +312,7 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
               lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
               HERE, "success", source="client", json="connected transport revision server"),
         _tell(ev.Disconnected, _disconnected, HERE,
-              lambda e: "muted" if e.expected else "error", source="client", headless=lambda e: not e.expected,
+              lambda e: "muted" if e.expected else "error", source="client", headless=True,
               json="disconnected detail", more=_disconnected_json),
     )
 )

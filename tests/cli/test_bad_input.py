@@ -73,7 +73,9 @@ def refused_port() -> int:
         (["info", "--bogus", "--demo"], ["Unknown option '--bogus'."]),
         (
             ["call", "--cancel-aftre=2", "--demo"],
-            ["'--cancel-aftre'. Did you mean '--cancel-after'?", "call --help"],
+            [
+                "mcp-tui: Unknown option '--cancel-aftre'. Did you mean '--cancel-after'? See mcp-tui call --help."
+            ],
         ),
         (
             ["tools", "--linger", "2", "--demo"],
@@ -129,6 +131,8 @@ def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pyte
 )
 def test_arguments_that_the_schema_refuses(words: list[str], said: list[str]):
     run("call", "count", *words, "--demo").sentence(USAGE, "Invalid arguments for 'count': ", *said)
+    refused = run("call", "count", *words, "--demo", "--json")
+    assert not refused.of("disconnected"), "the client itself ended the connection"
 
 
 def test_a_tool_that_the_server_does_not_have():

@@ -188,6 +188,29 @@ async def test_a_probe_that_is_not_taken_is_followed_by_the_handshake(status: in
     assert "mcp-method" not in calls[1].headers
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, b"", "The server answered HTTP 400 Bad Request."),
+        (400, RPC_ERROR, "The server refused initialize: "),
+        (404, b"", "The server answered HTTP 404 Not Found. Is this the MCP endpoint?"),
+    ],
+)
+async def test_without_an_event_stream_the_response_to_initialize_says_what_failed(
+    status: int, body: bytes, said: str
+):
+    async def script(call: Call) -> None:
+        if call.method == "GET":
+            await call.respond(405)
+        else:
+            await call.respond(status, body, "application/json")
+
+    result, calls = await over_http(script)
+    assert isinstance(result, TransportError)
+    assert str(result).startswith(said)
+    assert "GET" in rpc(calls)
+
+
 @pytest.mark.parametrize("status", [400, 404, 405])
 async def test_a_server_of_2024_is_found_by_its_event_stream(status: int):
     streams: list[Call] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
@@ -24,6 +26,19 @@ def test_only_a_must_breaks_it_and_strict_a_should_as_well():
     assert not report(WARNED).broken()
     assert report(WARNED).broken(strict=True)
     assert report(FAILED).broken()
+
+
+@pytest.mark.parametrize(
+    ("findings", "message"),
+    [
+        ([WARNED], "keeps working, 1 SHOULD not followed"),
+        ([FAILED], "next call fails, 1 MUST broken"),
+        ([Finding("P-03", Verdict.PASS, "it stopped")], "stops"),
+        ([], "not observable"),
+    ],
+)
+def test_the_badge_claims_only_what_was_seen(findings: list[Finding], message: str):
+    assert report(*findings).badge()["message"] == message
 
 
 def test_every_rule_has_a_row_and_is_counted_once():
