@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual import events
 from textual.app import App, SuspendNotSupported, SystemCommand
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
@@ -26,6 +27,7 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.opening import Opening
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
+from mcp_tui.tui.widgets.canvas import AsciiTwins
 
 if TYPE_CHECKING:
     from textual.command import CommandPalette, Provider
@@ -120,6 +122,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self.preferences = preferences
         self.timers = preferences.timers
         self.ascii = ascii_only
+        self._twins = [AsciiTwins()] if ascii_only else []
         self.defect: Exception | None = None
         self.guard = KeyGuard()
         self.benches: dict[Server, Workbench] = {}
@@ -143,6 +146,9 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:
         return []
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self._twins]
 
     # -- the way in ------------------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from mcp_tui.tui.view.empty_states import counted
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 from mcp_tui.tui.view.tools import Tool, found, tools
-from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.controls import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
@@ -119,10 +118,10 @@ class ToolList(Vertical):
                 (safe("  {}", fit(tool.arguments, hints)), ""),
                 (safe("  {}", clip(tool.summary, rest)), "$text-muted"),
             ]
-            options.append(Option(styled(pieces, ascii_only=in_ascii(self))))
+            options.append(Option(styled(pieces)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
-            options.append(Option(styled([(more, "$text-muted")], ascii_only=in_ascii(self)), disabled=True))
+            options.append(Option(styled([(more, "$text-muted")]), disabled=True))
         return options
 
     def _tell(self) -> None:
@@ -138,7 +137,7 @@ class ToolList(Vertical):
             said = [(words("No matching tool."), "")]
         else:
             said = [(words("No tools, or not listed yet."), "")]
-        self._about.update(styled(said, ascii_only=in_ascii(self)))
+        self._about.update(styled(said))
 
     @property
     def highlighted(self) -> Tool | None:
@@ -362,7 +361,7 @@ class CallScreen(Dialog[Call | None]):
         self.add_class("-form")
         self._box.border_subtitle = Content("")
         filled = None if arguments is not None else self._drafts.get(tool.definition)
-        form = self._form = Form(tool.schema, arguments, filled=filled, ascii_only=self.ascii)
+        form = self._form = Form(tool.schema, arguments, filled=filled)
         self._fields.mount(form)
         form.build()
         self._recalled, self._at, self._typed = None, -1, None
@@ -395,7 +394,7 @@ class CallScreen(Dialog[Call | None]):
         self.tick()
         if self._preview is not None:
             said = clip(self._preview(event.form.arguments()), max(8, self._box.size.width - 6))
-            self._box.border_subtitle = Content(self.shown(said))
+            self._box.border_subtitle = Content(said)
 
     def on_form_typed(self, event: Form.Typed) -> None:
         event.stop()

@@ -18,7 +18,6 @@ from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.scopes import FIRST
-from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.editor import LineInput
@@ -121,11 +120,6 @@ class Dialog(ModalScreen[ScreenResultType]):
         """The line of the screen that it is about, and stands right below, or above; ``None`` for any."""
 
     @property
-    def ascii(self) -> bool:
-        """Whether the terminal cannot show the glyphs."""
-        return in_ascii(self)
-
-    @property
     def host(self) -> App[object]:
         """The app."""
         return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
@@ -155,7 +149,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         return ()
 
     def on_mount(self) -> None:
-        self.set_class(self.ascii, "-ascii")
+        self.set_class(in_ascii(self), "-ascii")
         self._opened = guard_of(cast("object", self.app)).now()  # pyright: ignore[reportUnknownMemberType] - of whatever result
         if self.TICK:
             self.set_interval(self.TICK, self._on_tick)
@@ -260,7 +254,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Set the title in the frame, and with several servers whose it is."""
         if title != self._title:
             self._title = title
-            self._box.border_title = Content(self.shown(safe("{}{}", title, self.whose)))
+            self._box.border_title = Content(safe("{}{}", title, self.whose))
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""
@@ -279,7 +273,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     def written(self, *pieces: Piece) -> Content:
         """Pieces as Textual's text."""
         parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
-        return Content("").join(Content.styled(self.shown(text), style) for text, style in parts)
+        return Content("").join(Content.styled(text, style) for text, style in parts)
 
     def keys(self, hints: Sequence[Hint | None], room: int = 1000) -> list[Piece]:
         """Keys and what they do, as a footer has them, in lines of so many cells."""
@@ -293,10 +287,6 @@ class Dialog(ModalScreen[ScreenResultType]):
             left = room - cells if cells > left else left - cells
             pieces += [(shown, "$accent"), (safe(" {}", does), "$text-muted")]
         return pieces
-
-    def shown(self, text: SafeText) -> SafeText:
-        """``text`` in what this terminal can show."""
-        return ascii_twin(text) if self.ascii else text
 
 
 def hinted(keys: LiteralString) -> SafeText:

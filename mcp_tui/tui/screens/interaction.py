@@ -162,8 +162,6 @@ class InteractionScreen(Dialog[Answer | None]):
         yield self._over
         with self._said_by_it:
             yield self._words
-        if isinstance(self._control, Form):
-            self._control.ascii = self.ascii
         yield self._label
         if self._control is not None:
             yield self._control

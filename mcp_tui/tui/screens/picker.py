@@ -284,9 +284,7 @@ class PickerScreen(Dialog[Target | None]):
         options: list[Option] = []
         self._rows = []
         for group in shown.groups:
-            options.append(
-                Option(Content.styled(self.shown(clip(group.title, inner)), "$primary"), disabled=True)
-            )
+            options.append(Option(Content.styled(clip(group.title, inner), "$primary"), disabled=True))
             self._rows.append(None)
             for each in group.choices:
                 options.append(Option(self._option(each)))
@@ -321,7 +319,7 @@ class PickerScreen(Dialog[Target | None]):
         cells, inner = self._cells, self._inner
         cursor = "› " if chosen else "  "
         if not each.said:
-            return Content(self.shown(safe("{}{}", cursor, clip(each.name, inner - 2))))
+            return Content(safe("{}{}", cursor, clip(each.name, inner - 2)))
         name = fit(clip(each.name, cells), cells)
         mark = {
             Availability.CONSENT: "needs consent  ",
@@ -332,9 +330,9 @@ class PickerScreen(Dialog[Target | None]):
         rest = clip(each.said, max(4, inner - cells - 4 - len(mark)))
         dim = "$text-muted" if each.usable else "$text-muted dim"
         return Content.assemble(
-            (self.shown(safe("{}{}  ", cursor, name)), "" if each.usable else dim),
+            (safe("{}{}  ", cursor, name), "" if each.usable else dim),
             (mark, "$warning" if each.availability is Availability.CONSENT else dim),
-            (self.shown(rest), dim),
+            (rest, dim),
         )
 
     @property

@@ -94,7 +94,7 @@ class RecordingsScreen(Dialog[Path | None]):
         for journal in self._found:
             writing = not self._current.isdisjoint(journal.paths)
             text = row(journal, known.get(journal.name), counts.get(journal.name, 0), writing=writing)
-            self._list.add_option(Option(Content(self.shown(text)), id=journal.name))
+            self._list.add_option(Option(Content(text), id=journal.name))
         self._list.highlighted = at
 
     async def _look_up(self) -> None:

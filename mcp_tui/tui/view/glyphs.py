@@ -1,15 +1,13 @@
 """The glyphs of the screen and their ASCII twins.
 
 Everything is worded with the glyphs; where the terminal cannot show them (an encoding other than UTF-8,
-``TERM=linux``), a widget passes each finished line through :func:`ascii_twin`. Every twin is one cell wide like
+``TERM=linux``), a filter of the app replaces them in each finished line. Every twin is one cell wide like
 its glyph, so columns stay where they are.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-from mcp_tui.tui.view.text import SafeText, mapped
 
 _PAIRS: Final = (
     ("◌▸◔⊘↯↻◷✓✗∅", ".>~-!oT+x?"),  # states of a request
@@ -25,8 +23,3 @@ TWINS: Final = {glyph: twin for glyphs, twins in _PAIRS for glyph, twin in zip(g
 
 TO_ASCII: Final = str.maketrans(TWINS)
 """The same, for :meth:`str.translate`."""
-
-
-def ascii_twin(text: SafeText) -> SafeText:
-    """``text`` with each of our glyphs replaced by its twin. Letters of other scripts stay as they are."""
-    return text if text.isascii() else mapped(text, TO_ASCII)

@@ -106,11 +106,6 @@ def safe(template: LiteralString, *parts: object) -> SafeText:
     )
 
 
-def mapped(text: SafeText, table: Mapping[int, str]) -> SafeText:
-    """``text`` with characters replaced by others of our own, and all else as it is."""
-    return SafeText(text.translate(table))
-
-
 def paint(text: SafeText, style: str) -> SafeText:
     """``text`` in a style of a terminal, by its SGR parameters (``1;31``), for output that is printed."""
     return SafeText(f"\x1b[{style}m{text}\x1b[0m")

@@ -9,8 +9,10 @@ from typing import Final, cast
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color as TextualColor
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
@@ -18,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.tui.view.badges import STYLES
-from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.glyphs import TO_ASCII
 from mcp_tui.tui.view.text import SafeText, clean, fit, words, wrap
 
 TONES: Final = (
@@ -37,11 +39,7 @@ TONES: Final = (
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
-    """A widget drawn by :meth:`render_line` from pieces of safe text.
-
-    Attributes:
-        ascii: show the ASCII twins of the glyphs; true where the app's is.
-    """
+    """A widget drawn by :meth:`render_line` from pieces of safe text."""
 
     DEFAULT_CSS = """
     Canvas {
@@ -81,7 +79,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    ascii: bool = False
     virtual_size = Reactive(Size(0, 0))  # Textual's own lays out the whole screen at each line more
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -93,9 +90,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         if self.styles.auto_dimensions:
             self.refresh(layout=True)
         self._scroll_update(size)  # as Textual does after a layout
-
-    def on_mount(self) -> None:
-        self.ascii = self.ascii or in_ascii(self)
 
     # -- styles ----------------------------------------------------------------------------------------------
 
@@ -153,9 +147,8 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         segments: list[Segment] = []
         for text, name in pieces:
             style = self.tone(name)
-            shown = ascii_twin(text) if self.ascii else text
             plain = over is None or name.startswith("#")  # the cursor hides no picture
-            segments.append(Segment(shown, style if plain else style + over))
+            segments.append(Segment(text, style if plain else style + over))
         return segments
 
     def _over(self) -> Style:
@@ -192,11 +185,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def caption(self, title: SafeText, subtitle: SafeText) -> None:
         """Set what stands in the border. Neither is ever read as markup."""
-        shown = (ascii_twin(title), ascii_twin(subtitle)) if self.ascii else (title, subtitle)
-        if (shown[0], shown[1]) != self._captions:
-            self._captions = (shown[0], shown[1])
-            self.border_title = Content(shown[0])
-            self.border_subtitle = Content(shown[1])
+        if (title, subtitle) != self._captions:
+            self._captions = title, subtitle
+            self.border_title = Content(title)
+            self.border_subtitle = Content(subtitle)
 
     _captions: tuple[SafeText, SafeText] = (words(""), words(""))
 
@@ -234,6 +226,13 @@ class Bar(Canvas, can_focus=False):
     """
 
     ALLOW_MAXIMIZE = False
+
+
+class AsciiTwins(LineFilter):
+    """Draws the ASCII twins of the glyphs: in every line of every widget, where the terminal cannot show them."""
+
+    def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:
+        return [Segment(text.translate(TO_ASCII), style, control) for text, style, control in segments]
 
 
 def in_ascii(node: DOMNode) -> bool:

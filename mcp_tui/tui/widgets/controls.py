@@ -18,8 +18,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
-from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import brief, clean, join, safe, width, words
+from mcp_tui.tui.view.text import brief, join, safe, width, words
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
 LISTED: Final = 8
@@ -29,10 +28,9 @@ OFFERED: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
 
 
-def styled(pieces: Sequence[Styled], *, ascii_only: bool = False) -> Content:
+def styled(pieces: Sequence[Styled]) -> Content:
     """Pieces as Textual's text, none of it read as markup."""
-    parts = [Content.styled(ascii_twin(text) if ascii_only else text, style) for text, style in pieces]
-    return Content("").join(parts)
+    return Content("").join(Content.styled(text, style) for text, style in pieces)
 
 
 def labelled(choice: FieldChoice) -> list[Styled]:
@@ -58,13 +56,12 @@ class TextField(Editor):
     ``step`` is asked where the cursor keys leave the text: -1 above its first line, 1 below its last.
     """
 
-    def __init__(self, *, step: Callable[[int], bool], ascii_only: bool) -> None:
+    def __init__(self, *, step: Callable[[int], bool]) -> None:
         super().__init__()
         self._step = step
-        self._ascii = ascii_only
 
     def say(self, vacant: Sequence[Styled]) -> None:
-        self.placeholder = styled(vacant, ascii_only=self._ascii)
+        self.placeholder = styled(vacant)
 
     def load_text(self, text: str) -> None:
         super().load_text(text)
@@ -98,14 +95,10 @@ class ChoiceField(InOrder, Select[str]):
     }
     """
 
-    def __init__(self, choices: Sequence[FieldChoice], value: str, *, ascii_only: bool) -> None:
+    def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         self.choices = choices
-        self._ascii = ascii_only
         self._typed = ""
-        options = [
-            (Text(styled(labelled(each), ascii_only=ascii_only).plain, no_wrap=True), each.label)
-            for each in choices
-        ]
+        options = [(Text(styled(labelled(each)).plain, no_wrap=True), each.label) for each in choices]
         known = any(each.label == value for each in choices)
         super().__init__(options, compact=True)
         self.value = (
@@ -132,7 +125,7 @@ class ChoiceField(InOrder, Select[str]):
         said = "".join(text for text, _ in vacant)
         # Textual reads markup in a prompt: where it could find any, the first words have to do.
         said = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said
-        self.prompt = ascii_twin(clean(said)) if self._ascii else said
+        self.prompt = said
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         return character is not None and character.isprintable() and character != " "
@@ -169,9 +162,8 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
 
     BUTTON_LEFT = BUTTON_RIGHT = ""  # they have the colour of the background: the brackets are within
 
-    def __init__(self, value: str, *, ascii_only: bool) -> None:
+    def __init__(self, value: str) -> None:
         super().__init__(compact=True)
-        self._ascii = ascii_only
         self._text = ""
         self._vacant: Sequence[Styled] = ()
         with self.prevent(Checkbox.Changed):
@@ -186,7 +178,7 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
         changed, self._text = text != self._text, text
         self.BUTTON_INNER = "[x]" if text == "true" else "[ ]"
         said: Sequence[Styled] = [(words("true") if text == "true" else words("false"), "")]
-        self.label = styled(said if text else self._vacant, ascii_only=self._ascii)
+        self.label = styled(said if text else self._vacant)
         self.set_reactive(Checkbox.value, text == "true")
         self.set_class(text == "true", "-on")
         if changed:
@@ -218,9 +210,8 @@ class SeveralField(InOrder, OptionList):
     class Changed(Message):
         """Another choice is marked."""
 
-    def __init__(self, choices: Sequence[FieldChoice], value: str, *, ascii_only: bool) -> None:
+    def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         super().__init__(markup=False, compact=True)
-        self._ascii = ascii_only
         self._choices = choices
         self._vacant: Sequence[Styled] = [(words(""), "")]
         self._chosen: set[str] = set(value.split("\n")) if value else set()
@@ -242,12 +233,12 @@ class SeveralField(InOrder, OptionList):
     def say(self, vacant: Sequence[Styled]) -> None:
         self._vacant = vacant
         count = [(safe("{:,} of {:,}", len(self._chosen), len(self._choices)), "$text-muted")]
-        said = styled(count if self._chosen else vacant, ascii_only=self._ascii)
+        said = styled(count if self._chosen else vacant)
         self.replace_option_prompt_at_index(0, said)
 
     def _line(self, choice: FieldChoice) -> Content:
         mark = words("[x] ") if choice.label in self._chosen else words("[ ] ")
-        return styled([(mark, ""), *labelled(choice)], ascii_only=self._ascii)
+        return styled([(mark, ""), *labelled(choice)])
 
     def turn(self) -> None:
         """Mark the choice under the cursor, or no more."""
@@ -284,9 +275,8 @@ class Suggestions(OptionList):
     }
     """
 
-    def __init__(self, *, ascii_only: bool) -> None:
+    def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
-        self._ascii = ascii_only
         self._listed: list[FieldChoice] = []
 
     @property
@@ -301,11 +291,11 @@ class Suggestions(OptionList):
         self._listed = list(choices[:OFFERED])
         self.display = bool(self._listed)
         self.clear_options()
-        self.add_options([Option(styled(labelled(each), ascii_only=self._ascii)) for each in self._listed])
+        self.add_options([Option(styled(labelled(each))) for each in self._listed])
         more = len(choices) - len(self._listed)
         if more > 0:
             said: list[Styled] = [(safe("… {:,} more (type to find)", more), "$text-muted")]
-            self.add_option(Option(styled(said, ascii_only=self._ascii), disabled=True))
+            self.add_option(Option(styled(said), disabled=True))
         self.highlighted = self._listed.index(before) if before in self._listed else None
         cells = [width(join([said for said, _ in labelled(each)], "")) for each in self._listed]
         self.styles.height = self.styles.max_height = min(LISTED, self.option_count)

@@ -100,12 +100,10 @@ class Form(Vertical):
         *,
         filled: FormDraft | None = None,
         formats: bool = False,
-        ascii_only: bool = False,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self.layout_ = FormLayout(schema)
-        self.ascii = ascii_only
         self._formats = formats
         self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
         self._rows: list[FieldRow] = []
@@ -153,10 +151,7 @@ class Form(Vertical):
             return
         fields = list(self.layout_.rows(self._draft))
         label = max((label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
-        self._rows = [
-            FieldRow(each, self._draft.get(each.path, ABSENT), label=label, ascii_only=self.ascii)
-            for each in fields
-        ]
+        self._rows = [FieldRow(each, self._draft.get(each.path, ABSENT), label=label) for each in fields]
         self._list.mount(*self._rows)
         for row in self._rows:
             row.put()
@@ -334,7 +329,7 @@ class Form(Vertical):
                 self._complain(self.errors(), only=row)
 
     def _tell(self, row: FieldRow) -> None:
-        self._about.update(styled(about(row.field, row.entry), ascii_only=self.ascii))
+        self._about.update(styled(about(row.field, row.entry)))
 
     def _post_typed(self, row: FieldRow) -> None:
         if isinstance(row.control, TextField):
@@ -429,4 +424,4 @@ class Form(Vertical):
 
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)
-        self._wrong.update(styled([(text, "")], ascii_only=self.ascii))
+        self._wrong.update(styled([(text, "")]))

@@ -65,13 +65,12 @@ class FieldRow(Vertical):
             self.row = row
             self.typed = typed
 
-    def __init__(self, field: Field, entry: FieldEntry, *, label: int, ascii_only: bool) -> None:
+    def __init__(self, field: Field, entry: FieldEntry, *, label: int) -> None:
         super().__init__()
         self.field = field
-        self.ascii = ascii_only
         self._label = label
         self._offered: Sequence[FieldChoice] = field.choices
-        self._suggestions = Suggestions(ascii_only=ascii_only)
+        self._suggestions = Suggestions()
         self._problem = Static(markup=False, classes="-problem")
         self._problem.styles.padding = self._suggestions.styles.margin = (0, 0, 0, label)
         self._vacant = entry.given
@@ -87,13 +86,13 @@ class FieldRow(Vertical):
         self._written = text
         match self.field.kind:
             case FieldKind.BOOLEAN if not self._json:
-                return ToggleField(text, ascii_only=self.ascii)
+                return ToggleField(text)
             case FieldKind.CHOICE if not self._json:
-                return ChoiceField(self.field.choices, text, ascii_only=self.ascii)
+                return ChoiceField(self.field.choices, text)
             case FieldKind.SEVERAL if not self._json:
-                return SeveralField(self.field.choices, text, ascii_only=self.ascii)
+                return SeveralField(self.field.choices, text)
             case _:
-                made = TextField(step=self._step, ascii_only=self.ascii)
+                made = TextField(step=self._step)
                 made.text = text
                 made.read_only = self._fixed
                 made.set_class(self.lines, "-lines")
@@ -109,10 +108,10 @@ class FieldRow(Vertical):
         if self.is_heading:
             note = words("" if self.field.required else "  not set while all fields are empty")
             said: list[Styled] = [(name, "bold"), (note, "$text-muted")]
-            line.mount(Static(styled(said, ascii_only=self.ascii), markup=False, classes="-label"))
+            line.mount(Static(styled(said), markup=False, classes="-label"))
             return
         bold = "bold" if self.field.required else ""
-        label = Static(styled([(name, bold)], ascii_only=self.ascii), markup=False, classes="-label")
+        label = Static(styled([(name, bold)]), markup=False, classes="-label")
         label.styles.width = self._label
         line.mount(label, self.control)
 
@@ -213,7 +212,7 @@ class FieldRow(Vertical):
         """Say below the field what is wrong with it; nothing for an empty text."""
         self._problem.display = bool(text)
         self._problem.set_class(advisory, "-advisory")
-        self._problem.update(styled([(text, "")], ascii_only=self.ascii))
+        self._problem.update(styled([(text, "")]))
 
     # -- suggestions -----------------------------------------------------------------------------------------
 

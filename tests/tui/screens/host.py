@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from textual.app import App, ComposeResult
+from textual.filter import LineFilter
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.widgets.canvas import AsciiTwins
 from tests.tui.painted import screen_text, strips
 
 UNANSWERED = "unanswered"
@@ -23,8 +26,12 @@ class Host(App[None]):
         super().__init__()
         self.over = over
         self.ascii = not glyphs
+        self.twins = [] if glyphs else [AsciiTwins()]
         self.timers = timers
         self.answer: Any = UNANSWERED
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self.twins]
 
     def compose(self) -> ComposeResult:
         yield Static("beneath")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_tui.tui.view.glyphs import TWINS, ascii_twin
+from mcp_tui.tui.view.glyphs import TO_ASCII, TWINS
 from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.text import SafeText, clean, width
 
@@ -14,10 +14,10 @@ def test_every_twin_takes_the_place_of_its_glyph():
 
 def test_a_line_keeps_its_columns():
     line = SafeText(f"›◔ cancel requested  {bar(0.37)} 37% ×3 · wrong… {clean(chr(27))} {clean(chr(0x202E))}")
-    twin = ascii_twin(line)
+    twin = line.translate(TO_ASCII)
     assert twin.isascii()
     assert len(twin) == width(line)
 
 
 def test_other_scripts_stay():
-    assert ascii_twin(SafeText("漢字 ✓")) == "漢字 +"
+    assert SafeText("漢字 ✓").translate(TO_ASCII) == "漢字 +"
