@@ -26,6 +26,7 @@ from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.pane_filters import LEVELS
 from mcp_tui.tui.view.rows import plural, request
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
@@ -35,7 +36,6 @@ MOST: Final = 200
 VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
 """What is done with an entry of each list of the catalogue."""
 
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 T = TypeVar("T")
 

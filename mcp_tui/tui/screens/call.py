@@ -23,7 +23,7 @@ from mcp_tui.tui.view.empty_states import counted
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 from mcp_tui.tui.view.tools import Tool, found, tools
-from mcp_tui.tui.widgets.controls import styled
+from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form, FormDraft

@@ -19,7 +19,7 @@ from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.scopes import FIRST
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
-from mcp_tui.tui.widgets.canvas import in_ascii
+from mcp_tui.tui.widgets.canvas import in_ascii, styled
 from mcp_tui.tui.widgets.editor import LineInput
 
 REASON: Final = 500
@@ -150,7 +150,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def on_mount(self) -> None:
         self.set_class(in_ascii(self), "-ascii")
-        self._opened = guard_of(cast("object", self.app)).now()  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        self._opened = guard_of(self.host).now()
         if self.TICK:
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
@@ -225,8 +225,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def meant(self) -> bool:
         """Whether a key that decides something was pressed by a person who could read this; the last line says if not."""
-        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        if guard_of(app).stood(self._opened):
+        if guard_of(self.host).stood(self._opened):
             return True
         self.say(
             self._key_line,
@@ -263,17 +262,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
-        said = self.written(*pieces)
+        said = written(*pieces)
         known = self._said.get(place)
         if known is None or not known.is_same(said):  # they are equal where only their words are
             self._said[place] = said
             place.display = bool(said)
             place.update(said)
-
-    def written(self, *pieces: Piece) -> Content:
-        """Pieces as Textual's text."""
-        parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
-        return Content("").join(Content.styled(text, style) for text, style in parts)
 
     def keys(self, hints: Sequence[Hint | None], room: int = 1000) -> list[Piece]:
         """Keys and what they do, as a footer has them, in lines of so many cells."""
@@ -309,6 +303,11 @@ class KeyButton(Button):
         self.cells = width(key_of(key)) + width(label) + 3
         shown = Content.assemble((key_of(key), "$accent"), " ", label)
         super().__init__(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
+
+
+def written(*pieces: Piece) -> Content:
+    """Pieces as Textual's text."""
+    return styled([(piece, "") if isinstance(piece, str) else piece for piece in pieces])
 
 
 def copied(screen: Screen[Any]) -> bool:

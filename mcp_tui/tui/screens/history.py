@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +24,10 @@ from mcp_tui.journal.queries import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view.cancellations import CancellationColumns, logged
+from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.terms import unknown_filter
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
@@ -202,12 +200,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             if not found.paths:
                 return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
             return words("No cancellations in any session.")
-        order = list(Outcome)
-        counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)
-        each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-        came = join(
-            [safe("{:,} {}", counts[outcome], clean(OUTCOME_WORDS[outcome])) for outcome in each], " · "
-        )
+        came = tally(came for entry in found.entries for came in entry.cancelled.outcomes)
         hidden = found.count - len(found.entries)
         every = words("1 cancellation") if found.count == 1 else safe("{:,} cancellations", found.count)
         head = safe("newest {:,} of {}", len(found.entries), every) if hidden else every

@@ -24,13 +24,14 @@ from mcp_tui.client.interactions import Answer
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import Part, parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
+from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Question, declined, drafted, elicited, rooted, sampled, texts
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place, written
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, safe, words
@@ -258,6 +259,8 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
+        if not self._settled and self.question.inquiry.method == ELICIT:
+            self.dismiss(elicited("cancel"))
 
     def action_open(self) -> None:
         """Open what the question leads to, where it leads anywhere."""
@@ -314,10 +317,6 @@ class FormScreen(InteractionScreen):
         event.stop()
         if not self._settled:
             self.dismiss(elicited("accept", event.arguments))
-
-    def action_cancel_question(self) -> None:
-        if not self._settled:
-            self.dismiss(elicited("cancel"))
 
 
 class LinkScreen(InteractionScreen):
@@ -379,10 +378,6 @@ class LinkScreen(InteractionScreen):
             )
         elif not self._settled:
             self.dismiss(elicited("accept"))
-
-    def action_cancel_question(self) -> None:
-        if not self._settled:
-            self.dismiss(elicited("cancel"))
 
 
 def lines(value: Json) -> SafeText:
@@ -480,9 +475,7 @@ class SamplingScreen(InteractionScreen):
             yield re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown
 
     def _fields(self, fields: Iterable[tuple[str, SafeText]]) -> Fields:
-        return Fields(
-            [(self.written((brief(name, 40), "$accent")), self.written(value)) for name, value in fields]
-        )
+        return Fields([(written((brief(name, 40), "$accent")), written(value)) for name, value in fields])
 
     def made(self) -> Answer | None:
         text = self.draft()

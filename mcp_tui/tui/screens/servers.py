@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import SERVERS
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, written
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
@@ -102,7 +102,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         now = self.read_at(self._servers.all[0].session.now())
         cells = max(20, min(100, self.size.width) - 6)
         return [
-            self.written(*self._described(at, each, each.session.facts(now), cells))
+            written(*self._described(at, each, each.session.facts(now), cells))
             for at, each in enumerate(self._servers.all, 1)
         ]
 

@@ -67,7 +67,12 @@ def outcome_words(came: Outcome) -> SafeText:
 
 def counted(rows: Iterable[Request], now: float) -> SafeText:
     """How many cancels came to what: ``3 no reply · 1 late result``; what is seldom comes last."""
-    counts = Counter(came for row in rows for came in outcomes(row, end_of_watching(row, now)))
+    return tally(came for row in rows for came in outcomes(row, end_of_watching(row, now)))
+
+
+def tally(came: Iterable[Outcome]) -> SafeText:
+    """Outcomes of cancels, counted as :func:`counted` has them."""
+    counts = Counter(came)
     order = list(Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
     return join([safe("{:,} {}", counts[came], outcome_words(came)) for came in found], " · ")

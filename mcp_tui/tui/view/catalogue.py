@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, LiteralString, cast
 
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import EMPTY, Line, line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
@@ -46,15 +46,10 @@ class Entry:
     def hint(self) -> SafeText:
         """The names of a tool's or a prompt's arguments, a resource's type or URI."""
         if self.kind == "tools":
-            schema = as_object(self.raw.get("inputSchema"))
-            required = schema.get("required")
-            needed = cast("list[Json]", required) if isinstance(required, list) else []
-            names = list(as_object(schema.get("properties")))[:20]
-            return join([brief(name if name in needed else f"[{name}]", 40) for name in names], " ")
+            return Tool(self.raw).arguments
         if self.kind == "prompts":
-            given = self.raw.get("arguments")
-            entries = cast("list[Json]", given) if isinstance(given, list) else []
-            return join([brief(str(as_object(each).get("name", "")), 40) for each in entries[:20]], " ")
+            given = map(as_object, as_list(self.raw.get("arguments"))[:20])
+            return join([brief(str(each.get("name", "")), 40) for each in given], " ")
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
         return brief(said, 200) if isinstance(said, str) else words("")
 
@@ -209,7 +204,7 @@ def entry_sections(entry: Entry) -> list[Section]:
 def _icons(value: Json) -> list[str]:
     """Each icon as text: its type, its sizes and where it would be."""
     said: list[str] = []
-    for icon in cast("list[Json]", value)[:ICONS] if isinstance(value, list) else []:
+    for icon in as_list(value)[:ICONS]:
         fields = as_object(icon)
         sizes = fields.get("sizes")
         shown = (

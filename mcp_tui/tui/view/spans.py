@@ -170,14 +170,8 @@ class RecordedSpans:
             self._positions.clear()
         found = self._positions.get(moment)
         if found is None:
-            low, high = 0, events
-            while low < high:
-                middle = (low + high + 1) // 2
-                if replay.at(middle) <= moment:
-                    low = middle
-                else:
-                    high = middle - 1
-            found = self._positions[moment] = low
+            found = bisect_right(range(1, events + 1), moment, key=replay.at)
+            self._positions[moment] = found
         return found
 
     def messages(self, until: float) -> int:

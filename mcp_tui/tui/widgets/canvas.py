@@ -193,6 +193,11 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     _captions: tuple[SafeText, SafeText] = (words(""), words(""))
 
 
+def styled(pieces: Iterable[tuple[SafeText, str]]) -> Content:
+    """Pieces as Textual's text, none of it read as markup."""
+    return Content("").join(Content.styled(text, style) for text, style in pieces)
+
+
 def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
     """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
     if span is None:

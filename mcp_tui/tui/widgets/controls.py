@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import brief, join, safe, width, words
+from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
 LISTED: Final = 8
@@ -26,11 +27,6 @@ LISTED: Final = 8
 
 OFFERED: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
-
-
-def styled(pieces: Sequence[Styled]) -> Content:
-    """Pieces as Textual's text, none of it read as markup."""
-    return Content("").join(Content.styled(text, style) for text, style in pieces)
 
 
 def labelled(choice: FieldChoice) -> list[Styled]:

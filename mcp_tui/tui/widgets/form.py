@@ -24,7 +24,8 @@ from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
-from mcp_tui.tui.widgets.controls import TextField, styled
+from mcp_tui.tui.widgets.canvas import styled
+from mcp_tui.tui.widgets.controls import TextField
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form_row import FieldRow, label_width
 

@@ -16,6 +16,7 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.view.forms import Styled, vacant
 from mcp_tui.tui.view.text import SafeText, brief, safe, width, words
+from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import (
     ChoiceField,
     Control,
@@ -23,7 +24,6 @@ from mcp_tui.tui.widgets.controls import (
     Suggestions,
     TextField,
     ToggleField,
-    styled,
 )
 
 LABEL: Final = 22

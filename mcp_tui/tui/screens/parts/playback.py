@@ -194,14 +194,8 @@ class Playback:
         while low + step <= events and at(low + step) <= clock:
             low += step
             step *= 2
-        high = min(events, low + step - 1)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if at(middle) <= clock:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        further = range(low + 1, min(events, low + step - 1) + 1)
+        return low + bisect_right(further, clock, key=at)
 
     def play(self) -> None:
         """Play from here, or from the start where it is at its end; or stand still."""
