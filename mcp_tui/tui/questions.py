@@ -15,12 +15,16 @@ from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.preferences import uri_of
+from mcp_tui.tui.view.text import SafeText, words
 
 PATIENCE: Final = 120.0
 """Seconds that the person's command for sampling may take."""
 
 OUTPUT: Final = 1_000_000
 """Bytes of it that are read."""
+
+
+_WANTS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
 
 
 class Question:
@@ -31,6 +35,11 @@ class Question:
         self.answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.draft: object = None
         self.shown = False
+
+    @property
+    def wants(self) -> SafeText:
+        """What the server wants with it, after the server's name."""
+        return _WANTS.get(self.inquiry.method, words("asks for input"))
 
     @property
     def over(self) -> str:

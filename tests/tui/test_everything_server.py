@@ -60,7 +60,7 @@ async def everything() -> AsyncGenerator[Driven]:
     target = StdioTarget(command=EVERYTHING.stdio, env={"PATH": os.environ["PATH"]})
     consents = Consents(sampling="ask", roots=(ROOT,))
     async with driving(target, size=(99, 80), preferences=Preferences(consents=consents)) as driven:
-        await driven.until(lambda: "press a to answer" in driven.text())
+        await driven.until(lambda: "Press a to answer" in driven.text())
         await driven.press("a")
         await opened(driven, RootsScreen, f"file://{ROOT}")
         await driven.press("ctrl+s")

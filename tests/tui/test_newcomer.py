@@ -154,6 +154,7 @@ def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(come: Callable
     somebody.does("Filter")
     somebody.sees("Filter requests")
     somebody.types("zzz\r", "No match for 'zzz' (3 hidden)")
+    somebody.sees("n New")  # while it was typed the footer had other keys
     somebody.quits()
 
 

@@ -212,3 +212,33 @@ class TestSchema:
             assert "\x1b" not in driven.text()
             titles = [section.title for section in driven.sections]
             assert titles == ["", "Schema violation", "JSON", "Bytes"]
+
+
+async def test_the_footer_names_only_keys_that_work_while_text_is_typed() -> None:
+    async with driving(size=(80, 24)) as driven:
+        driven.call("add", a=1, b=2)
+        await driven.press("/")
+        await driven.until(lambda: "enter Done  esc Clear" in driven.text())
+        assert "New" not in driven.text().splitlines()[-1]
+        await driven.type("zzz:1")
+        await driven.press("enter")
+        await driven.until(lambda: "not understood" in driven.text() and "n New" in driven.text())
+        await driven.press("escape", "1", "/")
+        await driven.type("add")
+        await driven.until(lambda: "enter Done  esc Clear" in driven.text())
+        await driven.press("enter")
+        await driven.until(lambda: "n N Next match" in driven.text())
+        await driven.press("escape")
+        await driven.until(lambda: "n New" in driven.text())
+
+
+async def test_the_line_of_a_filter_goes_with_its_list() -> None:
+    async with driving(size=(80, 24)) as driven:
+        await driven.press("2", "/")
+        await driven.type("add")
+        await driven.press("enter")
+        await driven.until(lambda: "Filter catalogue" in driven.text())
+        await driven.press("4")
+        await driven.until(lambda: "Filter catalogue" not in driven.text())
+        await driven.press("2")
+        await driven.until(lambda: "Filter catalogue" in driven.text())

@@ -38,7 +38,7 @@ DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within
     Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
     Key("detail.open", "enter", "open", "Open", "all of the answer", footer=-9),
     Key("detail.find", "/", "find", "Find", "find a text in it", footer=-8),
-    Key("detail.next", "n", "step(1)", "Next", "next match", lends=True),
+    Key("detail.next", "n", "step(1)", "Next match", "next match", footer=-7, others=("detail.previous",), lends=True),
     Key("detail.previous", "N", "step(-1)", "Previous", "previous match", lends=True),
 ))
 
@@ -63,9 +63,17 @@ PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
     Key("page.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
     Key("page.open", "enter,space", "activate", "Open", "fold the line, or unfold it; read what a link names"),
     Key("page.find", "/", "find", "Find", "find a text in it"),
-    Key("page.next", "n", "step(1)", "Next", "its next place"),
-    Key("page.previous", "N", "step(-1)", "Previous", "the place before"),
+    Key("page.next", "n", "step(1)", "Next", "next match"),
+    Key("page.previous", "N", "step(-1)", "Previous", "previous match"),
 ))
+
+TYPING: Final = (
+    Key("", "enter", "app.simulate_key('enter')", "Done", "", footer=1),
+    Key("app.back", "escape", "app.simulate_key('escape')", "Clear", "", footer=2),
+    Key("app.keys", "f1", "app.help", "Help", "", footer=14),
+    Key("app.quit", "ctrl+q", "app.quit", "Quit", "", footer=15),
+)
+"""What the footer names while a filter, or a text to find, is typed: all other characters belong to that."""
 
 FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, keys=(
     Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),

@@ -95,9 +95,6 @@ def _spelt(host: str) -> str:
         return host
 
 
-_ASKS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
-
-
 class InteractionScreen(Dialog[Answer | None]):
     """One question. Dismisses the answer, or ``None`` where it was put aside or is over.
 
@@ -152,12 +149,13 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def heading(self) -> SafeText:
         inquiry = self.question.inquiry
-        asks = _ASKS.get(inquiry.method, words("asks for input"))
         others = self._others()
         more = safe(" · {:,} more", others) if others else words("")
         waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
         server = brief(inquiry.server, 40) or words("the server")
-        return self.fitted(words(""), safe("{} {}", server, asks), safe("{}  {}", more, waited))
+        return self.fitted(
+            words(""), safe("{} {}", server, self.question.wants), safe("{}  {}", more, waited)
+        )
 
     def body(self) -> ComposeResult:
         yield self._over

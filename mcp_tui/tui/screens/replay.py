@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 from textual.app import ComposeResult
 from textual.widgets import Input
 
@@ -46,6 +48,10 @@ class ReplayScreen(SessionScreen):
 
     def offered(self) -> list[Key]:
         return keys(RECORDING, EVERYWHERE)
+
+    @property
+    def typing(self) -> tuple[LiteralString, LiteralString] | None:
+        return ("Next match", "Close") if self.find_input.has_focus else super().typing
 
     def compose(self) -> ComposeResult:
         yield from super().compose()

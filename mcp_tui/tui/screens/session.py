@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, TypeVar, cast
+from typing import Final, LiteralString, TypeVar, cast
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -21,7 +21,8 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, keys, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Key, Scope
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.now import current, key_of
+from mcp_tui.tui.keys.panes import TYPING
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
@@ -137,14 +138,27 @@ class SessionScreen(LayoutScreen):
 
     def footed(self) -> list[Key]:
         """The keys for the footer: those of the focused pane before those of the screen."""
+        if self.typing:
+            done, closed, *others = map(current, TYPING)
+            labels = self.typing
+            return [done._replace(label=labels[0]), closed._replace(id="", label=labels[1]), *others]
         own = {key.id: key for key in self.offered()}
         near = (
-            [key for key in keys(*scopes_of([self.focused])) if key.footer]
+            [
+                key
+                for key in keys(*scopes_of([self.focused]))
+                if key.footer and not (key.lends and not self.detail.found)
+            ]
             if self.focused is not None
             else []
         )
         ids, taken = {each.id for each in near}, {name for each in near for name in each.names}
         return [*near, *(key for id_, key in own.items() if id_ not in ids and key.names[0] not in taken)]
+
+    @property
+    def typing(self) -> tuple[LiteralString, LiteralString] | None:
+        """What enter and esc do while a filter, or a text to find, is typed; ``None`` while neither is."""
+        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finding else None
 
     # -- what parts use --------------------------------------------------------------------------------------
 

@@ -39,12 +39,20 @@ class KeyBar(Bar, can_focus=False):
         self.said: SafeText = words("")
         self._tone = ""
         self._until = 0.0
+        self._holds: Callable[[], bool] = lambda: True
         self._idle: AbstractSet[str] = frozenset()
         self._keys: list[Key] | None = None
 
-    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
-        """Say one sentence in place of most keys, for a while."""
-        self.said, self._tone, self._until = text, tone, self.now() + seconds
+    def tell(
+        self,
+        text: SafeText,
+        tone: str = "warning",
+        *,
+        seconds: float = 6.0,
+        holds: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Say one sentence in place of most keys, for a while and no longer than it ``holds``."""
+        self.said, self._tone, self._until, self._holds = text, tone, self.now() + seconds, holds
         self.refresh()
 
     def hush(self) -> None:
@@ -55,7 +63,7 @@ class KeyBar(Bar, can_focus=False):
 
     def show(self, idle: AbstractSet[str]) -> None:
         """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
-        if self.said and self.now() >= self._until:
+        if self.said and (self.now() >= self._until or not self._holds()):
             self.hush()
         offered = [*self.offered()]
         if idle != self._idle or offered != self._keys:

@@ -142,6 +142,16 @@ class Detail(Canvas):
 
     # -- finding ---------------------------------------------------------------------------------------------
 
+    @property
+    def finding(self) -> bool:
+        """Whether a text to find is being typed."""
+        return self.has_focus and self._finder.typing
+
+    @property
+    def found(self) -> bool:
+        """Whether the text to find is in it."""
+        return bool(self._finder.wanted and self._finder.found)
+
     def claims(self, action: str) -> bool:
         """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
         if not self.has_focus:

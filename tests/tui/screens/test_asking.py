@@ -23,6 +23,8 @@ from mcp_tui.tui.screens.interaction import (
     RootsScreen,
     SamplingScreen,
 )
+from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.widgets.bars import KeyBar
 from tests.client.connected import received
 from tests.tui.driving import Driven, driving
 
@@ -106,7 +108,17 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
 
 
 @eras
-async def test_no_and_no_decision_are_two_answers(revision: str, tmp_path: Path) -> None:
+async def test_no_and_no_decision_are_two_answers(
+    revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    tell = KeyBar.tell
+
+    def heard(bar: KeyBar, text: SafeText, tone: str = "warning", **more: Any) -> None:
+        told.append(text)
+        tell(bar, text, tone, **more)
+
+    monkeypatch.setattr(KeyBar, "tell", heard)
     async with asking(revision, tmp_path / "heard") as driven:
         for key in ("ctrl+x", "ctrl+d"):
             id_ = driven.call("ask")
@@ -114,8 +126,9 @@ async def test_no_and_no_decision_are_two_answers(revision: str, tmp_path: Path)
             await driven.press(key)
             assert driven.top is driven.bench
             if key == "ctrl+x":
-                assert f"Question dismissed; request {id_} still running (c cancels)" in driven.text()
+                assert told == [f"Question dismissed; request {id_} still running (c cancels)"]
             await driven.until(lambda id_=id_: driven.row(id_).state is State.COMPLETED)
+            await driven.until(lambda: "still running" not in driven.text())
         given = answers(revision, tmp_path / "heard")
         assert given == [{"action": "cancel"}, {"action": "decline"}]
         assert "notifications/cancelled" not in methods(tmp_path / "heard")

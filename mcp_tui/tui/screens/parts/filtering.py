@@ -115,15 +115,17 @@ class Filtering:
         self._count()
 
     def _count(self) -> None:
-        """Say in the line of the filter how many pass it."""
+        """Say in the line of the filter how many pass it; once it is typed, it goes with its list."""
+        pane = self._lists.get(self._typed_for)
+        if not self.input.has_focus:
+            self.line.display = bool(self.input.value) and (pane is None or pane.display)
         if not self.line.display:
             return
-        pane = self._lists.get(self._typed_for)
         if pane is None:
             said = self._screen.table.counted if self._screen.table.filter else _NOTHING
         else:
             said = pane.counted if pane.wanted else _NOTHING
-        self.line.tell(said)
+        self.line.tell(words("not understood") if self._problems.get(self._typed_for) else said)
 
     def _about(self, name: str) -> list[SafeText]:
         """What stands in the lower border of a list."""

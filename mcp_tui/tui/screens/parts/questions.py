@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from mcp_tui.client.interactions import Answer
-from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import brief, safe, words
 
 
 class QuestionPrompts:
@@ -42,7 +41,7 @@ class QuestionPrompts:
                 screen.host.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
             name = screen.session.around.whose or screen.session.name
-            said = safe("{} {}: press {} to answer", name, wants(question), key_of("question.answer"))
+            said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
                 screen.tell(said, seconds=10)
             else:
@@ -69,6 +68,9 @@ class QuestionPrompts:
         def others() -> int:
             return sum(each is not question for each in session.questions.waiting)
 
+        def running() -> bool:
+            return row is not None and row.open
+
         def answered(answer: Answer | None) -> None:
             self._open = False
             if answer is None:
@@ -77,17 +79,10 @@ class QuestionPrompts:
                     screen.tell(hint("Postponed – press {question.answer} to answer"), "muted")
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))
-            elif (
-                isinstance(answer, dict) and answer.get("action") == "cancel" and row is not None and row.open
-            ):
-                screen.tell(safe("Question dismissed; request {} still running (c cancels)", row.id))
+            elif isinstance(answer, dict) and answer.get("action") == "cancel" and running():
+                told = safe("Question dismissed; request {} still running (c cancels)", parent)
+                screen.keys.tell(told, holds=running)
             screen.look()
 
         self._open = True
         await screen.ask(screen_for(question, session.consents, others=others, about=about), answered)
-
-
-def wants(question: Question) -> SafeText:
-    """What a server wants with a question."""
-    method = question.inquiry.method
-    return words("asks for input") if method == ELICIT else safe("asks: {}", brief(method, 60))
