@@ -515,6 +515,11 @@ class Client:
         self.note(text)
         self._drain()
 
+    def unheard(self, *, detail: str) -> None:
+        """Nothing more can be heard of what was cancelled; how the connection ends is still waited for."""
+        self.ledger.unheard(detail, at=self.now())
+        self._drain()
+
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:

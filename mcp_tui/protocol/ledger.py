@@ -519,13 +519,20 @@ class Ledger:
         """Listen no more: this client is about to end the connection."""
         self._unwatch_all("", at, expected=True)
 
+    def unheard(self, detail: str, *, at: float) -> None:
+        """Nothing more can be heard of what was cancelled; :meth:`closed` follows, and says how the connection ended."""
+        self._tell_unheard(detail, at, expected=False)
+
     def _unwatch_all(self, detail: str, at: float, *, expected: bool) -> None:
         """The connection is gone: nothing more can be heard of what was cancelled on it."""
+        self._tell_unheard(detail, at, expected=expected)
+        self._watched.clear()
+
+    def _tell_unheard(self, detail: str, at: float, *, expected: bool) -> None:
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
             told = not expected and since <= (ANSWERED_THEN if answered(row) else UNANSWERED_THEN)
             self._stop_watching(row, detail if told else "", at, disconnected=told)
-        self._watched.clear()
 
     def _stop_watching(self, row: Request, detail: str, at: float, *, disconnected: bool = False) -> None:
         """Tell that nothing more can be heard of a cancelled request."""

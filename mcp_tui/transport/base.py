@@ -203,6 +203,10 @@ class Sink(Protocol):
         """A fact about the connection worth a line in the log: started, session id, redirected, resumed."""
         ...
 
+    def unheard(self, *, detail: str) -> None:
+        """Nothing more can be heard from the server; how the connection ends is told by :meth:`closed`."""
+        ...
+
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:

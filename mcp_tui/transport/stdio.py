@@ -164,6 +164,8 @@ class StdioTransport:
         elif self._exited_at is not None:
             self._wait(QUIET, self._drained)
         elif self._stdout.done:
+            if self._patience is None:
+                self._sink.unheard(detail="server closed its stdout")
             self._wait(STDOUT_GRACE, self._mute)
 
     def _wait(self, seconds: float, then: Callable[[], None]) -> None:

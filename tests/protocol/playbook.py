@@ -261,6 +261,9 @@ class Moment:
     def closed(self, detail: str, *, expected: bool = False) -> Step:
         return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at, expected=expected))
 
+    def unheard(self, detail: str) -> Step:
+        return self._step(f"unheard: {detail}", lambda on: on.unheard(detail, at=self.at))
+
     def stop_watching(self) -> Step:
         return self._step("stop watching", lambda on: on.stop_watching(at=self.at))
 

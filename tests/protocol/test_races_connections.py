@@ -10,8 +10,11 @@ Not decided by the ledger, and so tested where they are:
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits, Signal
 from tests.protocol.playbook import (
     EVERYWHERE,
@@ -292,6 +295,31 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
         at(4).closed("again"),
         "Disconnected detail=again",
     )
+
+
+@notifying
+def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
+    ledger = play(
+        wire.cancelled(),
+        at(3).unheard("server closed its stdout"),
+        "Unwatched 1 detail='server closed its stdout' disconnected=True",
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+    )
+    left = play(deepcopy(ledger), at(9).stop_watching()).row(1)
+    assert evidence.as_json(left, 9.0)["watched"] == 1
+    assert "server closed its stdout 1.0 s after the cancel" in evidence.summary_words(left, 9.0)
+    exited = play(
+        ledger,
+        at(5).closed("server exited with code 4"),
+        "Unwatched 1 detail='server exited with code 4' disconnected=True",
+        "Disconnected detail='server exited with code 4' after=3 ids=(1,)",
+    ).row(1)
+    assert evidence.as_json(exited, 9.0)["watched"] == 1
+    words = evidence.summary_words(exited, 9.0)
+    assert "server exited with code 4 3.0 s after the cancel" in words
+    assert "stdout" not in words
 
 
 @everywhere

@@ -98,6 +98,11 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unheard:
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     detail: str
     code: int | None = None
@@ -119,6 +124,7 @@ Item = (
     | NotSent
     | StderrLine
     | Happened
+    | Unheard
     | Closed
 )
 
@@ -136,6 +142,7 @@ KINDS: dict[str, type[Item]] = {
     "not_sent": NotSent,
     "stderr_line": StderrLine,
     "happened": Happened,
+    "unheard": Unheard,
     "closed": Closed,
 }
 
