@@ -100,6 +100,9 @@ class LayoutScreen(Screen[None]):
         self.share_out()
         self.show_pane(self.pane)
 
+    def on_screen_resume(self) -> None:
+        self.call_after_refresh(self.tab_titles.caption)  # a screen that is covered is laid out no sooner
+
     # -- sizes -----------------------------------------------------------------------------------------------
 
     def share_out(self, shares: Shares | None = None) -> None:

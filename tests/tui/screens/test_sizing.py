@@ -119,3 +119,10 @@ async def test_tabs_have_their_names_again_once_there_is_room_for_them() -> None
         await driven.press("1")
         await driven.until(lambda: "[Detail]" in driven.text())
         assert "Timeline" in driven.text()
+        await driven.press("question_mark")
+        await driven.until(lambda: driven.top is not driven.bench)
+        for width in (60, 200, 120, 80):  # while a dialog covers them
+            await driven.pilot.resize_terminal(width, 24)
+            await driven.until(lambda width=width: driven.bench.size.width == width)
+        await driven.press("escape")
+        await driven.until(lambda: driven.top is driven.bench and "Timeline" in driven.text())
