@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
+    from mcp_tui.journal.queries import LoggedCancellation
     from mcp_tui.journal.recording import Recording
+    from mcp_tui.protocol.events import RequestId
     from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.servers import Server, Servers
     from mcp_tui.tui.session import Session
@@ -413,29 +415,39 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
                 await self.remove_mode(server.mode)
             self.benches.pop(server, None)
 
-    def show_recording(self, replay: Recording, *, speed: float | None = None) -> None:
-        """Open a recording over what is open: at its end, or playing from its start."""
+    def _open_recording(self, path: Path, cancel: RequestId | None = None) -> None:
+        """Open a recording over what is open, at its end or where a request was cancelled; or say why it cannot be read."""
+        from mcp_tui.journal.recording import Recording
+        from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
 
-        self.push_screen(ReplayScreen(replay, speed=speed))
+        try:
+            self.push_screen(ReplayScreen(Recording(path), cancel=cancel))
+        except RecordingError as error:
+            self.notify(brief(str(error), 400), severity="error", markup=False)
 
     async def action_recordings(self) -> None:
         """Let a person choose one of the sessions that were kept."""
         from mcp_tui.journal.folder import journal_folder
-        from mcp_tui.journal.recording import Recording
-        from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         def chosen(path: Path | None) -> None:
-            if path is None:
-                return
-            try:
-                self.show_recording(Recording(path))
-            except RecordingError as error:
-                self.notify(brief(str(error), 400), severity="error", markup=False)
+            if path is not None:
+                self._open_recording(path)
 
         current = [writer.path for each in self.servers.all for writer in each.session.client.store.writers]
         await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)
+
+    def action_history(self) -> None:
+        """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
+        from mcp_tui.journal.folder import journal_folder
+        from mcp_tui.tui.screens.history import HistoryScreen
+
+        def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:
+            if found is not None:
+                self._open_recording(found[0], found[1].cancelled.row.id)
+
+        self.push_screen(HistoryScreen(journal_folder()), chosen)
 
     # -- defects ---------------------------------------------------------------------------------------------
 
@@ -543,4 +555,6 @@ class ReplayApp(WorkbenchApp):
         self._speed = speed
 
     def pick(self) -> None:
-        self.show_recording(self._replay, speed=self._speed)
+        from mcp_tui.tui.screens.replay import ReplayScreen
+
+        self.push_screen(ReplayScreen(self._replay, speed=self._speed))

@@ -75,7 +75,7 @@ class Commands(Provider):
             yield (
                 words("Cancellations of all sessions…"),
                 words("list cancellations and their outcomes"),
-                self._history,
+                partial(self.app.run_action, "history"),
             )
         yield (
             words("Quit"),
@@ -87,11 +87,6 @@ class Commands(Provider):
             yield from _servers(app)
         for name in app.theme_names:
             yield safe("Theme: {}", name), words("colours"), partial(setattr, app, "theme", name)
-
-    def _history(self) -> None:
-        from mcp_tui.tui.screens.history import open_history
-
-        open_history(self.app)
 
     def _dynamic(self, query: str) -> Iterator[Found]:
         screen = self.screen

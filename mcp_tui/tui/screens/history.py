@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
@@ -231,24 +231,3 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             self._input.value = ""
         else:
             self.dismiss(None)
-
-
-def open_history(app: App[Any]) -> None:
-    """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
-    from mcp_tui.journal.folder import journal_folder
-
-    def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:
-        from mcp_tui.journal.recording import Recording
-        from mcp_tui.tui.screens.replay import ReplayScreen
-
-        if found is None:
-            return
-        path, entry = found
-        try:
-            replay = Recording(path)
-        except RecordingError as error:
-            app.notify(brief(str(error), 400), severity="error", markup=False)
-            return
-        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.row.id))
-
-    app.push_screen(HistoryScreen(journal_folder()), chosen)

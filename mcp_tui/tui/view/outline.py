@@ -12,7 +12,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
-from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
+from mcp_tui.tui.view.index import Key, RowIndex, key
 
 NEAR: Final = 1000
 """Requests, the newest, among which one of the server's is looked for before all others."""
@@ -98,32 +98,8 @@ class Outline:
         return self._tops
 
     @property
-    def sortable(self) -> int:
-        """Rows that can be put in another order."""
-        return self.index.sortable
-
-    def children(self, row: Request) -> list[Item]:
-        """What belongs to a row, whether it is shown or not."""
-        return self._under(row)
-
-    @property
     def _tops(self) -> int:
         return len(self.index) + len(self._orphans)
-
-    @property
-    def book(self) -> Rows:
-        """Where the rows come from."""
-        return self.index.book
-
-    @property
-    def filter(self) -> Filter:
-        """What is shown passes it."""
-        return self.index.filter
-
-    @property
-    def show_internal(self) -> bool:
-        """Whether the client's own requests are shown when they are over, and its answers to pings."""
-        return self.index.show_internal
 
     @property
     def total(self) -> int:
@@ -215,7 +191,7 @@ class Outline:
             if line >= len(self._order):
                 return self._orphan(self._orphans[len(self._orphans) - 1 - (line - len(self._order))])
             known = self._order[line]
-            row = self.book.get(known[1])
+            row = self.index.book.get(known[1])
             return Item(known, None) if row is None else self._item(row)  # a recording may have gone back
         if self._orphans:
             place = self._tops - 1 - line
@@ -293,9 +269,9 @@ class Outline:
                 return self._top(block.top).key
         if key[0] in (ServerRequest, RoundLine):
             return next((each for each, numbers in self._of.items() if key[1] in numbers), None)
-        row = self.book.get(key[1])
+        row = self.index.book.get(key[1])
         parent = None if row is None else row.parent
-        if parent is None or self.book.get(parent) is None:
+        if parent is None or self.index.book.get(parent) is None:
             return None
         return type(parent), parent
 
@@ -313,8 +289,8 @@ class Outline:
             ((top, each) for each in self._expanded if (top := self._top_line(each)) is not None),
             key=lambda found: found[0],
         ):
-            row = self.book.get(owner[1])
-            items = () if row is None else tuple(self._under(row))
+            row = self.index.book.get(owner[1])
+            items = () if row is None else tuple(self.children(row))
             self._blocks.append(_Block(top, top + above, items))
             self._starts.append(top + above)
             above += len(items)
@@ -339,7 +315,7 @@ class Outline:
             self._sorted = ()
         for number in range(self._taken, len(server_requests)):
             server_request = server_requests[number]
-            if server_request.parent is not None and self.book.get(server_request.parent) is not None:
+            if server_request.parent is not None and self.index.book.get(server_request.parent) is not None:
                 self._of.setdefault((type(server_request.parent), server_request.parent), []).append(number)
             else:
                 self._alone.append(number)
@@ -358,22 +334,22 @@ class Outline:
             hidden = (
                 server_request.method == "ping"
                 and server_request.ended_at is not None
-                and not self.show_internal
+                and not self.index.show_internal
             )
             self._pings += hidden
-            if not hidden and self.filter.matches(server_request):
+            if not hidden and self.index.filter.matches(server_request):
                 self._positions.append(len(self._orphans) + self.index.older(anchor))
                 self._orphans.append(number)
 
     def _called_by(self, at: float) -> int:
         """How many requests were called by a moment, which is hardly ever long ago."""
-        order = self.book.order
+        order = self.index.book.order
         near = max(0, len(order) - NEAR)
         begin = near if near and order[near].called_at <= at else 0
         return bisect_right(order, at, begin, key=_called_at)
 
-    def _under(self, row: Request) -> list[Item]:
-        """What belongs to a row, in the order in which it came."""
+    def children(self, row: Request) -> list[Item]:
+        """What belongs to a row, whether it is shown or not, in the order in which it came."""
         start = row.called_at if row.sent_at is None else row.sent_at
         found = [
             (round_.at, Item((RoundLine, round_.id), row, round_=round_, after=round_.at - start))

@@ -91,15 +91,10 @@ class LineList(ListCanvas):
     class Selected(Message):
         """The cursor went to another line; ``key`` is what that line is about."""
 
-        def __init__(self, lines: LineList, number: int, key: object) -> None:
+        def __init__(self, lines: LineList, key: object) -> None:
             super().__init__()
             self.lines = lines
-            self.number = number
             self.key = key
-
-        @property
-        def control(self) -> LineList:
-            return self.lines
 
     class Activated(Selected):
         """Enter or a double click on a line."""
@@ -157,11 +152,6 @@ class LineList(ListCanvas):
         if about != self._about:
             self._about = about
             self.placed()
-
-    def retitle(self, title: SafeText) -> None:
-        """Let the border say something else."""
-        self.title = title
-        self.placed()
 
     @property
     def cursor(self) -> int | None:
@@ -300,12 +290,10 @@ class LineList(ListCanvas):
     # -- cursor ------------------------------------------------------------------------------------------------
 
     def chosen(self, line: int) -> None:
-        number = self._number(line)
-        self.post_message(self.Selected(self, number, self._line(number).key))
+        self.post_message(self.Selected(self, self._line(self._number(line)).key))
 
     def opened(self, line: int) -> None:
-        number = self._number(line)
-        self.post_message(self.Activated(self, number, self._line(number).key))
+        self.post_message(self.Activated(self, self._line(self._number(line)).key))
 
     def select(self, number: int) -> None:
         """Put the cursor on a line and bring that into sight."""

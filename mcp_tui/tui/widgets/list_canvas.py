@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from textual import events
 from textual.geometry import Size
 
+from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 
@@ -36,6 +37,7 @@ class ListCanvas(Canvas):
 
     Attributes:
         lines: what is shown now. Replaced or changed, it is laid out anew by :meth:`settle`.
+        title: stands in the border, where the list puts it there.
         newest_on_top: the newest line is line 0, else the last.
         cursor_in_sight: following stops short of pushing the cursor's line out of sight.
     """
@@ -46,6 +48,7 @@ class ListCanvas(Canvas):
     def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines = lines
+        self.title = words("")
         self._cursor: Any = None
         self._follow = True
         self._placing = False
@@ -60,6 +63,10 @@ class ListCanvas(Canvas):
 
     def placed(self) -> None:
         """Other lines are in sight, or the cursor or the number of lines has changed."""
+
+    def retitle(self, title: SafeText) -> None:
+        self.title = title
+        self.placed()
 
     # -- what is in sight --------------------------------------------------------------------------------------
 

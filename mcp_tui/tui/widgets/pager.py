@@ -50,7 +50,6 @@ class Pager(ListCanvas):
         super().__init__(Numbers((), newest_first=False))
         self.finder = Finder()
         self._page: Page | None = None
-        self._title = _NOTHING
         self._places: list[Place] = []
         self._searches = 0
 
@@ -61,7 +60,7 @@ class Pager(ListCanvas):
 
     def show(self, title: SafeText, page: Page | None) -> None:
         """Show another page from its top; ``None`` while it is being read."""
-        self._title, self._page = title, page
+        self.title, self._page = title, page
         self.finder.end()
         self._places = []
         self._searches += 1
@@ -70,10 +69,6 @@ class Pager(ListCanvas):
 
     def chosen(self, line: int) -> None:
         self.post_message(self.Moved())
-
-    def retitle(self, title: SafeText) -> None:
-        self._title = title
-        self.placed()
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self._page is not None and self.inner_width > 0:
@@ -88,7 +83,7 @@ class Pager(ListCanvas):
     def placed(self) -> None:
         count = len(self.lines)
         where = safe("line {:,} of {:,}", self.at + 1, count) if count else _NOTHING
-        self.caption(self._title, self.finder.said or where)
+        self.caption(self.title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:
         if self._page is None:

@@ -158,14 +158,9 @@ class RequestTable(ListCanvas):
     class Selected(Message):
         """The cursor went to another request; ``id`` is ``None`` when it is on none."""
 
-        def __init__(self, table: RequestTable, id: RequestId | None) -> None:
+        def __init__(self, id: RequestId | None) -> None:
             super().__init__()
-            self.table = table
             self.id = id
-
-        @property
-        def control(self) -> RequestTable:
-            return self.table
 
     class Activated(Selected):
         """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""
@@ -199,12 +194,12 @@ class RequestTable(ListCanvas):
     @property
     def book(self) -> Rows:
         """The requests that are shown."""
-        return self._outline.book
+        return self._outline.index.book
 
     @property
     def filter(self) -> str:
         """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
-        return self._outline.filter.text
+        return self._outline.index.filter.text
 
     @filter.setter
     def filter(self, text: str) -> None:
@@ -213,16 +208,16 @@ class RequestTable(ListCanvas):
     @property
     def problem(self) -> SafeText:
         """What of the filter is not understood; empty where all is."""
-        return self._outline.filter.problem
+        return self._outline.index.filter.problem
 
     @property
     def show_internal(self) -> bool:
         """Whether the client's own requests are shown when they are over; running ones always are."""
-        return self._outline.show_internal
+        return self._outline.index.show_internal
 
     @show_internal.setter
     def show_internal(self, show: bool) -> None:
-        self._refilter(self._outline.filter, show_internal=show)
+        self._refilter(self._outline.index.filter, show_internal=show)
 
     def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
         anchor = self.anchored()
@@ -271,11 +266,11 @@ class RequestTable(ListCanvas):
 
     def chosen(self, line: int) -> None:
         row = self._outline.item(line).row
-        self.post_message(self.Selected(self, None if row is None else row.id))
+        self.post_message(self.Selected(None if row is None else row.id))
 
     def opened(self, line: int) -> None:
         row = self._outline.item(line).row
-        self.post_message(self.Activated(self, None if row is None else row.id))
+        self.post_message(self.Activated(None if row is None else row.id))
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
@@ -381,7 +376,7 @@ class RequestTable(ListCanvas):
     def resort(self, sort: Sort | None = None) -> bool:
         """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""
         wanted = self.sort if sort is None else sort
-        if wanted is not NEWEST and self._outline.shown > self._outline.sortable:
+        if wanted is not NEWEST and self._outline.shown > self._outline.index.sortable:
             wanted = NEWEST
         anchor = self.anchored()
         self._outline.update()
@@ -397,7 +392,7 @@ class RequestTable(ListCanvas):
         """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
         if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
-        return self.cursor_line in {None, 0} and self._outline.shown <= self._outline.sortable
+        return self.cursor_line in {None, 0} and self._outline.shown <= self._outline.index.sortable
 
     def action_newest(self) -> None:
         """To the newest row, and follow from there; rows in another order are put in it anew."""

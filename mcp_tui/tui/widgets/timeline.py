@@ -164,11 +164,6 @@ class Timeline(ListCanvas):
                 self._right = begin + self.span * 0.75
         self._bring()
 
-    def retitle(self, title: SafeText) -> None:
-        """Let the border say something else."""
-        self.title = title
-        self.placed()
-
     def zoom(self, steps: int, at: float | None = None) -> None:
         """Show less time, or more for a negative number; what is at a moment stays in its place."""
         span = self.span

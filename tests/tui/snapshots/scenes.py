@@ -28,7 +28,6 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.preferences import Consents
-from mcp_tui.tui.screens.history import open_history
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
@@ -501,7 +500,7 @@ async def recordings(stage: Stage) -> None:
     await stage.until(lambda: "5 cancelled" in snapshot(stage.app))
     await stage.shoot("recordings")
     await stage.back()
-    open_history(stage.app)
+    stage.app.action_history()
     await stage.until(lambda: "late result" in snapshot(stage.app))
     await stage.shoot("history")
 

@@ -79,6 +79,6 @@ def show_book(table: RequestTable, book: Book) -> None:
     table._cursor = None
     table._painter.reset()
     table._painter.forget()
-    table._outline.refilter(before.filter, show_internal=before.show_internal)
+    table._outline.refilter(before.index.filter, show_internal=before.index.show_internal)
     table._outline.resort(before.sort, table.now())
     table.settle(None)
