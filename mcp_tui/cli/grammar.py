@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Failure
 
-PAIR: Final = re.compile(r"[A-Za-z_][\w.-]*=", re.ASCII)
+PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 
 

@@ -126,6 +126,7 @@ def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pyte
     [
         (["seconds=NaN"], ["seconds must be a number"]),
         (["nonsense=1"], ["nonsense"]),
+        (["größe=1"], ["größe"]),
         (["--args", '{"seconds": "5"}'], ["seconds"]),
     ],
 )
