@@ -75,6 +75,17 @@ def footer(offered: Iterable[Key]) -> list[Key]:
     return sorted((key for key in offered if key.footer), key=lambda key: key.footer)
 
 
+def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
+    """The keys for the footer: those of the focused widget before those that are offered besides.
+
+    ``lends`` says that keys which the widget lends to others are its own now.
+    """
+    around = [] if focused is None else keys(*scopes_of([focused]))
+    near = [key for key in around if key.footer and (lends or not key.lends)]
+    ids, taken = {each.id for each in near}, {name for each in near for name in each.names}
+    return [*near, *(key for key in offered if key.id not in ids and key.names[0] not in taken)]
+
+
 def in_footer(key: Key) -> SafeText:
     """A key as the footer has it: ``1-7`` where it stands for several and none of them is another one."""
     if not key.others or own(key.id, *key.others):

@@ -18,7 +18,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import is_typed, keys, scopes_of
+from mcp_tui.tui.bindings import is_typed, near_first, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.now import current, key_of
@@ -137,23 +137,15 @@ class SessionScreen(LayoutScreen):
         self.look()
 
     def footed(self) -> list[Key]:
-        """The keys for the footer: those of the focused pane before those of the screen."""
+        """The keys for the footer."""
         if self.typing:
             done, closed, *others = map(current, TYPING)
-            labels = self.typing
-            return [done._replace(label=labels[0]), closed._replace(id="", label=labels[1]), *others]
-        own = {key.id: key for key in self.offered()}
-        near = (
-            [
-                key
-                for key in keys(*scopes_of([self.focused]))
-                if key.footer and not (key.lends and not self.detail.found)
+            return [
+                done._replace(label=self.typing[0]),
+                closed._replace(id="", label=self.typing[1]),
+                *others,
             ]
-            if self.focused is not None
-            else []
-        )
-        ids, taken = {each.id for each in near}, {name for each in near for name in each.names}
-        return [*near, *(key for id_, key in own.items() if id_ not in ids and key.names[0] not in taken)]
+        return near_first(self.focused, self.offered(), lends=bool(self.detail.found))
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
@@ -240,7 +232,7 @@ class SessionScreen(LayoutScreen):
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw(now)
-        elif self.table.timers != "off" and self._ticks % (1 if self._young(now) else 10) == 0:
+        elif self.table.timers != "off" and self._ticks % (1 if _is_young(self.table, now) else 10) == 0:
             self.details.show(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
@@ -280,10 +272,6 @@ class SessionScreen(LayoutScreen):
 
     def drawing(self) -> None:
         """Called before panes are drawn anew."""
-
-    def _young(self, now: float) -> bool:
-        row = self.table.selected
-        return self.table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG
 
     def detailed(self) -> Request | None:
         return self.table.selected
@@ -525,3 +513,9 @@ def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
         log,
         LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire"),
     )
+
+
+def _is_young(table: RequestTable, now: float) -> bool:
+    """Whether the selected request's timer moves ten times a second."""
+    row = table.selected
+    return table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG
