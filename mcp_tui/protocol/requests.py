@@ -316,10 +316,8 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Unwatched():
             if row.unwatched_at is None:
                 row.unwatched_at, row.unwatched = event.at, event.detail
-            elif (
-                row.unwatched == row.disconnected
-            ):  # its stdout ended first, and now it is known how the server did
-                row.unwatched = event.detail
+            elif row.unwatched == row.disconnected:
+                row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
             if event.disconnected:
                 row.disconnected_at, row.disconnected = event.at, event.detail
         case ev.Settled():
