@@ -96,7 +96,7 @@ async def _ping(session: HeadlessSession) -> int:
         made = {
             "method": method,
             "seconds": [round(each, 6) for each in times],
-            "median": statistics.median(times),
+            "median": round(statistics.median(times), 6),
         }
         session.printer.value(made)
     elif len(times) > 1:

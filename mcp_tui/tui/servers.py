@@ -7,7 +7,6 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.session import Session
@@ -71,9 +70,9 @@ class Server:
         for question in self.session.questions.waiting:
             if not question.shown:
                 question.shown = True
-                method = brief(question.inquiry.method, 60)
-                asks = "asks for input" if method == ELICIT else f"asks: {method}"
-                yield safe("{}: {}", asks, hint("{server.list} opens it, {question.answer} answers"))
+                yield safe(
+                    "{}: {}", question.wants, hint("{server.list} opens it, {question.answer} answers")
+                )
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True

@@ -41,6 +41,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     ) -> None:
         super().__init__()
         self._heading = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
+        self._done: Hint = ("enter", "Continue" if ask else "Save")
         self._asked = asked
         self._fields = [
             LineInput(
@@ -66,7 +67,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     def hints(self) -> Sequence[Hint]:
         more: list[Hint] = [("tab", "Next")] if len(self._fields) > 1 else []
-        return [("enter", "Continue"), *more, ("app.back", "Back")]
+        return [self._done, *more, ("app.back", "Back")]
 
     def on_mount(self) -> None:
         for label, each in zip(self._labels, self._asked, strict=True):
