@@ -15,7 +15,7 @@ from benchmarks.table import measure
 from mcp_tui.journal.frames import FrameHead, Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.spans import BookSpans
+from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
 
 ROWS = (100, 1_000, 10_000)

@@ -36,8 +36,7 @@ from mcp_tui.protocol.messages import Json, RpcError
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
-from mcp_tui.tui.view.detail import facts, history
-from mcp_tui.tui.view.markdown import code, fence
+from mcp_tui.tui.view.detail import code, facts, fence, history
 from mcp_tui.tui.view.text import brief, clean, pretty
 
 HEAD: Final = (

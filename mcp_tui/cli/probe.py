@@ -206,7 +206,7 @@ class _Run:
 
     def _fit(self, line: str) -> str:
         """A line as stdout's encoding can show it."""
-        from mcp_tui.tui.view.glyphs import TO_ASCII
+        from mcp_tui.tui.view.text import TO_ASCII
 
         wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
         return line if wide else line.translate(TO_ASCII)

@@ -15,8 +15,8 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.lines import ItemSource
 from mcp_tui.tui.view.server import Link, ServerFacts
-from mcp_tui.tui.view.spans import Spans
 from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.timeline import Spans
 
 
 class Scene(Protocol):

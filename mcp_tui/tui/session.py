@@ -26,17 +26,14 @@ from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
-from mcp_tui.tui.view.empty_states import first_steps
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import Rows
-from mcp_tui.tui.view.log import LogLines
-from mcp_tui.tui.view.rows import waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, title
-from mcp_tui.tui.view.spans import BookSpans
+from mcp_tui.tui.view.rows import first_steps, waits_to_cancel
+from mcp_tui.tui.view.server import ALONE, Around, Counters, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
-from mcp_tui.tui.view.wire import WireLines
+from mcp_tui.tui.view.timeline import BookSpans
+from mcp_tui.tui.view.wire import LogLines, WireLines
 
 SLOW: Final = 1.0
 """Seconds of connecting after which the screen tells step by step what is waited for."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, fold
-from mcp_tui.tui.view.index import key
-from mcp_tui.tui.view.outline import Item
+from mcp_tui.tui.view.index import Item, key
 from mcp_tui.tui.view.table_columns import COLUMNS, TableLine
 
 LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0)

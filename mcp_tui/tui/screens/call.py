@@ -19,8 +19,8 @@ from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
 from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.empty_states import counted
 from mcp_tui.tui.view.forms import Styled
+from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.canvas import styled

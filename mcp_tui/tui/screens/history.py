@@ -28,8 +28,8 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
+from mcp_tui.tui.view.filters import unknown_filter
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.terms import unknown_filter
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList

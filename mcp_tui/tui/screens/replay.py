@@ -19,7 +19,7 @@ from mcp_tui.tui.screens.parts.playback import Playback
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import words
-from mcp_tui.tui.widgets.position_bar import PositionBar
+from mcp_tui.tui.widgets.bars import PositionBar
 
 
 class ReplayScreen(SessionScreen):

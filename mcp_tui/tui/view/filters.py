@@ -1,12 +1,160 @@
-"""The filter of the table: ``state:late name:slow id:212 server:demo /text/ words``, and ``-`` before what is not wanted."""
+"""Filters as they are typed: ``state:late name:slow /an expression/ words "a phrase"``, each with a ``-`` before it for what
+is not wanted. All that is asked for must hold. First what all of them share, then the filter of the table.
+
+Expressions are those of Rust: they take time that grows with the text alone, whatever is typed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.badges import badge, server_request_badge
-from mcp_tui.tui.view.terms import Terms, read
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+
+Subject = TypeVar("Subject")
+
+Test = Callable[[Subject], bool]
+Field = Callable[[str], Test[Subject]]
+"""Makes the test of a field from its value, which is never empty and in lower case."""
+
+_NOTHING: Final = words("")
+
+SEARCHED: Final = 20_000
+"""Characters of one text that an expression is looked for in."""
+
+EXPRESSION: Final = 500
+"""Characters of an expression, at most."""
+
+_TERM: Final = re.compile(
+    r"""
+    (?P<no>-(?=[^\s\d-]))?
+    (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|\S*)
+      | /(?P<expression>(?:\\.|[^/\\])+)(?:/(?=\s|$)|\\?$)
+      | "(?P<quoted>[^"]+)"?
+      | (?P<word>\S+)
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Terms(Generic[Subject]):
+    """A filter as it was typed, and the tests that it stands for.
+
+    ``problem`` says what of it is not valid, in a sentence; that is left out, as if it were not there yet.
+    """
+
+    text: str = ""
+    tests: tuple[Test[Subject], ...] = ()
+    problem: SafeText = _NOTHING
+
+    def __bool__(self) -> bool:
+        return bool(self.tests)
+
+    def matches(self, subject: Subject) -> bool:
+        """Whether ``subject`` passes every test."""
+        return all(test(subject) for test in self.tests)
+
+
+def read(
+    text: str,
+    fields: Mapping[str, Field[Subject]],
+    *,
+    said: Callable[[Subject], Iterable[str]],
+    searched: Callable[[Subject], Iterable[str]] | None = None,
+) -> Terms[Subject]:
+    """Read a filter. Whatever has no field is a word to look for; case is ignored. An unknown field is a problem.
+
+    Args:
+        text: as typed.
+        fields: the fields by their names.
+        said: every text that a word or a phrase is looked for in.
+        searched: those that an expression is looked for in; the same where none are given.
+    """
+    tests: list[Test[Subject]] = []
+    problem = _NOTHING
+    for term in _TERM.finditer(text.strip()):
+        field = (term["field"] or "").lower()
+        value = (term["value"] or "").strip('"').casefold()
+        if field in fields:
+            if not value:
+                continue
+            test = fields[field](value)
+        elif field and not value.startswith("//"):  # a URL is a text to look for
+            problem = unknown_filter(field, fields)
+            continue
+        elif term["expression"] is not None:
+            finds = expression(term["expression"])
+            if isinstance(finds, str):
+                problem = safe("Not a regular expression: /{}/ ({})", brief(term["expression"], 60), finds)
+                continue
+            test = _any(finds, searched or said)
+        else:
+            looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
+            test = _any(_contains(looked_for.casefold()), said)
+        tests.append(_not(test) if term["no"] else test)
+    return Terms(text.strip(), tuple(tests), problem)
+
+
+def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
+    """Returns the sentence for a field that a filter does not have."""
+    *most, last = fields
+    choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
+    return safe("Unknown filter '{}'. Use key:value, with {}.", brief(name, 60), choices)
+
+
+@lru_cache(maxsize=64)
+def expression(pattern: str) -> Callable[[str], bool] | SafeText:
+    """What finds a regular expression in a text, whatever the case; or why it is none."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    if len(pattern) > EXPRESSION:
+        return words("it is too long")
+    pattern = pattern.replace("\\/", "/")
+    try:
+        found = SchemaValidator(
+            core_schema.str_schema(pattern=f"(?i){pattern}", regex_engine="rust-regex", strict=True)
+        )
+    except SchemaError as error:
+        *_, reason = str(error).strip().split("error: ")
+        return brief(reason.splitlines()[0].strip().removesuffix("."), 120)
+    return lambda text: found.isinstance_python(_whole(text[:SEARCHED]))
+
+
+def _whole(text: str) -> str:
+    """``text`` without lone surrogates, which no expression takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _contains(value: str) -> Callable[[str], bool]:
+    return lambda text: value in text.casefold()
+
+
+def _any(finds: Callable[[str], bool], texts: Callable[[Subject], Iterable[str]]) -> Test[Subject]:
+    return lambda subject: any(map(finds, texts(subject)))
+
+
+def _not(test: Test[Subject]) -> Test[Subject]:
+    return lambda subject: not test(subject)
+
+
+def part(of: Callable[[Subject], str]) -> Field[Subject]:
+    """A field whose value is a part of a text."""
+    return lambda value: lambda subject: value in of(subject).casefold()
+
+
+def start(of: Callable[[Subject], str]) -> Field[Subject]:
+    """A field whose value is the start of a text."""
+    return lambda value: lambda subject: of(subject).casefold().startswith(value)
+
+
+# -- the table -------------------------------------------------------------------------------------------------
 
 Shown = Request | ServerRequest
 """What a row may show: a request of ours, or one of the server's."""
@@ -14,11 +162,9 @@ Shown = Request | ServerRequest
 Filter = Terms[Shown]
 """A filter of the table."""
 
-_Test = Callable[[Shown], bool]
-
 
 def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
-    """Read a filter, see :func:`mcp_tui.tui.view.terms.read`.
+    """Read a filter of the table, see :func:`read`.
 
     ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:`` (or
     ``tool:``), ``method:``, ``reason:``, ``cause:`` and ``server:`` a part. ``/an expression/`` is looked for in method,
@@ -28,28 +174,20 @@ def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
         text,
         {
             "state": _state,
-            "name": _name_has,
-            "tool": _name_has,
-            "method": lambda value: lambda row: value in row.method.casefold(),
-            "id": _id,
-            "reason": lambda value: lambda row: value in _reason(row).casefold(),
-            "cause": lambda value: lambda row: value in _cause(row),
-            "server": lambda value: lambda _: value in server().casefold(),
+            "name": part(_name),
+            "tool": part(_name),
+            "method": part(lambda row: row.method),
+            "id": lambda value: lambda row: value in map(str.casefold, _ids(row)),
+            "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
+            "cause": part(_cause),
+            "server": part(lambda _: server()),
         },
         said=_said,
         searched=_searched,
     )
 
 
-def _name_has(value: str) -> _Test:
-    return lambda row: value in _name(row).casefold()
-
-
-def _cause(row: Shown) -> str:
-    return "" if isinstance(row, ServerRequest) or row.cause is None else row.cause.value.replace("_", " ")
-
-
-def _state(value: str) -> _Test:
+def _state(value: str) -> Test[Shown]:
     if value == "open":
         return is_open
     if value == "done":
@@ -70,23 +208,16 @@ def is_open(row: Shown) -> bool:
     return row.ended_at is None if isinstance(row, ServerRequest) else row.open
 
 
-def _id(value: str) -> _Test:
-    def test(row: Shown) -> bool:
-        if isinstance(row, ServerRequest):
-            return str(row.request_id).casefold() == value
-        return str(row.id).casefold() == value or any(
-            str(round_).casefold() == value for round_ in row.round_ids
-        )
-
-    return test
-
-
 def _name(row: Shown) -> str:
     return "" if isinstance(row, ServerRequest) else row.name
 
 
-def _reason(row: Shown) -> str:
-    return row.outcome if isinstance(row, ServerRequest) else row.reason
+def _ids(row: Shown) -> Iterable[str]:
+    return map(str, (row.request_id,) if isinstance(row, ServerRequest) else (row.id, *row.round_ids))
+
+
+def _cause(row: Shown) -> str:
+    return "" if isinstance(row, ServerRequest) or row.cause is None else row.cause.value.replace("_", " ")
 
 
 def _searched(row: Shown) -> Iterable[str]:

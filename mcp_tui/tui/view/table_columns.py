@@ -18,7 +18,7 @@ from mcp_tui.tui.view.badges import (
     server_request_badge,
 )
 from mcp_tui.tui.view.columns import NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
-from mcp_tui.tui.view.outline import Item
+from mcp_tui.tui.view.index import Item
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 WIDE: Final = 104

@@ -332,3 +332,21 @@ class _Page:
             return json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             return f"‹{OUT_OF_RANGE if isinstance(value, int | float) else type(value).__name__}›"
+
+
+# -- ASCII ---------------------------------------------------------------------------------------------------
+
+_PAIRS: Final = (
+    ("◌▸◔⊘↯↻◷✓✗∅", ".>~-!oT+x?"),  # states of a request
+    ("◂▪", "<*"),  # what the server asks, and a mark
+    ("›‹…·–×→←↓↑≤", "><~--x><v^<"),  # furniture
+    ("█▉▊▋▌▍▎▏", "#####   "),  # progress bars: what is less than half a cell is no cell
+    ("━┿┄▁▂▃▄▅▆▇─│", "=+..:-=+*%-|"),  # the timeline: bars, what came while they ran, and a sparkline
+    ("".join(map(chr, range(0x2400, 0x2422))), "?" * 0x22),  # pictures of control characters
+)
+
+TWINS: Final = {glyph: twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)}
+"""Each glyph and the ASCII character that stands in for it."""
+
+TO_ASCII: Final = str.maketrans(TWINS)
+"""The same, for :meth:`str.translate`."""

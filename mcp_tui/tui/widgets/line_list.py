@@ -14,11 +14,10 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
-from mcp_tui.tui.view.empty_states import counted, empty_state
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
+from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
-from mcp_tui.tui.widgets.canvas import marked
-from mcp_tui.tui.widgets.list_canvas import ListCanvas
+from mcp_tui.tui.widgets.canvas import ListCanvas, marked
 
 COPIED: Final = 10_000
 """Lines that one copy takes at most."""

@@ -13,9 +13,9 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import SafeText, safe, words
+from mcp_tui.tui.widgets.canvas import ListCanvas
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.line_list import Numbers
-from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 PAUSE: Final = 0.1
 """Seconds without a keystroke after which is looked for what was typed."""

@@ -20,16 +20,13 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.keys.panes import REQUESTS
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
-from mcp_tui.tui.view.empty_states import counted, empty_state
 from mcp_tui.tui.view.filters import Filter, is_open, parse
-from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
+from mcp_tui.tui.view.index import Item, Key, Outline, RowIndex, Rows, key
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.outline import Item, Outline
-from mcp_tui.tui.view.rows import elapsed, silence
+from mcp_tui.tui.view.rows import counted, elapsed, empty_state, silence
 from mcp_tui.tui.view.table_columns import MEASURED, SORTS, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
-from mcp_tui.tui.widgets.list_canvas import ListCanvas
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 
 YOUNG: Final = 10.0
 """Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""

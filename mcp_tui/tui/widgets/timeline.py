@@ -16,11 +16,11 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import TIMELINE
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.spans import Spans
 from mcp_tui.tui.view.text import SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.view.timeline import (
     LOOKED,
     SPANS,
+    Spans,
     TimelineCounts,
     Window,
     axis,
@@ -30,7 +30,7 @@ from mcp_tui.tui.view.timeline import (
     latency_line,
     span_words,
 )
-from mcp_tui.tui.widgets.list_canvas import ListCanvas
+from mcp_tui.tui.widgets.canvas import ListCanvas
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has passed."""

@@ -8,8 +8,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.badges import BADGES, STYLES, badge
-from mcp_tui.tui.view.glyphs import TO_ASCII
-from mcp_tui.tui.view.text import width
+from mcp_tui.tui.view.text import TO_ASCII, width
 from tests.tui.making import called, cancelled, completed, late, row, started
 
 END = ev.Settled(at=4.0, id=1)

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from mcp_tui.tui.view.glyphs import TO_ASCII, TWINS
 from mcp_tui.tui.view.rows import bar
-from mcp_tui.tui.view.text import SafeText, clean, width
+from mcp_tui.tui.view.text import TO_ASCII, TWINS, SafeText, clean, width
 
 
 def test_every_twin_takes_the_place_of_its_glyph():

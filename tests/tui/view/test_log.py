@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import describe
-from mcp_tui.tui.view.log import told
+from mcp_tui.tui.view.wire import told
 
 
 def test_a_change_of_a_resource_is_told_with_its_uri() -> None:

@@ -5,7 +5,7 @@ import pytest
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import ServerRequest
-from mcp_tui.tui.view.pane_filters import belonging, cancellations_filter, log_filter, wire_filter
+from mcp_tui.tui.view.pane_filters import Belonging, cancellations_filter, log_filter, wire_filter
 from tests.tui.making import book, cancelled, completed, late, started
 
 EVENTS = [
@@ -76,7 +76,7 @@ def test_what_belongs_to_a_request_on_the_wire():
     poll = book(started(8)).order[0]
     server_request = ServerRequest(request_id=7, method="roots/list", at=0.0, parent=7)
     answers = {60: b'{"id":7,"result":{}}', 61: b'{"id":8,"result":{}}'}
-    mine = belonging(row, lambda: ([poll], [server_request]), answers.get)
+    mine = Belonging(row, lambda: ([poll], [server_request]), answers.get)
     yes = [
         head(1, "out", "tools/call", 7),
         head(2, "in", "", 7),

@@ -14,7 +14,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.tui.view.spans import BookSpans, RecordedSpans, Spans, ended
+from mcp_tui.tui.view.timeline import BookSpans, RecordedSpans, Spans, ended
 from tests.tui.making import book, cancelled, completed, late, started
 
 

@@ -10,9 +10,8 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.index import Outline, RowIndex
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.request_table import RequestTable
 

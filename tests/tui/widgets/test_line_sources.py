@@ -18,9 +18,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.lines import FilteredLines, ItemSource, Line, line
-from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.text import clean
-from mcp_tui.tui.view.wire import WireLines
+from mcp_tui.tui.view.wire import LogLines, WireLines
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.tui.making import cancelled, late, started
 from tests.tui.widgets.host import Host, inside

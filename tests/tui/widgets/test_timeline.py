@@ -5,7 +5,7 @@ from collections.abc import Callable
 from mcp_tui.journal.frames import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.tui.view.spans import BookSpans
+from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.making import book, completed, started
 from tests.tui.painted import widget_text

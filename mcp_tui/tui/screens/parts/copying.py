@@ -13,8 +13,8 @@ from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view.cancellations import cancellation_json
+from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
-from mcp_tui.tui.view.markdown import document
 from mcp_tui.tui.view.rows import plural, safe_name
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.line_list import LineList

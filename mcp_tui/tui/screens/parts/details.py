@@ -15,9 +15,9 @@ from mcp_tui.tui.screens.tabs import TABS
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
-from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
+from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason
 from mcp_tui.tui.widgets.detail import Detail
 
 RECENT: Final = 500

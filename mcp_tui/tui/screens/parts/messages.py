@@ -14,12 +14,11 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.view.frame import marked as mark_broken
-from mcp_tui.tui.view.frame import parsed
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.pane_filters import belonging
-from mcp_tui.tui.view.wire import named
+from mcp_tui.tui.view.pane_filters import Belonging
+from mcp_tui.tui.view.wire import marked as mark_broken
+from mcp_tui.tui.view.wire import named, parsed
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 CHECKED: Final = 64 * 1024
@@ -57,7 +56,7 @@ class Messages:
 
     def belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
         """Whether a frame belongs to a request."""
-        return belonging(row, lambda: self.family(row), self._scene.payload)
+        return Belonging(row, lambda: self.family(row), self._scene.payload)
 
     def row_of(self, head: FrameHead) -> Request | None:
         """The request of ours that a frame is about, by its id or by its stream."""

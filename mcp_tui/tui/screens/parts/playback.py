@@ -16,8 +16,8 @@ from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import brief, safe, words
+from mcp_tui.tui.widgets.bars import Position, PositionBar, said
 from mcp_tui.tui.widgets.editor import LineInput
-from mcp_tui.tui.widgets.position_bar import Position, PositionBar, said
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """How many times as fast as it happened a recording can be played by the keys."""
