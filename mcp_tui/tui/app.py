@@ -431,9 +431,9 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         from mcp_tui.journal.folder import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
-        def chosen(path: Path | None) -> None:
+        def chosen(path: str | None) -> None:
             if path is not None:
-                self._open_recording(path)
+                self._open_recording(Path(path))
 
         current = [writer.path for each in self.servers.all for writer in each.session.client.store.writers]
         await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import ANSWER
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, copied, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 
@@ -37,8 +35,6 @@ class ConfirmScreen(Dialog[bool]):
     OF_SERVER = False
 
     SCOPES = (ANSWER,)
-    BINDINGS = bindings(*SCOPES)
-
     AUTO_FOCUS = "#no"
 
     def __init__(
@@ -51,36 +47,23 @@ class ConfirmScreen(Dialog[bool]):
         interrupt: bool = False,
         lead: SafeText | None = None,
     ) -> None:
-        super().__init__()
-        self._question = clean(title)
         self._lines = lines
         self._interrupt = interrupt
-        self._lead_text = lead
+        self._lead_text = lead or words("")
         self._lead = place()
         self.text = place()
         self._scroll = VerticalScroll(self.text, can_focus=False)
         self._scroll.display = bool(lines)
-        self._buttons = [KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")]
-        self._buttons[0].add_class("-yes")
-        self.set_class(lead is not None, "-long")
-
-    def heading(self) -> SafeText:
-        return self._question
-
-    def body(self) -> ComposeResult:
-        if self._lead_text is not None:
-            yield self._lead
-        yield self._scroll
-
-    def buttons(self) -> Sequence[KeyButton]:
-        return self._buttons
+        buttons = KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")
+        buttons[0].add_class("-yes")
+        super().__init__(self._lead, self._scroll, title=clean(title), buttons=buttons)
+        self.set_class(bool(lead), "-long")
 
     def hints(self) -> Sequence[Hint]:
         return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
 
     def on_mount(self) -> None:
-        if self._lead_text is not None:
-            self.say(self._lead, (self._lead_text, "$warning"))
+        self.say(self._lead, (self._lead_text, "$warning"))
         pieces: list[Piece] = []
         for number, each in enumerate(self._lines):
             pieces += [words("\n")] if number else []
@@ -98,9 +81,6 @@ class ConfirmScreen(Dialog[bool]):
     def action_interrupt(self) -> None:
         if not copied(self):
             self.dismiss(self._interrupt)
-
-    def action_move(self, step: int) -> None:
-        focus_next_button(self.focused, step, self._buttons)
 
     def action_scroll(self, step: int) -> None:
         self._scroll.scroll_relative(y=3 * step, animate=False)

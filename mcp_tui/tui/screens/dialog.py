@@ -16,6 +16,7 @@ from textual.widgets import Button, Label, Static
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
+from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.scopes import FIRST
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
@@ -34,6 +35,11 @@ Hint = tuple[LiteralString, str]
 _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
 """The space between two arrows, for which they have no need."""
 
+_OF_TEXTUAL: Final = "BINDINGS"
+"""The keys of a class, as Textual looks for them when the class is made."""
+
+_NOTHING: Final = words("")
+
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
 
@@ -41,9 +47,10 @@ Piece = SafeText | tuple[SafeText, str]
 class Dialog(ModalScreen[ScreenResultType]):
     """One framed box in the middle of the screen; what lies beneath stays in sight, and its clocks go on.
 
-    A subclass declares :meth:`heading`, :meth:`body`, and :meth:`hints`. :meth:`tick` shows them, once at first and then
-    every :attr:`TICK` while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true gets
-    the twins of the glyphs.
+    Its ``title``, the widgets ``inside``, its ``buttons``, and :attr:`HINTS` are declared where they never change; else a
+    subclass has :meth:`heading`, :meth:`body`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, once at first and
+    then every :attr:`TICK` while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true
+    gets the twins of the glyphs. ``BINDINGS`` are made of :attr:`SCOPES`.
     """
 
     DEFAULT_CSS = """
@@ -98,8 +105,11 @@ class Dialog(ModalScreen[ScreenResultType]):
     }
     """
 
-    SCOPES = (DIALOG,)
+    SCOPES: ClassVar[tuple[Scope, ...]] = (DIALOG,)
     BINDINGS = bindings(*SCOPES)
+
+    HINTS: ClassVar[Sequence[Hint]] = ()
+    """The keys of the last line that have no button."""
 
     OF_SERVER: ClassVar[bool] = True
     """Whether it is about the server on the screen, and says so where there are several."""
@@ -107,12 +117,19 @@ class Dialog(ModalScreen[ScreenResultType]):
     TICK: ClassVar[float] = 0.0
     """Seconds between two calls of :meth:`tick`; 0 for none."""
 
-    def __init__(self) -> None:
+    def __init_subclass__(cls, **given: bool) -> None:
+        setattr(cls, _OF_TEXTUAL, bindings(*vars(cls).get("SCOPES", ())))
+        super().__init_subclass__(**given)
+
+    def __init__(
+        self, *inside: Widget, title: SafeText = _NOTHING, buttons: Sequence[KeyButton] = ()
+    ) -> None:
         super().__init__()
+        self._declared = title, inside, buttons
         self._box = Vertical(id="dialog")
         self._key_line = place("keys")
         self.foot: tuple[KeyButton, ...] = ()
-        self._title = words("")
+        self._title = _NOTHING
         self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
@@ -134,19 +151,19 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def heading(self) -> SafeText:
         """The title in the frame."""
-        return words("")
+        return self._declared[0]
 
     def body(self) -> ComposeResult:
         """The widgets between the title and the keys."""
-        yield from ()
+        yield from self._declared[1]
 
     def buttons(self) -> Sequence[KeyButton]:
         """The buttons that the last line begins with; each names its key, so :meth:`hints` need not."""
-        return ()
+        return self._declared[2]
 
     def hints(self) -> Sequence[Hint | None]:
-        """The keys of the last line that have no button."""
-        return ()
+        """:attr:`HINTS` as they are now."""
+        return self.HINTS
 
     def on_mount(self) -> None:
         self.set_class(in_ascii(self), "-ascii")
@@ -202,7 +219,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     @property
     def timers(self) -> str:
         """How clocks run: ``live``, ``slow`` (once a second), or ``off``, only with what changes."""
-        return str(getattr(self.host, "timers", "live"))
+        return getattr(self.host, "timers", "live")
 
     def read_at(self, now: float, shown: object = None) -> float:
         """The moment that clocks show at ``now``. They are read anew when ``shown``, what stands beside them, changes."""
@@ -227,10 +244,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Whether a key that decides something was pressed by a person who could read this; the last line says if not."""
         if guard_of(self.host).stood(self._opened):
             return True
-        self.say(
-            self._key_line,
-            (words("Just opened: press again."), "$warning"),
-        )
+        self.say(self._key_line, (words("Just opened: press again."), "$warning"))
         self.set_timer(2, self.tick)
         return False
 
@@ -239,15 +253,18 @@ class Dialog(ModalScreen[ScreenResultType]):
         if not copied(self):
             self.action_close()
 
+    def action_move(self, step: int) -> None:
+        """Move the focus among the buttons; from elsewhere to the first of them."""
+        at = self.foot.index(self.focused) + step if self.focused in self.foot else 0
+        self.foot[at % len(self.foot)].focus()
+
     # -- text ------------------------------------------------------------------------------------------------
 
     @property
     def whose(self) -> SafeText:
         """The server that the dialog is about, as words to end a title with; empty while there is only one."""
-        if not self.OF_SERVER:
-            return words("")
-        name = cast("SafeText", getattr(self.host, "whose", words("")))
-        return safe(" · {}", name) if name else words("")
+        name = cast("SafeText", getattr(self.host, "whose", _NOTHING))
+        return safe(" · {}", name) if name and self.OF_SERVER else _NOTHING
 
     def caption(self, title: SafeText) -> None:
         """Set the title in the frame, and with several servers whose it is."""
@@ -383,11 +400,3 @@ class ReasonField(Horizontal):
             self._draft = self.input.value
         self._at = at
         self.input.recall(self._draft if at == -1 else self.recent[at])
-
-
-def focus_next_button(widget: Widget | None, step: int, buttons: Sequence[Button]) -> None:
-    """Move the focus among ``buttons``; from elsewhere to the first of them."""
-    if not buttons:
-        return
-    at = buttons.index(widget) + step if isinstance(widget, Button) and widget in buttons else 0
-    buttons[at % len(buttons)].focus()

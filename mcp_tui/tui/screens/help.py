@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from mcp_tui.tui.bindings import bindings, helped
+from mcp_tui.tui.bindings import helped
 from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
@@ -100,7 +100,6 @@ class HelpScreen(Dialog[None]):
     """
 
     SCOPES = (HELP,)
-    BINDINGS = bindings(*SCOPES)
 
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
@@ -24,9 +23,8 @@ from mcp_tui.journal.queries import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
-from mcp_tui.tui.screens.dialog import Dialog, Hint, place
+from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
 from mcp_tui.tui.view.filters import unknown_filter
 from mcp_tui.tui.view.lines import Line
@@ -109,14 +107,11 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     """
 
     SCOPES = (CHOOSE,)
-    BINDINGS = bindings(*SCOPES)
-
+    HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
     AUTO_FOCUS = "#filter"
-
     OF_SERVER = False
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
         self._folder = folder
         self._found = Found()
         self._height = 0
@@ -128,21 +123,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         self._lines = LineList(Entries(), title="", what="cancellation", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
-
-    def heading(self) -> SafeText:
-        return words("Cancellations of all sessions")
-
-    def hints(self) -> Sequence[Hint]:
-        return [
-            ("enter", "Open recording"),
-            ("choose.up choose.down", "Choose"),
-            ("app.back", "Back"),
-        ]
-
-    def body(self) -> ComposeResult:
-        yield self._input
-        yield self._lines
-        yield self._about
+        super().__init__(
+            *(self._input, self._lines, self._about), title=words("Cancellations of all sessions")
+        )
 
     def on_mount(self) -> None:
         self._ask(Query(limit=MOST))

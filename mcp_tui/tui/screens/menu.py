@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
-from mcp_tui.tui.screens.dialog import Dialog, Hint, place
+from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText
 
 
@@ -23,26 +21,16 @@ class MenuScreen(Dialog[str | None]):
     """
 
     SCOPES = (MENU,)
-    BINDINGS = bindings(*SCOPES)
+    HINTS = [("enter", "Choose"), ("app.back", "Back")]
 
     def __init__(self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText) -> None:
-        super().__init__()
-        self._heading = title
         self._note_text = note
         self._note = place("note")
-        self._list = OptionList(
+        self.list = OptionList(
             *(Option(Content(text), id=key) for key, text in choices), markup=False, compact=True
         )
-
-    def heading(self) -> SafeText:
-        return self._heading
-
-    def body(self) -> ComposeResult:
-        yield self._note
-        yield self._list
-
-    def hints(self) -> Sequence[Hint]:
-        return [("enter", "Choose"), ("app.back", "Back")]
+        self.list.display = bool(choices)
+        super().__init__(self._note, self.list, title=title)
 
     def on_mount(self) -> None:
         self.say(self._note, self._note_text)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -22,7 +21,6 @@ from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import FoundServers, discover
 from mcp_tui.config.sources import Surroundings
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
@@ -194,10 +192,7 @@ class PickerScreen(Dialog[Target | None]):
     """
 
     SCOPES = (PICKER, CHOOSE)
-    BINDINGS = bindings(*SCOPES)
-
     AUTO_FOCUS = "#target"
-
     OF_SERVER = False
 
     def __init__(
@@ -209,7 +204,6 @@ class PickerScreen(Dialog[Target | None]):
         text: str = "",
         gathered: Callable[[], ServerChoices] = gather,
     ) -> None:
-        super().__init__()
         self._first = first
         self._back = back
         self._complete: Complete = complete or filling.target
@@ -227,20 +221,13 @@ class PickerScreen(Dialog[Target | None]):
         self._list = OptionList(id="servers", markup=False, compact=True)
         self._list.can_focus = False
         self._about = place("said")
+        question = Static("Which server?", markup=False, id="question")
+        super().__init__(question, self._line, self._list, self._about, title=words("mcp-tui"))
 
     @property
     def unsent(self) -> str:
         """What is typed, or was before it was taken away: the next picker begins with it."""
         return self._line.value or self._cleared
-
-    def heading(self) -> SafeText:
-        return words("mcp-tui")
-
-    def body(self) -> ComposeResult:
-        yield Static("Which server?", markup=False, id="question")
-        yield self._line
-        yield self._list
-        yield self._about
 
     def hints(self) -> Sequence[Hint | None]:
         back = "Clear" if self._line.value else "Back" if self._back else ""

@@ -12,7 +12,6 @@ from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import REASON
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog, Hint, ReasonField, place
@@ -52,8 +51,6 @@ class CancelPrompt(Dialog[str | None]):
     """
 
     SCOPES = (REASON,)
-    BINDINGS = bindings(*SCOPES)
-
     TICK = 0.1
 
     CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import SERVERS
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, written
+from mcp_tui.tui.screens.dialog import Dialog, Piece, written
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
@@ -22,14 +19,6 @@ from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
 DIGITS: Final = 9
 """Servers that have a key of their own."""
-
-_KEYS: Final[list[Hint]] = [
-    ("enter servers.1…servers.9", "Show"),
-    ("servers.add", "Add"),
-    ("servers.close", "Close"),
-    ("servers.menu", "Connect or stop"),
-    ("app.back", "Back"),
-]
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
@@ -59,26 +48,25 @@ class ServersScreen(Dialog[ServerPick | None]):
     """
 
     SCOPES = (SERVERS,)
-    BINDINGS = bindings(*SCOPES)
-
+    HINTS = [
+        ("enter servers.1…servers.9", "Show"),
+        ("servers.add", "Add"),
+        ("servers.close", "Close"),
+        ("servers.menu", "Connect or stop"),
+        ("app.back", "Back"),
+    ]
     OF_SERVER = False
     TICK = 0.5
 
     def __init__(self, servers: Servers) -> None:
-        super().__init__()
         self._servers = servers
         self._list = OptionList(markup=False, compact=True)
         self._shown: list[Content] = []
+        super().__init__(self._list)
 
     def heading(self) -> SafeText:
         count = len(self._servers.all)
         return words("1 server") if count == 1 else safe("{:,} servers", count)
-
-    def body(self) -> ComposeResult:
-        yield self._list
-
-    def hints(self) -> Sequence[Hint]:
-        return _KEYS
 
     def on_mount(self) -> None:
         self._shown = self._lines()

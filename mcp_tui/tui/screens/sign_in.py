@@ -6,11 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui.client.open_url import open_url
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import SIGN_IN
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
@@ -35,12 +33,9 @@ class SignInScreen(Dialog[None]):
     """
 
     SCOPES = (SIGN_IN,)
-    BINDINGS = bindings(*SCOPES)
-
     TICK = 0.1
 
     def __init__(self, sign_in: SignIn, name: SafeText) -> None:
-        super().__init__()
         self.sign_in = sign_in
         self._name = name
         self._steps = place("steps")
@@ -48,15 +43,10 @@ class SignInScreen(Dialog[None]):
         self._wrong = place("wrong")
         self.field = LineInput(placeholder="or paste the URL that the browser ends at", compact=True)
         self._begun = False
+        super().__init__(self._steps, self._url, self.field, self._wrong)
 
     def heading(self) -> SafeText:
         return self.fitted(words("Sign in to "), self._name, words(""))
-
-    def body(self) -> ComposeResult:
-        yield self._steps
-        yield self._url
-        yield self.field
-        yield self._wrong
 
     def hints(self) -> Sequence[Hint | None]:
         if not self.sign_in.active:

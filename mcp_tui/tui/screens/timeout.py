@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import dialogs
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, ReasonField, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, KeyButton, Piece, ReasonField, place
 from mcp_tui.tui.view.badges import OVERDUE
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, request
@@ -69,8 +67,7 @@ class TimeoutScreen(Dialog[None]):
     """
 
     SCOPES = (dialogs.OVERDUE,)
-    BINDINGS = bindings(*SCOPES)
-
+    HINTS = [("app.back", "Hide")]
     TICK = 0.1
     AUTO_FOCUS = ""
 
@@ -82,7 +79,6 @@ class TimeoutScreen(Dialog[None]):
         on_choice: Callable[[OverdueAction, list[RequestId], str], None],
         why: str = "",
     ) -> None:
-        super().__init__()
         self.book = book
         self.now = now
         self.on_choice = on_choice
@@ -97,27 +93,18 @@ class TimeoutScreen(Dialog[None]):
         self.field = ReasonField(placeholder="timed out, each after its own limit")
         self._where = clean(why)
         self._why = place("why")
-        self._buttons = [
-            KeyButton("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
-            KeyButton("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
-            KeyButton("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
-        ]
+        super().__init__(
+            *(self._list, self._countdown, self.field, self._why),
+            buttons=(
+                KeyButton("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
+                KeyButton("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
+                KeyButton("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
+            ),
+        )
 
     def heading(self) -> SafeText:
         count = len(self._rows)
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
-
-    def hints(self) -> Sequence[Hint]:
-        return [("app.back", "Hide")]
-
-    def body(self) -> ComposeResult:
-        yield self._list
-        yield self._countdown
-        yield self.field
-        yield self._why
-
-    def buttons(self) -> Sequence[KeyButton]:
-        return self._buttons
 
     def on_mount(self) -> None:
         self.say(self._why, self._where)
@@ -195,9 +182,6 @@ class TimeoutScreen(Dialog[None]):
     def unsent(self) -> str:
         """The reason that a person wrote; empty where none did."""
         return self.field.input.value.strip() if self.field.input.value != self._prefilled else ""
-
-    def action_move(self, step: int) -> None:
-        focus_next_button(self.focused, step, self._buttons)
 
     def action_edit(self) -> None:
         self.field.input.focus()
