@@ -141,7 +141,7 @@ class Commands(Provider):
             yield (
                 safe("Resume the task {} {}", brief(task.task_id, 40), brief(task.name, 40)),
                 words("started in an earlier session"),
-                partial(screen.call, "tasks/get", {"taskId": task.task_id}),
+                partial(screen.connection.call, "tasks/get", {"taskId": task.task_id}),
             )
 
     async def discover(self) -> Hits:
@@ -251,7 +251,7 @@ def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     for each in saved.load(folder)[0]:
         if each.server == server:
             params = {"name": each.tool, "arguments": each.arguments}
-            run = partial(screen.call, "tools/call", params)
+            run = partial(screen.connection.call, "tools/call", params)
             yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
 
 

@@ -97,7 +97,7 @@ class Driven(Hands[WorkbenchApp, Workbench]):
 
     def call(self, name: str, **arguments: Json) -> RequestId:
         """Call a tool as the form does."""
-        self.bench.call("tools/call", {"name": name, "arguments": arguments})
+        self.bench.connection.call("tools/call", {"name": name, "arguments": arguments})
         return self.session.client.book.order[-1].id
 
     async def in_flight(self, name: str, **arguments: Json) -> Request:

@@ -53,7 +53,7 @@ async def test_hostile_text_is_shown_and_not_obeyed(evil: str, tmp_path: Path) -
     target = StdioTarget(command=(sys.executable, str(server), json.dumps(evil)))
     async with driving(target, size=(140, 40), link=None) as driven:
         await driven.until(lambda: driven.session.catalogue.count == 1)
-        driven.bench.call("tools/call", {"name": evil, "arguments": {}})
+        driven.bench.connection.call("tools/call", {"name": evil, "arguments": {}})
         row = driven.session.client.book.order[-1]
         await driven.until(lambda: row.state is State.FAILED)
         seen = [driven.text()]

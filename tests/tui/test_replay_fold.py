@@ -55,8 +55,8 @@ async def much_happens(driven: Driven, over: str, control: Control) -> None:
     await driven.until(lambda: chatty.state is State.COMPLETED)
     twice = None if over == "stdio" else driven.call("twice")
     control.release("stubborn", "twice")
-    driven.bench.call("resources/list", None)
-    driven.bench.call("no/such/method", {"x": [1, 2, {"deep": "æøå"}]})
+    driven.bench.connection.call("resources/list", None)
+    driven.bench.connection.call("no/such/method", {"x": [1, 2, {"deep": "æøå"}]})
     running = await driven.in_flight("count", seconds=60, steps=400)
     control.step("count", 3)
     await driven.until(

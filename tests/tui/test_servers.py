@@ -222,7 +222,9 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         await driven.press("ctrl+n", "ctrl+n")
         await driven.until(lambda: "web" not in driven.inside("server"))
         lost = server(driven, 2)
-        driven.app.benches[lost].call("tools/call", {"name": "crash", "arguments": {"seconds": 0.1}})
+        driven.app.benches[lost].connection.call(
+            "tools/call", {"name": "crash", "arguments": {"seconds": 0.1}}
+        )
         await driven.until(lambda: lost.session.link is Link.LOST)
         await driven.until(lambda: "∅ web lost" in driven.inside("server"))
         assert "web lost: server " in toasts(driven)

@@ -43,7 +43,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("wire.request", "W", "wire_of", "Messages", "wire: only selected request on/off"),
     Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),
     Key("request.copy", "y", "copy", "Copy result", "copy the result, without secrets", footer=10, wide=True),
-    Key("request.copy-both", "Y", "copy_both", "Copy request and result", "copy the request and its answer as JSON, without secrets"),
+    Key("request.copy-both", "Y", "copy(True)", "Copy request and result", "copy the request and its answer as JSON, without secrets"),
     Key("request.save", "w", "save", "Save", "write request and answer to a file"),
     Key("view.pane-1", "1", "pane('detail')", "Pane", "the pane Detail", footer=11, priority=True, others=_PANES),
     Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),

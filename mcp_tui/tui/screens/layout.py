@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import Final, LiteralString, TypeVar, cast
 
 from textual import events
+from textual.app import App
 from textual.containers import Container
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from mcp_tui.tui.bindings import keys
+from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.screens.tabs import SHARED, TABS, TabTitles
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.shares import Shares
+from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
+
+Result = TypeVar("Result")
+
+SHARED: Final = ("log", "wire", "timeline")
+"""The panes that share one place in three columns."""
+
+TABS: Final = {
+    "detail": words("Detail"),
+    "catalogue": words("Catalogue"),
+    "cancellations": words("Cancellations"),
+    "log": words("Log"),
+    "wire": words("Wire"),
+    "timeline": words("Timeline"),
+}
+"""The panes in the order of their keys and tabs."""
+
+FRAME: Final = 6
+"""Cells of a border beside its title."""
 
 WIDE: Final = 140
 """Cells from which on the panes stand side by side, in three columns."""
@@ -25,6 +48,9 @@ BESIDE: Final = 100
 
 STEP: Final = 0.02
 """The share that one key moves a border."""
+
+HOPS: Final = 50
+"""Steps of the event loop in which a screen that was opened comes to hear keys."""
 
 
 class LayoutScreen(Screen[None]):
@@ -41,6 +67,8 @@ class LayoutScreen(Screen[None]):
         self.keys = KeyBar(now=time.monotonic, id="keys")
         self.keys.offered = self.offered
         self.pane = "catalogue"
+        self.chosen = False
+        """Whether a person chose the pane."""
         self.shares = Shares()
         self._recent = ["detail", "cancellations", "timeline", "wire", "log", "catalogue"]
         self._columns = 0
@@ -55,6 +83,61 @@ class LayoutScreen(Screen[None]):
 
     def before_key(self) -> None:
         """Called before a key is looked at, while no other screen covers this one."""
+
+    # -- what parts use --------------------------------------------------------------------------------------
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+
+    @property
+    def guard(self) -> KeyGuard:
+        return guard_of(self.host)
+
+    @property
+    def on_top(self) -> bool:
+        """Whether no other screen covers this one."""
+        return self.host.screen is self
+
+    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
+        """Say one sentence in place of the keys, for a while."""
+        self.keys.tell(text, tone, seconds=seconds)
+
+    def refuse(self, text: SafeText, tone: str = "warning") -> None:
+        """Say why a key did nothing, and let what is typed behind it go."""
+        self.tell(text, tone)
+        self.guard.hold(text)
+
+    def steady(self) -> bool:
+        """Whether a key may act on what is under the cursor; says so where not."""
+        if self.guard.steady:
+            return True
+        self.refuse(words("This changed just now. Press the key again."))
+        return False
+
+    async def ask(
+        self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
+    ) -> None:
+        """Open a dialog over this screen and wait until it hears keys; what was typed ahead is meant for it.
+
+        Of two that are asked for before the first one stands, the second is let go.
+        """
+        if not self.on_top:
+            return
+        await self.host.push_screen(screen, answered)
+        for _ in range(HOPS):
+            if screen.focused is not None:
+                break
+            await asyncio.sleep(0)
+
+    def look(self, *, lists: bool = True) -> None:
+        """Draw what changed since the last look, the lists where ``lists``."""
+
+    def forget(self) -> None:
+        """Draw every pane anew."""
+
+    # -- places ----------------------------------------------------------------------------------------------
 
     @property
     def body(self) -> Container:
@@ -136,6 +219,87 @@ class LayoutScreen(Screen[None]):
             widget.display = each not in self.sharing or each == shown
         self.tab_titles.caption()
 
+    def choose_pane(self, name: str) -> None:
+        """Show a pane because a person asked for it."""
+        self.chosen = True
+        self.show_pane(name)
+
 
 def _columns(width: int) -> int:
     return 1 + (width >= BESIDE) + (width >= WIDE)
+
+
+class TabTitles:
+    """The titles of a screen's panes."""
+
+    def __init__(self, screen: LayoutScreen) -> None:
+        self._screen = screen
+        self._counts: dict[str, int] = {}
+        self._rooms: dict[tuple[str, ...], int] = {}
+
+    def count(self, counts: dict[str, int]) -> None:
+        """Say in the tabs how much there is."""
+        if counts != self._counts:
+            self._counts = counts
+            self.caption()
+
+    def caption(self) -> None:
+        """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
+        panes = self._screen.panes
+        for name, widget in panes.items():
+            if widget.display and widget.region:  # one that was hidden has the size that it had then
+                self._rooms[self._sharing(name)] = widget.region.width
+        for name, widget in panes.items():
+            widget.retitle(self.title_of(name))
+
+    def title_of(self, pane: str) -> SafeText:
+        """The title of a pane: the tabs that share its place."""
+        labels, between = self._labels(pane)
+        return join(labels.values(), between) if labels else TABS[pane]
+
+    def at(self, event: events.Click) -> str:
+        """The name of the pane whose tab was clicked in the border of one; empty for none."""
+        widget = event.widget
+        if widget not in self._screen.panes.values() or widget is None or event.screen_y != widget.region.y:
+            return ""
+        at = event.screen_x - widget.region.x - 2
+        labels, between = self._labels(str(widget.id))
+        for name, label in labels.items():
+            if 0 <= at < len(label):
+                return name
+            at -= len(label) + len(between)
+        return ""
+
+    def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
+        """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
+
+        Where there is no room, they do without how much is in them, then stand closer together; then those that are not
+        shown are named by their keys.
+        """
+        names = self._sharing(active)
+        room = self._rooms.get(names, 0) - FRAME
+        labels: dict[str, SafeText] = {}
+        between: LiteralString = " "
+        by_key = {name: key_of(f"view.pane-{place}") for place, name in enumerate(TABS, 1)}
+        forms: tuple[tuple[dict[str, SafeText], dict[str, int], LiteralString], ...] = (
+            (TABS, self._counts, "  "),
+            (TABS, {}, "  "),
+            (TABS, {}, " "),
+            ({**by_key, active: TABS[active]}, {}, " "),
+        )
+        for known, counts, between in forms:
+            labels = {name: _tab(known[name], counts.get(name, 0), chosen=name == active) for name in names}
+            if room <= 0 or len(join(labels.values(), between)) <= room:
+                break
+        return labels, between
+
+    def _sharing(self, name: str) -> tuple[str, ...]:
+        """The panes that share the place of this one."""
+        sharing = self._screen.sharing
+        return sharing if name in sharing else ()
+
+
+def _tab(label: SafeText, count: int, *, chosen: bool) -> SafeText:
+    if chosen:
+        return safe("[{}]", label)
+    return safe("{} {:,}", label, count) if count else label

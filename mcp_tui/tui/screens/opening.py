@@ -10,8 +10,7 @@ from textual.strip import Strip
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.tabs import TABS
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas

@@ -43,8 +43,12 @@ class ReplayScreen(SessionScreen):
         self.recorded = RecordedScene(replay)
         super().__init__(self.recorded, index=RecordedIndex(self.recorded.book))
         self.table.server = lambda: self.recorded.server
-        self.playback = Playback(self, self.recorded, speed=speed, cancel=cancel)
+        self.playback = Playback(self, self.recorded, self.table, self.filtering, speed=speed, cancel=cancel)
         self.find_input = self.playback.input
+        self.action_play = self.playback.play
+        self.action_speed = self.playback.change_speed
+        self.action_cancellation = self.playback.to_cancellation
+        self.action_find = self.playback.open_input
 
     def offered(self) -> list[Key]:
         return keys(RECORDING, EVERYWHERE)
@@ -86,9 +90,6 @@ class ReplayScreen(SessionScreen):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def action_play(self) -> None:
-        self.playback.play()
-
     def action_step(self, events: int) -> None:
         """Some events on, or back."""
         self.playback.move_to(max(0, self.recorded.position + events))
@@ -99,17 +100,8 @@ class ReplayScreen(SessionScreen):
     def action_end(self) -> None:
         self.playback.move_to(self.recorded.events)
 
-    def action_speed(self, step: int) -> None:
-        self.playback.change_speed(step)
-
-    def action_cancellation(self, step: int) -> None:
-        self.playback.to_cancellation(step)
-
     def on_position_bar_pressed(self, event: PositionBar.Pressed) -> None:
         self.playback.move_to(round(event.share * self.recorded.events))
-
-    def action_find(self) -> None:
-        self.playback.open_input()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.input is self.find_input:

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Final, LiteralString, TypeVar, cast
+from typing import Final, LiteralString
 
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Container
-from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, near_first, scopes_of
-from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.now import current, key_of
 from mcp_tui.tui.keys.panes import TYPING
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.screens.tabs import TABS
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -42,13 +35,8 @@ from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
 from mcp_tui.tui.widgets.timeline import Timeline
 
-Result = TypeVar("Result")
-
 TICK: Final = 0.1
 """Seconds between two looks at what happened."""
-
-HOPS: Final = 50
-"""Steps of the event loop in which a screen that was opened comes to hear keys."""
 
 ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
 """States that a request comes to without a key."""
@@ -86,11 +74,19 @@ class SessionScreen(LayoutScreen):
             scene.payload, scene.target, scene.redactor, promised=scene.catalogue.promised
         )
         self.messages = Messages(scene, self.table, index)
-        self.filtering = Filtering(self, self.panes, self.messages)
-        self.details = Details(self, self.detail, self.messages)
-        self.copying = Copying(self, self.cancellations, self.filtering)
+        self.filtering = Filtering(self, scene, self.table, self.messages)
+        self.details = Details(self, scene, self.table, self.payloads, self.messages, self.detail)
+        self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)
         self.filter_input = self.filtering.input
-        self.chosen = False
+        self.action_filter = self.filtering.open_input
+        self.action_sort = self.filtering.sort
+        self.action_wire_of = self.filtering.messages_of_selected
+        self.action_mark = self.copying.mark
+        self.action_mark_all = self.copying.mark_all
+        self.action_copy = self.copying.copy
+        self.action_export = self.copying.export
+        self.action_newest = self.table.action_newest
+        self.action_oldest = self.table.action_oldest
         self._look: Look | None = None
         self._looks: Timer | None = None
         self._drawn: tuple[object, ...] = ()
@@ -152,53 +148,6 @@ class SessionScreen(LayoutScreen):
         """What enter and esc do while a filter, or a text to find, is typed; ``None`` while neither is."""
         return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finding else None
 
-    # -- what parts use --------------------------------------------------------------------------------------
-
-    @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
-
-    @property
-    def guard(self) -> KeyGuard:
-        return guard_of(self.host)
-
-    @property
-    def on_top(self) -> bool:
-        return self.host.screen is self
-
-    @property
-    def in_focus(self) -> Widget | None:
-        return self.focused
-
-    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
-        self.keys.tell(text, tone, seconds=seconds)
-
-    def refuse(self, text: SafeText, tone: str = "warning") -> None:
-        self.tell(text, tone)
-        self.guard.hold(text)
-
-    def steady(self) -> bool:
-        if self.guard.steady:
-            return True
-        self.refuse(words("This changed just now. Press the key again."))
-        return False
-
-    async def ask(
-        self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
-    ) -> None:
-        """Open a dialog over this screen and wait until it hears keys; what was typed ahead is meant for it.
-
-        Of two that are asked for before the first one stands, the second is let go.
-        """
-        if not self.on_top:
-            return
-        await self.host.push_screen(screen, answered)
-        for _ in range(HOPS):
-            if screen.focused is not None:
-                break
-            await asyncio.sleep(0)
-
     # -- looking at what happened ----------------------------------------------------------------------------
 
     def before_key(self) -> None:
@@ -217,7 +166,6 @@ class SessionScreen(LayoutScreen):
         self.look(lists=self._ticks % 2 == 0)
 
     def look(self, *, lists: bool = True) -> None:
-        """Draw what changed since the last look, the lists where ``lists``; nothing where nothing did."""
         if not self.is_mounted or not self.table.is_mounted:
             return
         now = self.scene.now()
@@ -233,7 +181,7 @@ class SessionScreen(LayoutScreen):
             self._drawn = drawn
             self._draw(now)
         elif self.table.timers != "off" and self._ticks % (1 if _is_young(self.table, now) else 10) == 0:
-            self.details.show(now)
+            self._show_detail(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
         if lists:
@@ -245,7 +193,6 @@ class SessionScreen(LayoutScreen):
             self.scene.spans.update()  # while the requests are at hand: old ones would have to be unpacked
 
     def forget(self) -> None:
-        """Draw every pane anew."""
         self._drawn = ()
         self.look()
 
@@ -265,7 +212,7 @@ class SessionScreen(LayoutScreen):
         if self.catalogue.display:
             self.catalogue.refresh_source()
         self._behind = True
-        self.details.show(now)
+        self._show_detail(now)
         for problem in self.scene.problems[self._told :]:
             self._told += 1
             self.tell(brief(problem, 400), "error")
@@ -273,13 +220,20 @@ class SessionScreen(LayoutScreen):
     def drawing(self) -> None:
         """Called before panes are drawn anew."""
 
+    def _show_detail(self, now: float) -> None:
+        row = self.detailed()
+        self.details.show(now, self.entry(), row, words("") if row is None else self.advice(row))
+
     def detailed(self) -> Request | None:
+        """The request that the detail is about; ``None`` where it tells of the connection."""
         return self.table.selected
 
     def advice(self, row: Request) -> SafeText:
+        """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
         return words("")
 
     def entry(self) -> Entry | None:
+        """What the server offers under the cursor, while the catalogue has the focus."""
         line = self.catalogue.selected if self.focused is self.catalogue else None
         return line.key if line is not None and isinstance(line.key, Entry) else None
 
@@ -296,18 +250,6 @@ class SessionScreen(LayoutScreen):
                 self.timeline
             )  # made ready when it is first looked at: in most sessions it never is
         self.forget()
-
-    def choose_pane(self, name: str) -> None:
-        self.chosen = True
-        self.show_pane(name)
-
-    def go_to(self, id: RequestId) -> None:
-        """Put the cursor on a request and show its detail."""
-        if not self.table.select(id) and self.table.filter:
-            self.filtering.clear("requests")
-        if self.table.select(id):
-            self.show_pane("detail")
-            self.set_focus(self.table)
 
     def action_pane(self, name: str) -> None:
         """Show and focus a pane; the key of the focused one leads back to the requests."""
@@ -348,11 +290,11 @@ class SessionScreen(LayoutScreen):
         if isinstance(event.key, Entry):
             await self.activate(event.key)
         elif event.lines is self.cancellations and isinstance(event.key, (int, str)):
-            self.go_to(event.key)
+            self.filtering.go_to(event.key)
         elif event.lines is self.wire and isinstance(event.key, int):
             self.details.open_message(event.key)
         elif isinstance(event.key, ev.Event) and (id_ := about(event.key)) is not None:
-            self.go_to(id_)
+            self.filtering.go_to(id_)
 
     async def activate(self, entry: Entry) -> None:
         """Call an entry of the catalogue."""
@@ -404,12 +346,6 @@ class SessionScreen(LayoutScreen):
         else:
             self.action_pane("timeline")
 
-    def action_newest(self) -> None:
-        self.table.action_newest()
-
-    def action_oldest(self) -> None:
-        self.table.action_oldest()
-
     def action_internal(self) -> None:
         """Show internal requests too, or not."""
         self.table.show_internal = not self.table.show_internal
@@ -450,9 +386,6 @@ class SessionScreen(LayoutScreen):
 
     # -- keys of the parts -----------------------------------------------------------------------------------
 
-    def action_filter(self) -> None:
-        self.filtering.open_input()
-
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input is self.filter_input:
             self.filtering.type(event.value)
@@ -461,29 +394,8 @@ class SessionScreen(LayoutScreen):
         if event.input is self.filter_input:
             self.filtering.submit()
 
-    def action_sort(self) -> None:
-        self.filtering.sort()
-
-    def action_wire_of(self) -> None:
-        self.filtering.messages_of_selected()
-
-    def action_mark(self) -> None:
-        self.copying.mark()
-
-    def action_mark_all(self) -> None:
-        self.copying.mark_all()
-
-    def action_copy(self) -> None:
-        self.copying.copy()
-
-    def action_copy_both(self) -> None:
-        self.copying.copy(both=True)
-
     def action_save(self) -> None:
         self.copying.save()
-
-    async def action_export(self) -> None:
-        await self.copying.export()
 
 
 def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:

@@ -37,7 +37,7 @@ class SignInScreen(Dialog[None]):
 
     def __init__(self, sign_in: SignIn, name: SafeText) -> None:
         self.sign_in = sign_in
-        self._name = name
+        self._server = name
         self._steps = place("steps")
         self._url = place("url")
         self._wrong = place("wrong")
@@ -46,7 +46,7 @@ class SignInScreen(Dialog[None]):
         super().__init__(self._steps, self._url, self.field, self._wrong)
 
     def heading(self) -> SafeText:
-        return self.fitted(words("Sign in to "), self._name, words(""))
+        return self.fitted(words("Sign in to "), self._server, words(""))
 
     def hints(self) -> Sequence[Hint | None]:
         if not self.sign_in.active:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.workbench import WORKBENCH
@@ -31,13 +29,19 @@ class Workbench(SessionScreen):
         super().__init__(session)
         self.session = session
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
-        self.connection = ConnectionKeys(
-            self,
-            lambda work: self.run_worker(work, group="connection", exclusive=True, exit_on_error=False),
-        )
-        self.cancelling = Cancelling(self)
-        self.calling = Calling(self, self.copying)
-        self.questions = QuestionPrompts(self)
+        self.connection = ConnectionKeys(self, session, self.table)
+        self.cancelling = Cancelling(self, session, self.table)
+        self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
+        self.questions = QuestionPrompts(self, session)
+        self.action_cancel_now = self.cancelling.cancel_now
+        self.action_cancel_all = self.cancelling.cancel_all
+        self.action_extend = self.cancelling.extend
+        self.action_new = self.calling.tools
+        self.action_again = self.calling.again
+        self.action_edit = self.calling.edit
+        self.action_answer = self.questions.answer
+        self.action_server = self.connection.menu
+        self.action_sign_in = self.connection.sign_in
 
     # -- looking at what happened ----------------------------------------------------------------------------
 
@@ -81,23 +85,6 @@ class Workbench(SessionScreen):
     def idle(self) -> frozenset[str]:
         return _idle(self.session, self.table.selected, stops_connecting=self._stops_connecting())
 
-    # -- sending ---------------------------------------------------------------------------------------------
-
-    def connected(self) -> bool:
-        return self.connection.connected()
-
-    def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
-        """Send a request and put the cursor on it; ``None`` where there is no connection."""
-        if not self.connected():
-            return None
-        id_ = self.session.call(method, params)
-        self.look()
-        self.table.select(id_)
-        self.set_focus(self.table)
-        self.guard.aim((type(id_), id_))
-        self.look()
-        return id_
-
     async def activate(self, entry: Entry) -> None:
         await self.calling.entry(entry)
 
@@ -107,7 +94,7 @@ class Workbench(SessionScreen):
 
     def follow(self, uri: str | None) -> None:
         if uri is not None:
-            self.call("resources/read", {"uri": uri})
+            self.connection.call("resources/read", {"uri": uri})
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -123,15 +110,6 @@ class Workbench(SessionScreen):
         row = self.table.selected
         return self.session.link is Link.CONNECTING and (row is None or not row.open or row.internal)
 
-    async def action_cancel_now(self) -> None:
-        await self.cancelling.cancel_now()
-
-    async def action_cancel_all(self) -> None:
-        await self.cancelling.cancel_all()
-
-    def action_extend(self) -> None:
-        self.cancelling.extend()
-
     async def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else cancel the selected request in flight; else quit."""
         row = self.table.selected
@@ -143,42 +121,23 @@ class Workbench(SessionScreen):
         else:
             await self.host.run_action("quit")
 
-    async def action_new(self) -> None:
-        """Open the list of what can be called; while connecting it fills when the catalogue comes."""
-        await self.calling.tools()
-
     def action_save(self) -> None:
         if self.session.link is Link.CONNECTING:
             self.refuse(words("Still connecting, nothing to write yet"))
         else:
             super().action_save()
 
-    def action_again(self) -> None:
-        self.calling.again()
-
     async def action_saved(self) -> None:
         """List the calls that are saved for this server, and the selected one to be saved."""
         from mcp_tui.tui.commands import choose_saved_call
 
-        if self.connected():
+        if self.connection.connected():
             await choose_saved_call(self, self.saved)
 
     @property
     def saved(self) -> Path | None:
         """The folder of saved calls; ``None`` for the usual one."""
         return getattr(getattr(self.host, "preferences", None), "saved", None)
-
-    async def action_edit(self) -> None:
-        await self.calling.edit()
-
-    async def action_answer(self) -> None:
-        await self.questions.answer()
-
-    async def action_server(self) -> None:
-        await self.connection.menu()
-
-    async def action_sign_in(self) -> None:
-        await self.connection.sign_in()
 
     async def action_probe(self) -> None:
         await self.connection.probe(self.entry())

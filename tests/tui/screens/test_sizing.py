@@ -12,7 +12,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.tabs import TABS
+from mcp_tui.tui.screens.layout import TABS
 from tests.tui.driving import DEMO, Driven, driving
 
 

@@ -11,11 +11,13 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.index import key
 from mcp_tui.tui.view.rows import listed, plural, request
 from mcp_tui.tui.view.text import safe, words
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.timeout import OverdueAction
@@ -30,8 +32,10 @@ RECENT: Final = 20
 class Cancelling:
     """A request is always named by its id, never by its place. ``reasons`` are those given so far, the latest first."""
 
-    def __init__(self, screen: SessionPort) -> None:
+    def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
         self._screen = screen
+        self._session = session
+        self._table = table
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
         self._warned: set[RequestId] = set()
@@ -40,8 +44,8 @@ class Cancelling:
 
     async def cancel(self) -> None:
         """Ask for a reason, then cancel the selected request, or the marked ones."""
-        row = self._screen.table.selected
-        if self._screen.table.marks:
+        row = self._table.selected
+        if self._table.marks:
             await self._cancel_marked()
         elif row is None:
             self._screen.refuse(words("No request selected"))
@@ -52,7 +56,7 @@ class Cancelling:
         """Open the prompt for the reason; of a request that is over it says just that, and takes what is typed."""
         from mcp_tui.tui.screens.reason import ReasonScreen
 
-        client = self._screen.session.client
+        client = self._session.client
 
         def given(reason: str | None) -> None:
             self.remember(prompt.unsent)
@@ -60,13 +64,13 @@ class Cancelling:
                 self.cancel_id(row.id, reason.strip() or DEFAULT_REASON)
 
         prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
-        prompt.line = lambda: self._screen.table.line_on_screen
+        prompt.line = lambda: self._table.line_on_screen
         await self._screen.ask(prompt, given)
 
     async def cancel_now(self) -> None:
         """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
-        screen, row = self._screen, self._screen.table.selected
-        if screen.table.marks:
+        screen, row = self._screen, self._table.selected
+        if self._table.marks:
             await self._cancel_marked(now=True)
         elif row is None:
             screen.refuse(words("No request selected"))
@@ -75,8 +79,8 @@ class Cancelling:
         elif not row.open:
             said = "Request {} {} already {} – nothing to cancel"
             screen.refuse(safe(said, row.id, request(row), badge(row).word))
-        elif not screen.table.in_sight:
-            screen.table.select(row.id)
+        elif not self._table.in_sight:
+            self._table.select(row.id)
             again = hint("Press {request.cancel-now} again to cancel it.")
             screen.refuse(safe("Request {} was off screen. {}", row.id, again))
         elif screen.steady():
@@ -84,7 +88,7 @@ class Cancelling:
 
     def cancel_id(self, id: RequestId, reason: str, cause: Cause = Cause.USER) -> None:
         """Cancel one request by its id, and say where that came to nothing."""
-        client = self._screen.session.client
+        client = self._session.client
         outcome = client.cancel(id, cause, reason)
         row = client.book.get(id)
         said = words("")
@@ -123,14 +127,14 @@ class Cancelling:
         from mcp_tui.tui.screens.confirm import ConfirmScreen
 
         screen = self._screen
-        rows = [row for row in screen.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
+        rows = [row for row in self._table.marked_rows if row.open and row.method not in UNCANCELLABLE]
         if not rows:
             screen.refuse(hint("No marked request can be cancelled. {app.back} clears the marks."))
             return
 
         def agreed(yes: bool | None) -> None:
             if yes:
-                screen.table.unmark()
+                self._table.unmark()
                 self._cancel_rows(rows, DEFAULT_REASON)
 
         if now:
@@ -159,16 +163,16 @@ class Cancelling:
             self.remember(prompt.unsent)
             if reason is not None:
                 self.remember(reason)
-                self._screen.table.unmark()
+                self._table.unmark()
                 self._cancel_rows(rows, reason)
 
         await self._screen.ask(prompt, answered)
 
     def _cancellable(self) -> tuple[list[Request], list[Request]]:
         """The running requests that the table's filter shows, and those that it hides."""
-        table = self._screen.table
+        table = self._table
         shown = {key(item.row) for item in table.items() if item.row is not None} if table.filter else None
-        running = [row for row in self._screen.session.running if row.method not in UNCANCELLABLE]
+        running = [row for row in self._session.running if row.method not in UNCANCELLABLE]
         if shown is None:
             return running, []
         return [row for row in running if key(row) in shown], [
@@ -177,15 +181,15 @@ class Cancelling:
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         ids = [row.id for row in rows if row.open]
-        cancelling = self._screen.session.client.cancel_all(Cause.USER, reason, ids)
+        cancelling = self._session.client.cancel_all(Cause.USER, reason, ids)
         self._screen.host.run_worker(cancelling, group="cancelling")
 
     # -- limits ----------------------------------------------------------------------------------------------
 
     def extend(self) -> None:
         """30 seconds more for the selected request."""
-        row = self._screen.table.selected
-        if row is not None and self._screen.session.client.extend(row.id, MORE):
+        row = self._table.selected
+        if row is not None and self._session.client.extend(row.id, MORE):
             self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
         else:
             self._screen.refuse(words("Only a running request can get more time"))
@@ -196,7 +200,7 @@ class Cancelling:
         screen = self._screen
         new = [
             row
-            for row in screen.session.running
+            for row in self._session.running
             if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
         ]
         if not new:
@@ -207,7 +211,7 @@ class Cancelling:
             return  # it shows what is new by itself
         if screen.on_top:
             self._asked.update((row.id, row.overdue_until) for row in new)
-            client = screen.session.client
+            client = self._session.client
             why = client.cancellation(new[0]).why
             prompt = TimeoutScreen(client.book, now=client.now, on_choice=self._chosen, why=why)
             screen.host.push_screen(prompt, lambda _: self.remember(prompt.unsent))
@@ -217,12 +221,12 @@ class Cancelling:
             if row.id not in self._warned:
                 self._warned.add(row.id)
                 said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
-                screen.host.notify(screen.session.named(said), severity="warning", markup=False)
+                screen.host.notify(self._session.named(said), severity="warning", markup=False)
 
     def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
         from mcp_tui.tui.screens.timeout import OverdueAction
 
-        client = self._screen.session.client
+        client = self._session.client
         for id_ in ids:
             match choice:
                 case OverdueAction.CANCEL_NOW:

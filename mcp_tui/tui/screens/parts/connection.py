@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Coroutine
+from typing import Final
 
 from textual.widgets import Input
 from textual.worker import Worker
@@ -13,13 +13,16 @@ from mcp_tui.client.negotiation import MISSING_CAPABILITY
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 SAID: Final = 38
 """Cells of why there is no connection, in front of the key that helps; the whole of it stands elsewhere."""
@@ -31,13 +34,17 @@ def _first(said: SafeText) -> SafeText:
 
 
 class ConnectionKeys:
-    """``run`` runs a coroutine of the connection in place of the one before."""
+    """The keys of the connection, and what is sent over it."""
 
-    def __init__(self, screen: SessionPort, run: Callable[[Any], Worker[None]]) -> None:
+    def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
         self._screen = screen
-        self._session = screen.session
-        self._run = run
+        self._session = session
+        self._table = table
         self._trouble = words("")
+
+    def _run(self, work: Coroutine[None, None, None]) -> Worker[None]:
+        """Run a coroutine of the connection in place of the one before."""
+        return self._screen.run_worker(work, group="connection", exclusive=True, exit_on_error=False)
 
     def connect(self) -> Worker[None]:
         """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
@@ -56,6 +63,18 @@ class ConnectionKeys:
         else:
             self._screen.refuse(hint("No server connected. Press {server.menu} to connect."), "error")
         return False
+
+    def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
+        """Send a request and put the cursor on it; ``None`` where there is no connection."""
+        if not self.connected():
+            return None
+        id_ = self._session.call(method, params)
+        self._screen.look()
+        self._table.select(id_)
+        self._screen.set_focus(self._table)
+        self._screen.guard.aim((type(id_), id_))
+        self._screen.look()
+        return id_
 
     async def menu(self) -> None:
         """Reconnect or stop, asked by a menu."""
@@ -158,7 +177,7 @@ class ConnectionKeys:
             self._screen.keys.hush()
         else:
             self._screen.tell(trouble, "error", seconds=15)
-            if session.broke and self._screen.on_top and not isinstance(self._screen.in_focus, Input):
+            if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
                 self._screen.guard.hold(trouble)
 
     # -- tasks and what the server tells ---------------------------------------------------------------------

@@ -10,14 +10,16 @@ from typing import Final
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.filtering import Filtering
-from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view.cancellations import cancellation_json
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, safe_name
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
-from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 COPIED: Final = 1_000_000
 """Bytes of an answer that are copied at most: a terminal takes a longer text slowly, or not at all."""
@@ -26,16 +28,26 @@ COPIED: Final = 1_000_000
 class Copying:
     """Copies and writes the selected text, the selected or marked requests, or the cancellations that are shown."""
 
-    def __init__(self, screen: Port, cancellations: LineList, filtering: Filtering) -> None:
+    def __init__(
+        self,
+        screen: LayoutScreen,
+        scene: Scene,
+        table: RequestTable,
+        payloads: Payloads,
+        filtering: Filtering,
+    ) -> None:
         self._screen = screen
-        self._pane = cancellations
+        self._scene = scene
+        self._table = table
+        self._payloads = payloads
+        self._pane = screen.panes["cancellations"]
         self._filtering = filtering
 
     def mark(self) -> None:
         """Mark the selected request or take its mark away, and go on to the next."""
         screen = self._screen
-        if screen.table.mark():
-            screen.table.action_cursor_down()
+        if self._table.mark():
+            self._table.action_cursor_down()
             self._count_marks()
         else:
             screen.tell(words("Requests of the server cannot be marked"))
@@ -43,12 +55,12 @@ class Copying:
 
     def mark_all(self) -> None:
         """Mark all requests that the filter shows, or clear the marks where all of them have one."""
-        self._screen.table.mark_all()
+        self._table.mark_all()
         self._count_marks()
         self._screen.forget()
 
     def _count_marks(self) -> None:
-        count = len(self._screen.table.marks)
+        count = len(self._table.marks)
         keys = hint(
             "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
         )
@@ -57,13 +69,13 @@ class Copying:
 
     def requests(self) -> list[Request]:
         """The marked requests that are shown, or else the selected one; says so where there is none."""
-        row = self._screen.table.selected
-        rows = self._screen.table.marked_rows or ([] if row is None else [row])
+        row = self._table.selected
+        rows = self._table.marked_rows or ([] if row is None else [row])
         if not rows:
             self._screen.refuse(words("No request selected"))
         return rows
 
-    def copy(self, *, both: bool = False) -> None:
+    def copy(self, both: bool = False) -> None:
         """Copy the selected text; else the cancellations, where these have the focus; else the selected request's result.
 
         ``both``: the request with its answer, as JSON.
@@ -71,21 +83,21 @@ class Copying:
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
             self.copy_text(text, words("the text"))
-        elif screen.in_focus is self._pane:
+        elif screen.focused is self._pane:
             if rows := self._cancellations():
                 screen.host.copy_to_clipboard(self._cancellation_lines(rows))
                 said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
                 screen.tell(said, "muted", seconds=3)
-        elif (row := screen.table.selected) is None:
+        elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         elif row.response_size > COPIED:
             said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
             screen.tell(safe(said, brief(str(row.id), 40), size(row.response_size), key_of("request.save")))
         elif both:
             self.copy_text(
-                screen.payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))
+                self._payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))
             )
-        elif result := screen.payloads.result(row):
+        elif result := self._payloads.result(row):
             self.copy_text(result, safe("the answer to request {}", brief(str(row.id), 40)))
         else:
             screen.tell(
@@ -109,13 +121,13 @@ class Copying:
             return
         if text:
             self._write("mcp-tui-selection.txt", f"{text}\n")
-        elif screen.in_focus is self._pane:
+        elif screen.focused is self._pane:
             if rows := self._cancellations():
                 self._write("mcp-tui-cancellations.jsonl", self._cancellation_lines(rows))
-        elif (row := screen.table.selected) is None:
+        elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         else:
-            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", f"{screen.payloads.export(row)}\n")
+            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", f"{self._payloads.export(row)}\n")
 
     async def export(self) -> None:
         """Write the marked requests, or the selected one, to a file, in one of two forms."""
@@ -130,7 +142,7 @@ class Copying:
             if form == "jsonl":
                 self._write(f"mcp-tui-{name}.jsonl", "".join(f"{self._json(row)}\n" for row in rows))
             elif form == "md":
-                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._screen.scene.now()))
+                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._scene.now()))
 
         choices = [
             ("jsonl", words("JSON lines: one request per line")),
@@ -141,7 +153,7 @@ class Copying:
 
     def _json(self, row: Request) -> str:
         """A request with its answer as one line of JSON, without secrets."""
-        return json.dumps(json.loads(self._screen.payloads.export(row)), ensure_ascii=True)
+        return json.dumps(json.loads(self._payloads.export(row)), ensure_ascii=True)
 
     def _cancellations(self) -> list[Request]:
         rows = [*self._filtering.cancellations.items()][::-1]
@@ -151,8 +163,8 @@ class Copying:
 
     def _cancellation_lines(self, rows: Sequence[Request]) -> str:
         """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
-        secrets = self._screen.scene.redactor()
-        now = self._screen.scene.now()
+        secrets = self._scene.redactor()
+        now = self._scene.now()
         lines = (
             secrets.redact(cancellation_json(row, now).encode()).decode(errors="replace") for row in rows
         )

@@ -8,10 +8,11 @@ from typing import Final
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
-from mcp_tui.protocol.requests import ServerRequest, State
+from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.screens.parts.port import Port
-from mcp_tui.tui.screens.tabs import TABS
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
@@ -19,6 +20,7 @@ from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason
 from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 RECENT: Final = 500
 """Requests among which is looked for the last reading of a resource."""
@@ -27,39 +29,47 @@ RECENT: Final = 500
 class Details:
     """``message`` is the number of the message that was opened, ``None`` while none is."""
 
-    def __init__(self, screen: Port, pane: Detail, messages: Messages) -> None:
+    def __init__(
+        self,
+        screen: LayoutScreen,
+        scene: Scene,
+        table: RequestTable,
+        payloads: Payloads,
+        messages: Messages,
+        pane: Detail,
+    ) -> None:
         self._screen = screen
-        self._pane = pane
+        self._scene = scene
+        self._table = table
+        self._payloads = payloads
         self._messages = messages
+        self._pane = pane
         self.message: int | None = None
         self._opened_at: RequestId | None = None
         self._framed: tuple[object, list[Section]] = None, []
         self._sent: tuple[ServerRequest | None, list[Section]] = None, []
 
-    def show(self, now: float) -> None:
-        """Show what is pointed at, as it is at ``now``."""
-        screen = self._screen
+    def show(self, now: float, entry: Entry | None, row: Request | None, advice: SafeText) -> None:
+        """Show what is pointed at, as it is at ``now``: an entry, else a request with what can be done about it."""
         if not self._pane.display or self._show_message():
             return
-        entry = screen.entry()
-        if entry is not None and screen.beside:
+        if entry is not None and self._screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
             self._pane.show(self._title(brief(entry.name, 80)), shown, key=(entry.kind, entry.name))
             return
-        row = screen.detailed()
         if row is None:
             if self._show_question(now):
                 return
             self._pane.empty = words("Nothing selected.")
-            self._pane.show(self._title(words("")), screen.scene.about())
+            self._pane.show(self._title(words("")), self._scene.about())
             return
-        payloads, command = screen.payloads.of(row)
+        payloads, command = self._payloads.of(row)
         shown = detail.sections(
             row,
             now,
             payloads,
             command=command,
-            advice=screen.advice(row),
+            advice=advice,
             server_requests=self._messages.family(row)[1],
         )
         title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
@@ -75,18 +85,18 @@ class Details:
         if entry.kind != "resources":
             return []
         uri = entry.raw.get("uri")
-        for row in islice(reversed(self._screen.scene.book.order), RECENT):
+        for row in islice(reversed(self._scene.book.order), RECENT):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
-                return self._screen.payloads.held(row)
+                return self._payloads.held(row)
         return []
 
     def _show_question(self, now: float) -> bool:
         """Show the server's request under the cursor; false where there is none."""
-        asked = self._screen.table.server_request
+        asked = self._table.server_request
         if asked is None:
             return False
         if self._sent[0] is not asked:
-            raw = self._screen.scene.payload(asked.seq) if asked.seq else None
+            raw = self._scene.payload(asked.seq) if asked.seq else None
             message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
             self._sent = asked, sent(message.get("params")) if "params" in message else []
         shown = server_request_sections(asked, now, self._sent[1])
@@ -98,13 +108,13 @@ class Details:
         from mcp_tui.tui.screens.result import ResultScreen
 
         screen = self._screen
-        row = screen.table.selected
-        raw = None if row is None else screen.payloads.answer(row)
+        row = self._table.selected
+        raw = None if row is None else self._payloads.answer(row)
         if row is None or raw is None:
             screen.refuse(words("No response to open"))
             return
         title = safe("{} {}", brief(str(row.id), 40), request(row))
-        broken = screen.payloads.broken(row)
+        broken = self._payloads.broken(row)
         await screen.ask(ResultScreen(raw, title=title, broken=broken, follow=follow is not None), follow)
 
     # -- a message of the wire -------------------------------------------------------------------------------
@@ -112,13 +122,13 @@ class Details:
     def open_message(self, seq: int) -> None:
         """Show a message, and put the cursor on the request that it belongs to."""
         screen = self._screen
-        head = screen.scene.frame(seq)
+        head = self._scene.frame(seq)
         if head is None:
             return
         row = self._messages.row_of(head)
         if row is not None:
-            screen.table.select(row.id)
-        selected = screen.table.selected
+            self._table.select(row.id)
+        selected = self._table.selected
         self.message, self._opened_at = seq, None if selected is None else selected.id
         if screen.beside:
             screen.forget()
@@ -131,7 +141,7 @@ class Details:
         self.message = None
         if not self._screen.beside:
             self._screen.show_pane("wire")
-        self._screen.set_focus(self._screen.wire)
+        self._screen.set_focus(self._screen.panes["wire"])
         self._screen.forget()
 
     def leave_message(self, selected: RequestId | None) -> None:
@@ -141,7 +151,7 @@ class Details:
 
     def point_at_message(self, seq: int) -> None:
         """Say what is wrong with the message under the cursor of the wire; show it where another one is open."""
-        head = self._screen.scene.frame(seq)
+        head = self._scene.frame(seq)
         broken = None if head is None else self._messages.broken(head)
         if broken:
             self._screen.tell(safe("Schema violation: {}", reason(broken)), "error", seconds=8)
@@ -150,10 +160,10 @@ class Details:
             self._screen.forget()
 
     def _show_message(self) -> bool:
-        head = None if self.message is None else self._screen.scene.frame(self.message)
+        head = None if self.message is None else self._scene.frame(self.message)
         if head is None:
             return False
-        scene = self._screen.scene
+        scene = self._scene
         if self._framed[0] != head.seq:
             made = frame_sections(
                 head,

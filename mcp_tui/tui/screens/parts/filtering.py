@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from textual.app import ComposeResult
@@ -11,10 +10,12 @@ from textual.widgets import Input, Label
 
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view.cancellations import CancelSort, counted
 from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.lines import FilteredLines
@@ -30,9 +31,9 @@ from mcp_tui.tui.view.pane_filters import (
 )
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 COUNTED: Final = 2000
 """Cancellations whose outcomes are counted."""
@@ -84,10 +85,12 @@ class FilterLine(Horizontal):
 class Filtering:
     """The line in which a filter is typed is one, and of the focused list."""
 
-    def __init__(self, screen: Port, panes: Mapping[str, Canvas], messages: Messages) -> None:
+    def __init__(self, screen: LayoutScreen, scene: Scene, table: RequestTable, messages: Messages) -> None:
         self._screen = screen
+        self._scene = scene
+        self._table = table
         self._messages = messages
-        self._lists = {name: pane for name, pane in panes.items() if isinstance(pane, LineList)}
+        self._lists = {name: pane for name, pane in screen.panes.items() if isinstance(pane, LineList)}
         self.line = FilterLine()
         self.input = self.line.input
         self._typed_for = "requests"
@@ -96,7 +99,6 @@ class Filtering:
         self._cancel_sort = CancelSort.NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, _NOTHING
-        scene = screen.scene
         self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
         self.log: FilteredLines[ev.Event] = FilteredLines(scene.log)
         self.wire: FilteredLines[FrameHead | None] = FilteredLines(scene.wire, around=messages.marked)
@@ -122,7 +124,7 @@ class Filtering:
         if not self.line.display:
             return
         if pane is None:
-            said = self._screen.table.counted if self._screen.table.filter else _NOTHING
+            said = self._table.counted if self._table.filter else _NOTHING
         else:
             said = pane.counted if pane.wanted else _NOTHING
         self.line.tell(words("not understood") if self._problems.get(self._typed_for) else said)
@@ -147,19 +149,19 @@ class Filtering:
         if len(shown.numbers) > COUNTED:
             return _NOTHING
         if known != self._counted[0]:
-            self._counted = known, counted(shown.items(), self._screen.scene.now())
+            self._counted = known, counted(shown.items(), self._scene.now())
         return self._counted[1]
 
     # -- the line --------------------------------------------------------------------------------------------
 
     def open_input(self) -> None:
         """Open the line of the filter, for the focused list or else the requests."""
-        focused = self._screen.in_focus
+        focused = self._screen.focused
         name = str(focused.id) if isinstance(focused, LineList) else ""
         self._typed_for = name if name in _HINTS else "requests"
         with self.input.prevent(Input.Changed):
             self.input.value = (
-                self._screen.table.filter if self._typed_for == "requests" else self._texts.get(name, "")
+                self._table.filter if self._typed_for == "requests" else self._texts.get(name, "")
             )
         self.line.name_list(_TITLES[self._typed_for], _HINTS[self._typed_for])
         self.line.display = True
@@ -180,7 +182,7 @@ class Filtering:
         self._back_to_list()
 
     def _back_to_list(self) -> None:
-        self._screen.set_focus(self._lists.get(self._typed_for, self._screen.table))
+        self._screen.set_focus(self._lists.get(self._typed_for, self._table))
 
     # -- filters ---------------------------------------------------------------------------------------------
 
@@ -197,8 +199,8 @@ class Filtering:
     def clear_focused(self) -> bool:
         """Show everything in the focused list again; false where that is so already."""
         screen = self._screen
-        name = "" if screen.in_focus is None else str(screen.in_focus.id)
-        if name == "requests" and screen.table.filter:
+        name = "" if screen.focused is None else str(screen.focused.id)
+        if name == "requests" and self._table.filter:
             self.clear("requests")
         elif self._texts.get(name) or (name == "wire" and self._only is not None):
             self.clear(name)
@@ -209,8 +211,8 @@ class Filtering:
     def _filter(self, name: str, text: str) -> None:
         """Show what passes a filter, and say what of it is not understood."""
         if name == "requests":
-            self._screen.table.filter = text
-            problem = self._screen.table.problem
+            self._table.filter = text
+            problem = self._table.problem
         else:
             self._texts[name] = text.strip()
             problem = self._narrow(name)
@@ -241,10 +243,10 @@ class Filtering:
             return frames.problem
         if name == "catalogue":
             offered = catalogue_filter(text)
-            self._screen.scene.catalogue.narrow(offered.matches if offered else None)
+            self._scene.catalogue.narrow(offered.matches if offered else None)
             self._lists[name].tell(*self._about(name))
             return offered.problem
-        cancels = cancellations_filter(text, self._screen.scene.now)
+        cancels = cancellations_filter(text, self._scene.now)
         order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
         self.cancellations.filter(cancels.matches if cancels else None, order)
         return cancels.problem
@@ -254,14 +256,14 @@ class Filtering:
     def sort(self) -> None:
         """The next order of the focused list: of the cancellations, or else the requests."""
         screen = self._screen
-        if screen.in_focus is self._lists["cancellations"]:
+        if screen.focused is self._lists["cancellations"]:
             self._cancel_sort = self._cancel_sort.next
             self._narrow("cancellations")
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
             return
-        wanted = screen.table.next_sort
-        if not screen.table.resort(wanted):
+        wanted = self._table.next_sort
+        if not self._table.resort(wanted):
             screen.tell(words("Too many requests to sort. Filter them first."))
         elif wanted is NEWEST:
             screen.tell(words("sorted by newest"), "muted", seconds=3)
@@ -275,8 +277,8 @@ class Filtering:
     def messages_of_selected(self) -> None:
         """Show the messages of the selected request alone; those of all again, where they are shown already."""
         screen = self._screen
-        row = screen.table.selected
-        if self._only is not None and (row is None or row is self._only or screen.in_focus is screen.wire):
+        row, wire = self._table.selected, self._lists["wire"]
+        if self._only is not None and (row is None or row is self._only or screen.focused is wire):
             self._only = None
             screen.tell(words("Messages of all requests"), "muted", seconds=3)
         elif row is None:
@@ -289,4 +291,12 @@ class Filtering:
             screen.tell(told, "muted", seconds=4)
         self._narrow("wire")
         screen.choose_pane("wire")
-        screen.set_focus(screen.wire)
+        screen.set_focus(wire)
+
+    def go_to(self, id: RequestId) -> None:
+        """Put the cursor on a request and show its detail, whatever the filter shows."""
+        if not self._table.select(id) and self._table.filter:
+            self.clear("requests")
+        if self._table.select(id):
+            self._screen.show_pane("detail")
+            self._screen.set_focus(self._table)

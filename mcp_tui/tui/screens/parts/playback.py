@@ -13,11 +13,13 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.recorded import RecordedScene, problems
-from mcp_tui.tui.screens.parts.port import Port
+from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.bars import Position, PositionBar, said
 from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """How many times as fast as it happened a recording can be played by the keys."""
@@ -40,9 +42,18 @@ class Playback:
     """
 
     def __init__(
-        self, screen: Port, recorded: RecordedScene, *, speed: float | None, cancel: RequestId | None
+        self,
+        screen: LayoutScreen,
+        recorded: RecordedScene,
+        table: RequestTable,
+        filtering: Filtering,
+        *,
+        speed: float | None,
+        cancel: RequestId | None,
     ) -> None:
         self._screen = screen
+        self._table = table
+        self._filtering = filtering
         self.recorded = recorded
         self.replay = recorded.replay
         self.bar = PositionBar(id="position")
@@ -112,7 +123,7 @@ class Playback:
 
     def _stand_at(self, number: int, id_: RequestId) -> None:
         self.move_to(number + 1)
-        self._screen.go_to(id_)
+        self._filtering.go_to(id_)
 
     def _follow_end(self) -> None:
         """Where it stands at the end, stand at what is the end now."""
@@ -137,7 +148,7 @@ class Playback:
 
     def after_look(self) -> None:
         """While the file is read, keep the cursor on the newest request, unless a person has put it elsewhere."""
-        table = self._screen.table
+        table = self._table
         if (
             self.read is not None
             and self.at_end
@@ -253,7 +264,7 @@ class Playback:
         self.move_to(replay.position_of(found))
         number = replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
         if number != NONE:
-            self._screen.table.select(self.recorded.book.row(number).id)
+            self._table.select(self.recorded.book.row(number).id)
         self._screen.look()
 
     async def _search(self, needle: bytes, begin: int, *, back: bool) -> int:

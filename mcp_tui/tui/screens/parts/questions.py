@@ -5,7 +5,8 @@ from __future__ import annotations
 from mcp_tui.client.interactions import Answer
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import brief, safe, words
 
@@ -17,13 +18,14 @@ class QuestionPrompts:
     press.
     """
 
-    def __init__(self, screen: SessionPort) -> None:
+    def __init__(self, screen: LayoutScreen, session: Session) -> None:
         self._screen = screen
+        self._session = session
         self._open = False
 
     async def answer(self) -> None:
         """Open the oldest question that waits and was not put aside, else that which was put aside first."""
-        waiting = self._screen.session.questions.waiting
+        waiting = self._session.questions.waiting
         if not waiting:
             self._screen.refuse(words("No question pending"))
             return
@@ -32,7 +34,7 @@ class QuestionPrompts:
     def put_new(self) -> None:
         """Put what was not put yet; while something else is open, say once that it waits."""
         screen = self._screen
-        for question in screen.session.questions.waiting:
+        for question in self._session.questions.waiting:
             expected = self._expected(question)
             if question.shown or (self._open and expected):
                 continue  # the one that is open counts it, and it opens next
@@ -40,7 +42,7 @@ class QuestionPrompts:
             if expected and screen.on_top:
                 screen.host.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
-            name = screen.session.around.whose or screen.session.name
+            name = self._session.around.whose or self._session.name
             said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
                 screen.tell(said, seconds=10)
@@ -50,14 +52,14 @@ class QuestionPrompts:
     def _expected(self, question: Question) -> bool:
         """Whether it is about a request that the person made and that goes on."""
         parent = question.inquiry.parent
-        row = None if parent is None else self._screen.session.client.book.get(parent)
+        row = None if parent is None else self._session.client.book.get(parent)
         return row is not None and row.open and not row.internal
 
     async def put(self, question: Question) -> None:
         """Put one question before the person."""
         from mcp_tui.tui.screens.interaction import screen_for
 
-        screen, session = self._screen, self._screen.session
+        screen, session = self._screen, self._session
         if not screen.on_top:
             question.shown = False  # another screen came first: it is announced there
             return
