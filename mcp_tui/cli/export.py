@@ -247,7 +247,7 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     yield f"### {code(row.label)}: {badge(row).word}"
     yield ""
     yield from _markdown_session(recording)
-    yield from fence(line.text.rstrip() for line in list(facts(row, _ended_at(row)))[1:])
+    yield from fence(line.text.rstrip() for line in list(facts(row, _end(recording)))[1:])
     yield ""
     yield "#### Timeline"
     yield from _markdown_timeline(row)

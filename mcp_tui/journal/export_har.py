@@ -18,6 +18,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.states import State
 
@@ -167,7 +168,7 @@ class _Har:
         row = self._book.get(id_) if id_ is not None and _is_request(head) else None
         status = 200 if answered and not (row is not None and row.rule == "http") else 0
         if row is None and not answered:  # a notification, or an answer of ours
-            status = 202
+            status = 0 if self._is_undelivered(head.method, frame) else 202
         entry["response"] |= _status(status)
         entry["request"]["bodySize"] = head.size
         entry["request"]["postData"] = {
@@ -183,6 +184,16 @@ class _Har:
             if row.state in {State.FAILED, State.LOST}:
                 entry["comment"] = row.error
         entry["_mcp"] = about
+
+    def _is_undelivered(self, method: str, frame: int) -> bool:
+        """Whether a message of ours is a cancel that did not reach the server, or was refused."""
+        if method != "notifications/cancelled":
+            return False
+        message = messages.parse(self._text(frame).encode())
+        params = message.params if isinstance(message, messages.NotificationFrame) else None
+        id_ = messages.as_object(params).get("requestId")
+        row = self._book.get(id_) if isinstance(id_, (int, str)) else None
+        return row is not None and bool(row.undelivered)
 
 
 def _is_request(head: FrameHead) -> bool:

@@ -72,6 +72,7 @@ from mcp_tui.protocol.tasks import Tasks
 P = ParamSpec("P")
 
 UNSENT: Final = "cancelled before it was sent"
+NO_TASK_ID: Final = "no task id came that a cancel could name; a task may be running"
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
@@ -507,7 +508,7 @@ class Ledger:
         for live in list(self.live.values()):
             row = live.row
             if row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
-                self.settle_unsignalled(row, detail, at)
+                self.settle_unsignalled(row, NO_TASK_ID if expected and row.as_task else detail, at)
             elif row.state is State.CANCEL_REQUESTED:
                 self.settle(row, "" if expected and row.signalled_at is not None else detail, at)
             elif row.id in self.live:
@@ -710,8 +711,7 @@ class Ledger:
                 self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED))
             return
         if row.as_task and not row.task_id:
-            text = "no task id came that a cancel could name; a task may be running"
-            self.emit(ev.CancelDelayed(at=now, id=row.id, detail=text))
+            self.emit(ev.CancelDelayed(at=now, id=row.id, detail=NO_TASK_ID))
             self.pay(row.id, now)
             return
         waited = now - (row.cancel_at or now)

@@ -183,7 +183,7 @@ class Tasks:
     def _goes_on(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
-            self._fail(row, None, row.task_message or CONFIRMED, size, at, seq)
+            self._fail(row, None, row.task_message or "the server cancelled the task", size, at, seq)
         elif row.task_core and status != "working":
             self._fetch(row, at)
             if status == "input_required":
@@ -264,8 +264,9 @@ class Tasks:
         self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
     ) -> None:
         if row.state is not State.TASK:
-            if frame is not None and self._is_followed(row, at):
-                self._anyway(row, Kind.RESULT if frame.error is None else Kind.ERROR, at, seq)
+            # an error says how the cancel ended, which the answer to tasks/cancel or the next poll tells
+            if frame is not None and frame.error is None and row.signal is Signal.TASKS_CANCEL:
+                self._anyway(row, Kind.RESULT, at, seq)
             return
         if frame is None:  # cancelled, timed out or lost: the task goes on
             self._plan(row, at)
@@ -309,9 +310,12 @@ class Tasks:
                     self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
                 self._plan(row, at, 0.0)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
-            if errand.code is not None:
-                text = f"error {errand.code} {errand.error}"[:SHOWN]
-                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=text, refused=True))
+            if errand.code is not None or errand.rule == "http":
+                text = errand.error if errand.code is None else f"error {errand.code} {errand.error}"
+                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=text[:SHOWN], refused=True))
+            elif errand.state is State.LOST and row.state is State.CANCEL_REQUESTED and row.signal is None:
+                self._core.deadlines.arm(Timer.LIMIT, row.id, None)
+                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:SHOWN]))
             self._core.pay(row.id, at)
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
             self._plan(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
@@ -340,7 +344,7 @@ class Tasks:
                 seq=seq,
             )
         )
-        if row.task_core and row.task_status == "completed" and row.signalled_at is not None:
+        if row.task_core and row.task_status == "completed" and row.accepted_at is not None:
             text = "a task that was cancelled must stay cancelled"
             self._core.violation("task-after-cancel", text, at, seq, row.id)
         if row.state is State.CANCEL_REQUESTED:

@@ -126,6 +126,8 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
             "the server answered HTTP 200 without a Content-Type, which must be application/json or "
             "text/event-stream. Is this the MCP endpoint?"
         )
+    if kind == "application/json" and body:
+        return f"the server answered HTTP {status} with JSON instead of {'an event stream' if status == 200 else 'HTTP 200'}"
     if kind in ("", "application/json"):
         return f"the server answered HTTP {status} with an empty body. Is this the MCP endpoint?"
     return (

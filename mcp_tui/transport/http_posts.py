@@ -272,6 +272,7 @@ class Exchange(Sending):
         self._final = True
         if self._waiting:
             self.close()
+            self._ended("its stream was closed and is not resumed")
 
     # -- the way out -----------------------------------------------------------------------------------------------
 

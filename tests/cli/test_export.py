@@ -183,6 +183,18 @@ def test_one_request_as_markdown(capfd: Capture):
     assert "#### Late, ignored" in shown
 
 
+def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):
+    keep(
+        ONE,
+        connected(),
+        called(1),
+        cancelled(1),
+        ev.Unwatched(at=104.0, id=1),
+        ev.Settled(at=104.0, id=1),
+    )
+    assert "then  no reply (watched 2.0 s)" in export(capfd, "markdown", "--id", "1")
+
+
 def test_cancellations_as_markdown(capfd: Capture):
     session()
     shown = export(capfd, "markdown", "--cancellations")
@@ -307,6 +319,20 @@ def test_what_came_is_put_to_the_message_that_it_came_for(tmp_path: Path, capfd:
     assert answer["_mcp"] == {"method": "response", "id": "s"}
     (only,) = har(export(capfd, "har", "--id", "1", which=str(path)))["entries"]
     assert only == call
+
+
+@pytest.mark.parametrize(("refused", "status"), [(True, 0), (False, 202)])
+def test_a_cancel_that_was_refused_is_not_told_to_be_accepted(capfd: Capture, refused: bool, status: int):
+    store = Store(Writer(_path(), header=Header(wall=1.7e9, mono=100.0, target="http://127.0.0.1:1/mcp")))
+    for event in (connected(transport="http"), *called(1), *cancelled(1)):
+        store.event(event)
+    signal = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    store.frame("out", json.dumps(signal).encode(), at=102.0, method="notifications/cancelled")
+    if refused:
+        store.event(ev.Undelivered(at=102.1, id=1, detail="HTTP 401", refused=True))
+    store.close()
+    (sent,) = har(export(capfd, "har"))["entries"]
+    assert sent["response"]["status"] == status
 
 
 # -- what cannot be --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import HANG, Told, client
 from tests.servers.http_scripted import Call, HttpScript
@@ -142,6 +143,11 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
         made.cancel(id_)
         cancel = await server.until(lambda to: to.rpc == "notifications/cancelled")
         assert cancel.message["params"]["requestId"] == id_
+        row = made.book.get(id_)
+        assert row is not None
+        await until(lambda: row.accepted_at is not None)
+        seen = "sent, accepted; nothing more can be seen; its stream was closed and is not resumed"
+        assert evidence.summary_words(row, made.now() + 9.0) == seen
         assert (
             await call(made, "other")
         ).state is not State.COMPLETED  # that one is polled for, once, and refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
@@ -440,12 +441,94 @@ def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_a
     )
 
 
+@core
+@pytest.mark.parametrize("status", [0, 500])
+def test_c84_a_cancel_that_http_refuses_or_that_never_leaves_is_undelivered(wire: Wire, status: int) -> None:
+    ledger = _running(wire)
+    at(1.4).cancel(1, "no").run(ledger)
+    if status:
+        at(1.4).wrote(2).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(1.6).refused(2, "HTTP 500" if status else "connection refused", status=status),
+        *(
+            ["Failed 2 message='HTTP 500' origin=client rule=http", "-> resolve 2 with nothing",
+             "Undelivered 1 detail='HTTP 500' refused=True"]
+            if status
+            else ["Lost 2 detail='connection refused'", "-> resolve 2 with nothing",
+                  "Undelivered 1 detail='connection refused'"]
+        ),
+    )  # fmt: skip
+
+
+@core
+def test_c86_what_the_errand_for_the_result_brings_after_the_cancel(wire: Wire) -> None:
+    ledger = _polling(wire)
+    for step in (
+        at(2).result(2, _task(wire, "input_required")),
+        at(2).wrote(3),
+        at(2.1).cancel(1, "no"),
+        at(2.1).wrote(4),
+    ):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(2.2).error(3, -32603, "the task was cancelled"),
+        "Failed 3 message='the task was cancelled' code=-32603",
+        "-> resolve 3 with an error",
+    )
+    at(2.3).result(4, _task(wire, "cancelled")).run(ledger)
+    assert evidence.summary_words(ledger.row(1), 9.0) == "sent, accepted; server confirmed: task cancelled"
+
+
+@core
+def test_c88_the_result_of_a_task_that_was_confirmed_to_be_cancelled_is_late(wire: Wire) -> None:
+    ledger = _polling(wire)
+    for step in (
+        at(2).result(2, _task(wire, "completed")),
+        at(2).wrote(3),
+        at(2.1).cancel(1, "no"),
+        at(2.1).wrote(4),
+        at(2.2).result(4, _task(wire, "cancelled")),
+    ):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(3.1).result(3, {"content": []}),
+        "Completed 3",
+        "-> resolve 3 with a result",
+        "Late 1 kind=result after=1 summary='the task finished anyway'",
+    )
+
+
+@core
+def test_a_task_that_the_server_cancelled_by_itself_was_confirmed_to_nobody(wire: Wire) -> None:
+    ledger = _polling(wire)
+    at(2).result(2, _task(wire, "cancelled")).run(ledger)
+    assert ledger.row(1).error == "the server cancelled the task"
+
+
+@core
+def test_c80_the_end_of_the_connection_does_not_hide_that_a_task_may_be_running(wire: Wire) -> None:
+    ledger = _called(wire)
+    at(0.5).cancel(1, "no").run(ledger)
+    at(0.9).closed("closed", expected=True).run(ledger)
+    held = "not sent: no task id came that a cancel could name; a task may be running"
+    assert evidence.summary_words(ledger.row(1), 9.0) == held
+
+
 @both
-def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire) -> None:
+@pytest.mark.parametrize("accepted", [False, True])
+def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -> None:
     breach = ["Violation 1 rule=task-after-cancel detail='a task that was cancelled must stay cancelled'"]
     ledger = _cancelled(wire)
-    at(1.5).tick().run(ledger)
-    at(1.5).wrote(3).run(ledger)
+    if accepted:
+        at(1.4).result(2, _task(wire)).run(ledger)
+    at(1.9).tick().run(ledger)
+    at(1.9).wrote(3).run(ledger)
     ledger.take()
     play(
         ledger,
@@ -454,7 +537,7 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire) -> None:
         "-> resolve 3 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Late 1 kind=result after=0.5 summary='the task finished anyway'",
-        *([] if _modern(wire) else breach),
+        *(breach if accepted and not _modern(wire) else []),
         "Settled 1 detail='the task finished anyway'",
         "-> resolve 1 with nothing",
     )

@@ -80,6 +80,7 @@ async def test_the_life_of_a_request_answered_by_a_stream():
     [
         (202, "", b"", {}, "without a response .HTTP 202."),
         (204, "", b"", {}, "HTTP 204 with an empty body"),
+        (201, "application/json", b"{}", {}, "HTTP 201 with JSON instead of HTTP 200"),
         (200, "application/json", b"", {}, "with an empty body. Is this the MCP endpoint"),
         (200, "text/html; charset=utf-8", b"<html>", {}, "HTTP 200 with text/html instead of JSON"),
         (200, "", b"{}", {}, "Is this the MCP endpoint"),
