@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.store import Store
     from mcp_tui.probe.report import Finding, Report
-    from mcp_tui.probe.run import Doing, Probe
+    from mcp_tui.probe.run import Probe
     from mcp_tui.probe.tools import NamedTool
 
 WITHOUT_LIMIT: Final = 600.0
@@ -191,7 +191,7 @@ class _Run:
             store.event(Note(at=time.monotonic(), text=INSECURE_NOTE))
         return store
 
-    def _tell(self, news: Doing | Finding) -> None:
+    def _tell(self, news: str | Finding) -> None:
         from mcp_tui.probe.report import Finding
         from mcp_tui.tui.view.probe import GLYPHS
 
@@ -202,7 +202,7 @@ class _Run:
                 f"{at}    {news.rule} {self._fit(GLYPHS[verdict])} {verdict.value}: {news.sentence}", dim=True
             )
         else:
-            self.printer.say(f"{at}  {news.text}", dim=True)
+            self.printer.say(f"{at}  {news}", dim=True)
 
     def _fit(self, line: str) -> str:
         """A line as stdout's encoding can show it."""

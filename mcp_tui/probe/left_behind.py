@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer, ProbeConnection
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
-from mcp_tui.probe.setup import Setup
+from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer
+from mcp_tui.probe.report import Verdict
+from mcp_tui.probe.trial import Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import TransportError
@@ -182,9 +182,6 @@ def running(group: int) -> list[int]:
     return found
 
 
-Deed = Callable[[LoneServer], None]
-
-
 def _stdin_closes(server: LoneServer) -> None:
     server.break_pipes(server.process.stdin)
 
@@ -200,85 +197,93 @@ def _wrapper_dies(server: LoneServer) -> None:
 
 
 async def _left(
-    rule: str, setup: Setup, what: str, deed: Deed, *, busy: bool, through: tuple[str, ...] = ()
-) -> Finding:
-    """Do something to a server, and see whether all its processes end."""
-    server = LoneServer(setup.peer, through)
+    trial: Trial,
+    rule: str,
+    what: str,
+    deed: Callable[[LoneServer], None],
+    through: tuple[str, ...] = (),
+    *,
+    busy: bool,
+) -> None:
+    """Do something to a server, ``busy`` or not, and see whether all its processes end."""
+    server = LoneServer(trial.setup.peer, through)
     try:
         await server.open()
-        if left := busy and setup.busy:
-            left = await _work(server, setup)
-        told = [
-            EvidenceItem(
-                what + (" with a call in flight" if busy and setup.busy else " with nothing in flight")
-            )
-        ]
+        left = await _work(server, trial) if busy else 0.0
+        trial.told = []
+        trial.tell(what + (" with a call in flight" if busy else " with nothing in flight"))
         if server.gone():
-            return Finding(rule, Verdict.NOT_OBSERVABLE, "the server had exited before", tuple(told))
+            trial.found(rule, Verdict.NOT_OBSERVABLE, "the server had exited before")
+            return
         began = time.monotonic()
         deed(server)
         gone = await server.until(server.gone, EXIT_WAIT + left)
         took = time.monotonic() - began
         if gone:
-            code = server.process.returncode
-            words = f"it exited after {took:.2f} s" + ("" if through else f" (code {code})")
+            code = "" if through else f" (code {server.process.returncode})"
+            words = f"it exited after {took:.2f} s{code}"
             if left and took >= 0.85 * left:
                 words += ", when the tool had ended"
-            return Finding(rule, Verdict.PASS, words, tuple(told))
+            trial.found(rule, Verdict.PASS, words)
+            return
         pids = ", ".join(str(pid) for pid in running(server.process.pid))
-        told.append(EvidenceItem(f"still running after {took:.1f} s: process {pids}"))
+        trial.tell(f"still running after {took:.1f} s: process {pids}")
         tool = f"; its tool would have ended after {left:.1f} s" if left else ""
-        return Finding(rule, Verdict.WARNING, f"it was still running {took:.1f} s later{tool}", tuple(told))
+        trial.found(rule, Verdict.WARNING, f"it was still running {took:.1f} s later{tool}")
     finally:
         server.end()
 
 
-async def _work(server: LoneServer, setup: Setup) -> float:
+async def _work(server: LoneServer, trial: Trial) -> float:
     """Let the server work; the seconds that its tool still takes."""
-    choice, control = setup.work
-    setup.calls[choice.name, messages.text(choice.arguments)] += 1
+    choice, control = trial.choice, trial.control
+    trial.setup.calls[choice.name, messages.text(choice.arguments)] += 1
     server.ask("tools/call", {"name": choice.name, "arguments": choice.arguments})
-    wait = min(setup.mid, 0.5)
+    wait = min(trial.mid, 0.5)
     await server.until(lambda: False, wait)
     return control.length - wait if control.duration is not None else EXIT_WAIT
 
 
-async def stdin_closed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+async def stdin_closed(trial: Trial) -> None:
     """P-21: a server that works is given the time that its tool still takes."""
-    idle = await _left("P-21", setup, "stdin was closed", _stdin_closes, busy=False)
-    if idle.verdict is not Verdict.PASS or not setup.busy:
-        return [idle]
-    return [await _left("P-21", setup, "stdin was closed", _stdin_closes, busy=True)]
+    await _left(trial, "P-21", "stdin was closed", _stdin_closes, busy=False)
+    if trial.findings[0].verdict is Verdict.PASS and trial.setup.busy:
+        trial.findings.clear()
+        await _left(trial, "P-21", "stdin was closed", _stdin_closes, busy=True)
 
 
-async def client_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+async def client_killed(trial: Trial) -> None:
     """P-29: the server loses its parent and all three pipes at the same moment."""
     what = "the client was killed (kill -9)"
-    return [await _left("P-29", setup, what, _client_dies, busy=True, through=CLIENT)]
+    await _left(trial, "P-29", what, _client_dies, CLIENT, busy=trial.setup.busy)
 
 
-async def wrapper_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+async def wrapper_killed(trial: Trial) -> None:
     """P-31: a process between client and server is killed; the client then closes stdin."""
     what = "the wrapper was killed and stdin closed"
-    return [await _left("P-31", setup, what, _wrapper_dies, busy=True, through=WRAPPER)]
+    await _left(trial, "P-31", what, _wrapper_dies, WRAPPER, busy=trial.setup.busy)
 
 
-async def stderr_broken(_: ProbeConnection, setup: Setup) -> list[Finding]:
+async def stderr_broken(trial: Trial) -> None:
     """P-30: a client may ignore what the server writes to stderr."""
+    setup = trial.setup
     server = LoneServer(setup.peer)
-    told = (EvidenceItem("the client closed its end of stderr"),)
+    trial.tell("the client closed its end of stderr")
     try:
         await server.open()
         server.break_pipes(server.process.stderr)
         if setup.busy:
-            await _work(server, setup)
+            await _work(server, trial)
         next_ = server.ask("tools/list", {})
-        patience = setup.patience + (0.0 if setup.control is None else setup.control.length)
-        await server.until(lambda: next_ in server.answered or server.process.poll() is not None, patience)
+        await server.until(
+            lambda: next_ in server.answered or server.process.poll() is not None,
+            setup.patience + setup.length,
+        )
         if next_ in server.answered:
-            return [Finding("P-30", Verdict.PASS, "the next call was answered", told)]
+            trial.found("P-30", Verdict.PASS, "the next call was answered")
+            return
         code = server.process.poll()
         how = "no answer" if code is None else f"the server exited (code {code})"
-        return [Finding("P-30", Verdict.WARNING, f"the next call was not answered: {how}", told)]
+        trial.found("P-30", Verdict.WARNING, f"the next call was not answered: {how}")
     finally:
         server.end()

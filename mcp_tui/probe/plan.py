@@ -6,13 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
-from mcp_tui.probe import improper_cancels, left_behind, proper_cancels, special_cancels
-from mcp_tui.probe.connection import ProbeConnection
-from mcp_tui.probe.report import Finding
+from mcp_tui.probe import improper_cancels, left_behind, proper_cancels
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.setup import Setup
-
-Run = Callable[[ProbeConnection, Setup], Awaitable[list[Finding]]]
+from mcp_tui.probe.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +16,18 @@ class Experiment:
     """An experiment; its :attr:`rules` name it, and it is made where one of them applies.
 
     ``alone``: beside no other; ``last``: after all others. ``opened``: on a connection that shook hands; ``fresh``: on one
-    on which no id was used yet; ``own``: it starts its servers itself. ``tool``: it needs the slow tool. ``spares``: it lets
-    a call go on uncancelled, so it needs a tool that does not end the connection by itself.
+    on which no id was used yet. ``tool``: it needs the slow tool. ``spares``: it lets a call go on uncancelled, so it needs
+    a tool that does not end the connection by itself.
     """
 
     name: str
-    run: Run
+    run: Callable[[Trial], Awaitable[None]]
     _: KW_ONLY
     tool: bool = True
     alone: bool = False
     last: bool = False
     opened: bool = True
     fresh: bool = False
-    own: bool = False
     spares: bool = False
 
     @property
@@ -54,12 +49,12 @@ EXPERIMENTS: Final = (
     Experiment("a string cancelled for a number", improper_cancels.string_id, spares=True),
     Experiment("odd reasons", improper_cancels.odd_reasons, spares=True),
     Experiment("notified over HTTP", proper_cancels.notified_over_http, spares=True),
-    Experiment("a task cancelled", special_cancels.tasks_cancel, tool=False),
-    Experiment("initialize cancelled", special_cancels.initialize, tool=False, opened=False),
+    Experiment("a task cancelled", proper_cancels.tasks_cancel, tool=False),
+    Experiment("initialize cancelled", improper_cancels.initialize, tool=False, opened=False),
     Experiment("the id 0 cancelled", proper_cancels.id_zero),
     Experiment("called and cancelled in one write", proper_cancels.in_one_write),
     *(
-        Experiment(name, run, tool=False, own=True)
+        Experiment(name, run, tool=False, opened=False)
         for name, run in (
             ("stdin closed", left_behind.stdin_closed),
             ("the client killed", left_behind.client_killed),

@@ -50,14 +50,6 @@ class Finding:
     clause: Clause | None = None
 
 
-class Judged(Exception):
-    """An experiment ends early: its rule is judged already."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.sentence)
-        self.finding = finding
-
-
 @dataclass(frozen=True, slots=True)
 class Calls:
     """A tool that was called, with which arguments, and how often."""

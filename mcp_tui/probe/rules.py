@@ -37,7 +37,7 @@ class Clause:
 
 
 class ProbedServer(Protocol):
-    """What decides whether a rule applies: :class:`mcp_tui.probe.setup.Setup` has it."""
+    """What decides whether a rule applies: :class:`mcp_tui.probe.trial.Setup` has it."""
 
     @property
     def transport(self) -> str: ...

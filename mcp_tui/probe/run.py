@@ -12,26 +12,26 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
+from mcp_tui.client.opening import shown
 from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
-from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.probe import improper_cancels
 from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import ControlRun
 from mcp_tui.probe.plan import EXPERIMENTS, Experiment
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Judged, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
+from mcp_tui.probe.trial import Heartbeat, Setup, Trial
 from mcp_tui.transport.base import TransportError, spawn
 
 LANES: Final = 3
@@ -56,14 +56,8 @@ FOUND_LIMIT: Final = 8.0
 WAY_OUT: Final = "name a tool that works for a second or more with --tool NAME ARG=VALUE"
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
-    """What the probe does now, in words."""
-
-    text: str
-
-
-Tell = Callable[[Doing | Finding], None]
+Tell = Callable[[str | Finding], None]
+"""Told what the probe does now, in words, and what it finds."""
 
 
 class Probe:
@@ -120,7 +114,7 @@ class Probe:
         try:
             await self._prepare()
             await self._experiments()
-            self._tell(Doing("ending the servers"))
+            self._tell("ending the servers")
         except BaseException:
             for connection in self._open:
                 connection.cancel_all("interrupted")
@@ -134,18 +128,16 @@ class Probe:
 
     def _report(self) -> Report:
         setup = self.setup
-        info, choice, control, target = setup.info, setup.choice, setup.control, self.target
+        info, choice, control = setup.info, setup.choice, setup.control
         calls = [
             Calls(tool, json.loads(arguments), times) for (tool, arguments), times in setup.calls.items()
         ]
-        over_http = isinstance(target, HttpTarget)
-        command = mask_url(target.url) if over_http else " ".join(mask_command(target.command))
         return Report(
             probe=__version__,
             date=self._date,
             server=info.name,
             server_version=info.version,
-            command=command,
+            command=shown(self.target),
             transport=setup.transport,
             revision=info.revision,
             tool=choice.name if choice is not None else "",
@@ -208,7 +200,7 @@ class Probe:
 
     async def _negotiate(self) -> None:
         """Connect once as every client does: to learn the revision, the transport and the tools."""
-        self._tell(Doing("connecting"))
+        self._tell("connecting")
         client = Client(self.target, self.settings, store=self._store("connect"), tokens=self.tokens)
         tools: list[dict[str, Any]] = []
         try:
@@ -252,7 +244,7 @@ class Probe:
                 self._notes.append(
                     f"{self.wish.tool} is marked as destructive; it was called because you named it"
                 )
-                self._tell(Doing(self._notes[-1]))
+                self._tell(self._notes[-1])
         else:
             wanted = candidates(setup.tools)
         connection = await self._choose(wanted)
@@ -279,7 +271,7 @@ class Probe:
                 connection = self._connection("control")
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
-            self._tell(Doing(f"control run of {choice.name} {choice.shown()}{reasons}"))
+            self._tell(f"control run of {choice.name} {choice.shown()}{reasons}")
             asked = bool(self.wish.tool)
             limit = self.patience if asked else FOUND_LIMIT
             control, why = await _control_run(connection, setup, choice, limit, asked=asked)
@@ -298,7 +290,7 @@ class Probe:
                 self._notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
         else:
             self._no_tool = self._without(useless)
-            self._tell(Doing(self._no_tool))
+            self._tell(self._no_tool)
         return connection
 
     def _describe(self, choice: Choice, control: ControlRun) -> None:
@@ -333,7 +325,9 @@ class Probe:
             if done is None:
                 done = connection.ask()
                 await done.answered(connection.now() + setup.patience)
-            self._found(await improper_cancels.after_completion(connection, setup, done))
+            trial = Trial(setup, connection)
+            await improper_cancels.after_completion(trial, done)
+            self._found(*trial.findings)
         choice = setup.choice
         if choice is not None and choice.brief is not None and connection.ended is None:
             trace = setup.called(connection.call(choice.name, choice.brief), choice.name, choice.brief)
@@ -399,20 +393,18 @@ class Probe:
 
     async def _make(self, experiment: Experiment, *, again: bool = False) -> str:
         """Make one experiment; why it could not be made, or nothing. ``again``: it may be tried once more."""
-        self._tell(Doing(experiment.name))
-        opened = experiment.opened and not experiment.own
+        self._tell(experiment.name)
+        opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
         connection = self._spare.pop() if used else self._connection(experiment.name)
         harmed = True
         try:
             if opened and not used:
                 await connection.open()
-            try:
-                findings = await experiment.run(connection, self.setup)
-            except Judged as early:
-                findings = [early.finding]
-            harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
-            for finding in findings:
+            trial = Trial(self.setup, connection)
+            await experiment.run(trial)
+            harmed = not opened or any(found.verdict is Verdict.FAIL for found in trial.findings)
+            for finding in trial.findings:
                 if self.setup.verdict(finding.rule) is not Verdict.NOT_APPLICABLE:
                     self._found(finding)
         except TransportError as error:

@@ -15,7 +15,7 @@ from typing import Final
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Finding, Report, Verdict
-from mcp_tui.probe.run import Doing, Probe
+from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
 
 AT_ONCE: Final = 3
@@ -49,7 +49,7 @@ async def probing(
     revision: str = "auto",
     heartbeat: Path | None = None,
     patience: float = 10.0,
-    tell: Callable[[Doing | Finding], None] = lambda _: None,
+    tell: Callable[[str | Finding], None] = lambda _: None,
 ) -> Report:
     """Probe a server to the end."""
     made = Probe(
@@ -70,7 +70,7 @@ def probed(
     *pairs: tuple[str, str],
     revision: str = "auto",
     patience: float = 10.0,
-    tell: Callable[[Doing | Finding], None] = lambda _: None,
+    tell: Callable[[str | Finding], None] = lambda _: None,
 ) -> Report:
     """Probe a server to the end, in a loop of its own."""
     return asyncio.run(probing(target, tool, *pairs, revision=revision, patience=patience, tell=tell))

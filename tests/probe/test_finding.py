@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.probe.report import Finding, Verdict
-from mcp_tui.probe.run import Doing
 from mcp_tui.probe.tools import Unsuitable
 from tests.probe.probing import fallen, probed, scripted, unseen
 
@@ -43,9 +42,9 @@ def test_a_destructive_tool_is_never_called_unless_it_is_named():
     assert report.calls == ()
     told: list[str] = []
 
-    def tell(news: Doing | Finding) -> None:
-        if isinstance(news, Doing):
-            told.append(news.text)
+    def tell(news: str | Finding) -> None:
+        if isinstance(news, str):
+            told.append(news)
 
     named = probed(scripted("harmful"), "wipe_slowly", tell=tell)
     assert named.calls[0].tool == "wipe_slowly"

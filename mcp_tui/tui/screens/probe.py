@@ -19,7 +19,7 @@ from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
-from mcp_tui.probe.run import Doing, Probe
+from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
 from mcp_tui.transport.base import TransportError
@@ -282,11 +282,11 @@ class ProbeScreen(ModalScreen[None]):
             raise
         self._conclude(self.report)
 
-    def _tell(self, news: Doing | Finding) -> None:
+    def _tell(self, news: str | Finding) -> None:
         """Take in what the probe does or found; until a rule is looked at its story is told, the newest on top."""
         at = (safe("{:6.1f} s  ", time.monotonic() - self._began), "muted")
-        if isinstance(news, Doing):
-            self._doing = brief(news.text, 200)
+        if isinstance(news, str):
+            self._doing = brief(news, 200)
             self._story.append(line(at, self._doing))
         else:
             self.rules.put(news)

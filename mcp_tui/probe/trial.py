@@ -1,11 +1,11 @@
-"""What the experiments share: the tool, its uncancelled run, the heartbeat, and how a cancelled call is watched."""
+"""What an experiment works with: the server and its tool, the calls that it makes and cancels, and what it found."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Next, Observation
-from mcp_tui.probe.report import EvidenceItem, Finding, Judged, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import messages
@@ -119,21 +119,10 @@ class Setup:
             return "the server offers tasks, but no tasks/cancel"
         return "" if self.task is not None else "no tool of the server takes tasks"
 
-    def level(self, rule: str) -> Level:
-        """How strongly a rule asks here."""
-        return RULES[rule].clause(self.revision, self.transport).level
-
     def verdict(self, rule: str) -> Verdict | None:
         """What a rule came to, where it was judged."""
         finding = self.findings.get(rule)
         return None if finding is None else finding.verdict
-
-    @property
-    def work(self) -> tuple[Choice, ControlRun]:
-        """The tool and its uncancelled run, for experiments that need them."""
-        assert self.choice is not None
-        assert self.control is not None
-        return self.choice, self.control
 
     @property
     def busy(self) -> bool:
@@ -141,24 +130,14 @@ class Setup:
         return self.choice is not None and self.control is not None and not self.control.lost
 
     @property
-    def mid(self) -> float:
-        """Seconds after which a call is cancelled mid-work."""
-        _, control = self.work
-        return MID * control.length if control.duration is not None else min(MID * control.watched, 1.0)
-
-    def end(self, since: float = 0.0) -> float:
-        """Seconds from a call to the moment after which nothing more of it is expected."""
-        _, control = self.work
-        if control.duration is None:
-            return since + 3.0
-        return max(control.length, since) + max(0.5, 0.1 * control.length)
-
-    @property
     def patience(self) -> float:
         """Seconds that the next call is given to be answered."""
-        return 5.0 if self.control is None else min(5.0 + self.control.length, 15.0)
+        return min(5.0 + self.length, 15.0)
 
-    # -- calls -----------------------------------------------------------------------------------------------------
+    @property
+    def length(self) -> float:
+        """Seconds that the tool works, as far as that is known."""
+        return 0.0 if self.control is None else self.control.length
 
     def called(self, trace: Trace, tool: str, arguments: dict[str, Json]) -> Trace:
         """Count a call of a tool."""
@@ -166,83 +145,138 @@ class Setup:
         self.traces.append(trace)
         return trace
 
-    def call(self, connection: ProbeConnection, *, brief: bool = False, id: RequestId | None = None) -> Trace:
-        """Call the tool on a connection."""
-        choice, _ = self.work
-        arguments = self.brief if brief and self.brief is not None else choice.arguments
-        return self.called(connection.call(choice.name, arguments, id=id), choice.name, arguments)
 
-    async def begin(self, connection: ProbeConnection, *, id: RequestId | None = None) -> Trace:
+class Trial:
+    """One experiment at work on one connection: its calls, what it was ``told`` so far, and its ``findings``."""
+
+    def __init__(self, setup: Setup, connection: ProbeConnection) -> None:
+        self.setup = setup
+        self.connection = connection
+        self.told: list[EvidenceItem] = []
+        self.findings: list[Finding] = []
+
+    @property
+    def choice(self) -> Choice:
+        """The slow tool, for an experiment that needs one."""
+        assert self.setup.choice is not None
+        return self.setup.choice
+
+    @property
+    def control(self) -> ControlRun:
+        """Its uncancelled run."""
+        assert self.setup.control is not None
+        return self.setup.control
+
+    @property
+    def mid(self) -> float:
+        """Seconds after which a call is cancelled mid-work."""
+        control = self.control
+        return MID * control.length if control.duration is not None else min(MID * control.watched, 1.0)
+
+    def end(self, since: float = 0.0) -> float:
+        """Seconds from a call to the moment after which nothing more of it is expected."""
+        control = self.control
+        if control.duration is None:
+            return since + 3.0
+        return max(control.length, since) + max(0.5, 0.1 * control.length)
+
+    # -- what is found ---------------------------------------------------------------------------------------------
+
+    def level(self, rule: str) -> Level:
+        """How strongly a rule asks here."""
+        return RULES[rule].clause(self.setup.revision, self.setup.transport).level
+
+    def tell(self, what: str, at: float | None = None, frame: str = "") -> None:
+        """Note something that was seen: the findings from here on rest on it."""
+        self.told.append(EvidenceItem(what, at, frame))
+
+    def found(self, rule: str, verdict: Verdict, sentence: str) -> None:
+        """Judge a rule by what was told."""
+        self.findings.append(Finding(rule, verdict, sentence, tuple(self.told)))
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def sent(self, trace: Trace) -> Trace:
+        """Count a request, which may have one response."""
+        self.setup.traces.append(trace)
+        return trace
+
+    def call(self, arguments: dict[str, Json] | None = None, *, id: RequestId | None = None) -> Trace:
+        """Call the tool."""
+        name, arguments = self.choice.name, self.choice.arguments if arguments is None else arguments
+        return self.setup.called(self.connection.call(name, arguments, id=id), name, arguments)
+
+    async def begin(self, *, id: RequestId | None = None) -> Trace:
         """Call the tool and wait until that is written."""
-        trace = self.call(connection, id=id)
+        trace = self.call(id=id)
         await trace.written()
         return trace
 
-    async def cancel(self, trace: Trace, after: float = 0.0, reason: str = REASON) -> Trace | None:
+    async def halfway(self) -> tuple[Trace, float]:
+        """Call the tool and listen until it is in the middle of its work; the call, and that moment as its cancel's."""
+        trace = await self.begin()
+        await self.connection.quiet(trace.sent_at + self.mid)
+        trace.cancel_at = self.connection.now()
+        return trace, trace.cancel_at
+
+    async def cancel(self, trace: Trace, after: float, reason: str = REASON) -> Trace | None:
         """Cancel a call so many seconds after it was written, and wait until the server has read the cancel.
 
         Returns a request that was sent behind the cancel: its answer shows that the cancel was read.
         """
-        connection = trace.connection
+        connection = self.connection
         await connection.quiet(trace.sent_at + after)
         at = connection.cancel(trace, reason)
         if connection.modern_http:
             return None  # there is nothing to be seen on a stream that is closed
         if connection.kind == "http":  # two POSTs overtake each other
             await connection.until(lambda: bool(connection.accepted_at), at + TRANSIT)
-        behind = connection.echo()
-        self.traces.append(behind)
+        behind = self.sent(connection.echo())
         await behind.answered(at + TRANSIT)
         return behind
 
     async def cancelled_call(
-        self, connection: ProbeConnection, after: float, reason: str = REASON, *, id: RequestId | None = None
+        self, after: float, reason: str = REASON, *, id: RequestId | None = None
     ) -> tuple[Trace, Observation]:
         """Call the tool, cancel it so many seconds later, and watch it until nothing more is expected."""
-        trace = await self.begin(connection, id=id)
+        trace = await self.begin(id=id)
         behind = await self.cancel(trace, after, reason)
         await self.watch(trace, trace.sent_at + self.end(after))
         return trace, self.seen(trace, behind)
 
-    async def survives(
-        self, rule: str, connection: ProbeConnection, told: Iterable[EvidenceItem] = ()
-    ) -> None:
-        """Make the next call.
-
-        Raises:
-            Judged: the server does not answer it, which breaks ``rule``; ``told`` is what came before.
-        """
-        next_ = await self.next_call(connection)
+    async def survives(self, rule: str) -> bool:
+        """Make the next call. Where the server does not answer it, ``rule`` is broken, and judged so."""
+        next_ = await self.next_call()
         if not next_.works:
-            found = judging.following(rule, next_, self.control)
-            raise Judged(replace(found, evidence=(*told, *found.evidence)))
+            broken = judging.following(rule, next_, self.setup.control)
+            self.told += broken.evidence
+            self.findings.append(replace(broken, evidence=tuple(self.told)))
+        return next_.works
 
-    async def next_call(self, connection: ProbeConnection, *, tool: bool = False) -> Next:
+    async def next_call(self, *, tool: bool = False) -> Next:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""
-        trace = connection.ask()
-        self.traces.append(trace)
-        heard = await trace.answered(connection.now() + self.patience)
-        if heard is None:
-            return self._unanswered(trace)
-        told = [
-            EvidenceItem(f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
-        ]
-        if tool and self.busy and self.control is not None and self.control.duration is not None:
-            trace = self.call(connection, brief=True)
-            heard = await trace.answered(connection.now() + self.patience + self.control.length)
+        connection, patience = self.connection, self.setup.patience
+        told: list[EvidenceItem] = []
+        requests = [lambda: self.sent(connection.ask())]
+        if tool and self.setup.busy and self.control.duration is not None:
+            requests.append(lambda: self.call(self.setup.brief))
+        for request in requests:
+            trace = request()
+            heard = await trace.answered(connection.now() + patience)
             if heard is None:
                 return self._unanswered(trace)
-            if heard.kind == "error":
+            if heard.kind == "error" and trace.method == "tools/call":
                 evidence = EvidenceItem(f"tools/call: {heard.words}", None, heard.frame)
                 return Next(False, f"error {heard.code}", (*told, evidence))
-            text = f"tools/call answered after {heard.at - trace.sent_at:.2f} s"
+            text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
             told.append(EvidenceItem(text, None, heard.frame))
+            patience += self.setup.length
         return Next(True, "", tuple(told))
 
     def _unanswered(self, trace: Trace) -> Next:
         words, connection = trace.waited(), trace.connection
         evidence = [EvidenceItem(f"{trace.method}: {words}")]
-        cancelled = [each for each in self.traces if each.connection is connection and each.cancel_at]
+        cancelled = [each for each in self.setup.traces if each.connection is connection and each.cancel_at]
         if connection.ended is not None and cancelled:
             last = cancelled[-1]
             lag = connection.ended.at - (last.cancel_at or 0.0)
@@ -299,7 +333,7 @@ class Setup:
             ),
             progress=tuple(each.at - sent for each in progress),
             logs=tuple(logs),
-            beats=self.heartbeat.between(sent, now),
+            beats=self.setup.heartbeat.between(sent, now),
             early=early[0].words if early else before,
             lost=ended,
             watched=now - sent,
