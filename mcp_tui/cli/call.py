@@ -151,7 +151,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
-    session.last_words = partial(_end, session, row, None)
+    session.outcome = partial(_end, session, row, None)
     frame = await client.wait(id_)
     if row.state is State.LOST:
         frame = None
@@ -160,7 +160,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         if broken is not None:
             client.tell(broken)
     await watch.linger(row)
-    session.last_words = None
+    session.outcome = None
     return _end(session, row, frame)
 
 

@@ -8,23 +8,36 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
+from xml.etree import ElementTree as ET
 
-from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
+from mcp_tui.cli.output import colourful, dump
+from mcp_tui.cli.session import (
+    INSECURE,
+    Headless,
+    failure,
+    is_insecure,
+    open_store,
+    read_object,
+    tokens_for,
+)
 from mcp_tui.cli.status import Exit, Failure
-
-if TYPE_CHECKING:
-    from mcp_tui.cli.output import Printer
-    from mcp_tui.client.auth.authorization import Authorization
-    from mcp_tui.client.settings import Target
-    from mcp_tui.journal.store import Store
-    from mcp_tui.probe.report import Finding, Report
-    from mcp_tui.probe.run import Probe
-    from mcp_tui.probe.tools import NamedTool
+from mcp_tui.cli.target import limits, required, settings
+from mcp_tui.client.settings import Target
+from mcp_tui.journal.store import Store
+from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.run import Probe
+from mcp_tui.probe.tools import NamedTool, Unsuitable
+from mcp_tui.transport.base import TransportError, sentence
+from mcp_tui.tui.view import probe as view
+from mcp_tui.tui.view.text import TO_ASCII, clean
 
 WITHOUT_LIMIT: Final = 600.0
 """Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
+
+_SKIPPED: Final = (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
 
 
 def run(_: str, given: Words) -> int:
@@ -39,33 +52,17 @@ def run(_: str, given: Words) -> int:
         text = f"Unexpected argument {words[0]!r}. Use --tool NAME and NAME=VALUE; put the server command after --"
         raise Failure(text)
     if given.options.list:
-        return _list(as_json=given.options.json)
+        rules = [rule.fields() for rule in RULES.values()]
+        print(dump(rules) if given.options.json else "\n".join(view.rule_list()))
+        return Exit.COMPLETED
     wish = _wish(given)
-    from mcp_tui.cli.target import required
-
     where = required(given)
     for option in ("junit", "markdown", "badge"):
         _writable(option, getattr(given.options, option))
-    return asyncio.run(_Run(given, where, wish).run())
-
-
-def _list(*, as_json: bool) -> int:
-    from mcp_tui.cli.output import dump
-    from mcp_tui.probe.rules import RULES
-
-    if as_json:
-        print(dump([rule.fields() for rule in RULES.values()]))
-        return Exit.COMPLETED
-    from mcp_tui.tui.view.probe import rule_list
-
-    print("\n".join(rule_list()))
-    return Exit.COMPLETED
+    return asyncio.run(_run(given, where, wish, time.monotonic()))
 
 
 def _wish(given: Words) -> NamedTool:
-    from mcp_tui.cli.session import read_object
-    from mcp_tui.probe.tools import NamedTool
-
     options = given.options
     arguments = {} if options.args is None else read_object(options.args, "--args")
     if (given.words or arguments) and not options.tool:
@@ -84,156 +81,145 @@ def _writable(option: str, name: str | None) -> None:
         raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
 
 
-class _Run:
-    """The probe at work, its signals, its lines on stderr, its reports."""
+async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> int:
+    options, command = given.options, Headless(given, began)
+    if is_insecure(where):
+        command.printer.say(INSECURE, red=True)
+    tokens = tokens_for(where)
 
-    def __init__(self, given: Words, where: Target, wish: NamedTool) -> None:
-        self.given = given
-        self.where = where
-        self.wish = wish
-        self.stopped: Exit | None = None
-        self.began = time.monotonic()
-        self.printer: Printer
-        self.tokens: Authorization | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._said: set[str] = set()
-
-    async def run(self) -> int:
-        from mcp_tui.cli.output import Printer
-        from mcp_tui.cli.session import INSECURE, is_insecure, take_signals, tokens_for
-        from mcp_tui.cli.target import limits, settings
-        from mcp_tui.probe.run import Probe
-
-        options = self.given.options
-        self.printer = Printer(
-            as_json=options.json, began=self.began, closed=lambda: self._stop(Exit.STDOUT_CLOSED)
-        )
-        self._task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        defect.watch(loop)
-        take_signals(loop, self._stop)
-        if is_insecure(self.where):
-            self.printer.say(INSECURE, red=True)
-        self.tokens = tokens_for(self.where)
-        probe = Probe(
-            self.where,
-            settings(self.given),
-            wish=self.wish,
-            heartbeat=Path(options.heartbeat) if options.heartbeat else None,
-            store=self._store,
-            tell=self._tell,
-            patience=limits(self.given).timeout or WITHOUT_LIMIT,
-            tokens=self.tokens,
-        )
-        try:
-            return await self._report(probe)
-        finally:
-            if not await self.printer.streams.drained():
-                os._exit(self.stopped or Exit.INTERRUPTED)
-
-    async def _report(self, probe: Probe) -> int:
-        from mcp_tui.cli.session import token_hint
-        from mcp_tui.probe.tools import Unsuitable
-        from mcp_tui.transport.base import TransportError, Unauthorized, sentence
-
-        try:
-            report = await probe.run()
-        except asyncio.CancelledError:
-            self.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
-            return self.stopped or Exit.INTERRUPTED
-        except Unauthorized as error:
-            raise Failure(f"{error} {token_hint(self.where, error.challenge)}", Exit.UNAUTHORIZED) from None
-        except TransportError as error:
-            raise Failure(str(error), Exit.UNREACHABLE) from None
-        except Unsuitable as error:
-            raise Failure(sentence(str(error))) from None
-        self._task = None
-        self._print(report)
-        return self.stopped or self._status(report)
-
-    def _status(self, report: Report) -> Exit:
-        if report.broken(strict=self.given.options.strict):
-            return Exit.BROKEN_RULE
-        if report.lost:
-            return Exit.LOST
-        return Exit.USAGE if report.no_tool else Exit.COMPLETED
-
-    def _stop(self, status: Exit) -> None:
-        """A signal came, or stdout was closed. The second ctrl+c leaves at once; the guard ends the servers."""
-        if self.stopped is not None and status is Exit.INTERRUPTED:
-            os._exit(Exit.INTERRUPTED)
-        self.stopped = status
-        self.printer.streams.hurry()
-        if self._task is not None:
-            self._task.cancel()
-
-    # -- what is told ----------------------------------------------------------------------------------------
-
-    def _store(self, experiment: str) -> Store:
+    def store(experiment: str) -> Store:
         """The store of one connection, with a journal, and a recording of its own where one was asked for."""
-        from mcp_tui.cli.session import INSECURE_NOTE, is_insecure, open_store
-        from mcp_tui.protocol.events import Note
-
-        options = self.given.options
         record = options.record
         if record is not None:
             path = Path(record)
             slug = re.sub(r"\W+", "-", experiment)
             record = str(path.with_name(f"{path.stem}-{slug}{path.suffix}"))
-        store = open_store(self.given, self.where, record=record, purpose="probe")
-        for event in store.log:
-            if isinstance(event, Note) and event.text not in self._said:
-                self._said.add(event.text)
-                self.printer.say(f"mcp-tui: {event.text}")
-        if self.tokens is not None:
-            self.tokens.taught(store.learn)
-        if is_insecure(self.where):
-            store.event(Note(at=time.monotonic(), text=INSECURE_NOTE))
-        return store
+        made = open_store(given, where, record=record, purpose="probe")
+        if tokens is not None:
+            tokens.taught(made.learn)
+        command.opened(made, where)
+        return made
 
-    def _tell(self, news: str | Finding) -> None:
-        from mcp_tui.probe.report import Finding
-        from mcp_tui.tui.view.probe import GLYPHS
+    probe = Probe(
+        where,
+        settings(given),
+        wish=wish,
+        heartbeat=Path(options.heartbeat) if options.heartbeat else None,
+        store=store,
+        tell=lambda news: _tell(command, news),
+        patience=limits(given).timeout or WITHOUT_LIMIT,
+        tokens=tokens,
+    )
+    try:
+        report = await probe.run()
+        await command.finish()
+        _print(command, report)
+    except asyncio.CancelledError:
+        command.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
+        return command.stopped or Exit.INTERRUPTED
+    except TransportError as error:
+        raise failure(error, where) from None
+    except Unsuitable as error:
+        raise Failure(sentence(str(error))) from None
+    finally:
+        await command.end()
+    return command.stopped or _status(report, strict=options.strict)
 
-        at = f"{time.monotonic() - self.began:5.1f} s"
-        if isinstance(news, Finding):
-            verdict = news.verdict
-            self.printer.say(
-                f"{at}    {news.rule} {self._fit(GLYPHS[verdict])} {verdict.value}: {news.sentence}", dim=True
-            )
+
+def _status(report: Report, *, strict: bool) -> Exit:
+    if report.broken(strict=strict):
+        return Exit.BROKEN_RULE
+    if report.lost:
+        return Exit.LOST
+    return Exit.USAGE if report.no_tool else Exit.COMPLETED
+
+
+# -- what is told ------------------------------------------------------------------------------------------------
+
+
+def _tell(command: Headless, news: str | Finding) -> None:
+    at = f"{time.monotonic() - command.began:5.1f} s"
+    if isinstance(news, Finding):
+        glyph = _fit(view.GLYPHS[news.verdict])
+        news = f"  {news.rule} {glyph} {news.verdict.value}: {news.sentence}"
+    command.printer.say(f"{at}  {news}", dim=True)
+
+
+def _fit(line: str) -> str:
+    """A line as stdout's encoding can show it."""
+    wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
+    return line if wide else line.translate(TO_ASCII)
+
+
+def _print(command: Headless, report: Report) -> None:
+    options, printer = command.given.options, command.printer
+    if options.json:
+        printer.value(report.fields())
+    else:
+        for line in view.table(report, colour=colourful(sys.stdout)):
+            printer.out(_fit(line))
+    if options.junit:
+        _write("junit", options.junit, junit(report, strict=options.strict))
+    if options.markdown:
+        _write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
+    if options.badge:
+        _write("badge", options.badge, dump(report.badge()).encode())
+
+
+def _write(option: str, name: str, data: bytes) -> None:
+    try:
+        Path(name).write_bytes(data)
+    except OSError as error:
+        raise Failure(f"Cannot write {name!r} (--{option}): {error.strerror}.") from None
+
+
+def junit(report: Report, *, strict: bool) -> bytes:
+    """The report as JUnit XML, the form that every CI reads.
+
+    One ``testcase`` a rule: broken ones are failures (warnings too where ``strict``), unseen ones are skipped.
+    """
+    failing = {Verdict.FAIL, Verdict.WARNING} if strict else {Verdict.FAIL}
+    rows = report.rows()
+    verdicts = [finding.verdict for _, _, finding in rows]
+    counts = {
+        "tests": str(len(rows)),
+        "failures": str(sum(verdict in failing for verdict in verdicts)),
+        "errors": "0",
+        "skipped": str(sum(verdict in _SKIPPED for verdict in verdicts)),
+        "time": f"{report.seconds:.3f}",
+    }
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": "mcp-tui probe", **counts})
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (
+        ("server", clean(report.server_named)),
+        ("mcp-tui", report.probe),
+        ("date", report.date),
+        ("command", clean(report.command)),
+        ("transport", report.transport),
+        ("revision", report.revision.name),
+        ("tool", clean(report.tool)),
+    ):
+        ET.SubElement(properties, "property", {"name": name, "value": value})
+    for rule, clause, finding in rows:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"},
+        )
+        said = clean(finding.sentence)
+        told = [f"{clause.level.value}: {clause.text(report.revision.name)}"]
+        told += [view.evidence_line(each) for each in finding.evidence]
+        if finding.verdict in failing:
+            attributes = {"message": said, "type": finding.verdict.value}
+            ET.SubElement(case, "failure", attributes).text = "\n".join(told)
+        elif finding.verdict in _SKIPPED:
+            ET.SubElement(case, "skipped", {"message": f"{finding.verdict.value}: {said}"})
         else:
-            self.printer.say(f"{at}  {news}", dim=True)
-
-    def _fit(self, line: str) -> str:
-        """A line as stdout's encoding can show it."""
-        from mcp_tui.tui.view.text import TO_ASCII
-
-        wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
-        return line if wide else line.translate(TO_ASCII)
-
-    def _print(self, report: Report) -> None:
-        from mcp_tui.cli.output import colourful
-        from mcp_tui.tui.view import probe as view
-
-        options = self.given.options
-        if options.json:
-            self.printer.value(report.fields())
-        else:
-            for line in view.table(report, colour=colourful(sys.stdout)):
-                self.printer.out(self._fit(line))
-        if options.junit:
-            from mcp_tui.cli.junit import junit
-
-            self._write("junit", options.junit, junit(report, strict=options.strict))
-        if options.markdown:
-            self._write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
-        if options.badge:
-            from mcp_tui.cli.output import dump
-
-            self._write("badge", options.badge, dump(report.badge()).encode())
-
-    def _write(self, option: str, name: str, data: bytes) -> None:
-        try:
-            Path(name).write_bytes(data)
-        except OSError as error:
-            raise Failure(f"Cannot write {name!r} (--{option}): {error.strerror}.") from None
+            lines = [f"{finding.verdict.value}: {said}", *told]
+            ET.SubElement(case, "system-out").text = "\n".join(lines)
+    ET.SubElement(suite, "system-out").text = "\n".join(
+        (view.headline(report), view.called(report), view.conclusion(report))
+    )
+    ET.indent(root)
+    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"

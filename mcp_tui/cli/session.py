@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 INSECURE: Final = (
     "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
 )
-INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
-"""What the journal says of it."""
-
 Body = Callable[["HeadlessSession"], Awaitable[int]]
 
 SIGNALS: Final = {
@@ -61,21 +59,84 @@ UNREAD: Final = (
 )
 
 
-class HeadlessSession:
-    """What a command works with. ``wind_down`` is called at the first signal; without one the command is cut short.
+class Headless:
+    """A command at work: its printer, and what ends it. To be made in a running loop, by the task that does the work.
 
-    ``last_words`` is called before a second signal ends the process: it prints what is known by then.
+    ``began`` is when the command did. ``wind_down`` is called at the first signal; without one the command is cut short.
     """
 
-    def __init__(self, given: Words, client: Client, printer: Printer) -> None:
+    def __init__(self, given: Words, began: float) -> None:
         self.given = given
-        self.client = client
-        self.printer = printer
+        self.began = began
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
-        self.last_words: Callable[[], object] | None = None
+        closed = partial(self.stop, Exit.STDOUT_CLOSED)
+        self.printer = Printer(as_json=given.options.json, began=began, closed=closed)
+        self._said: set[str] = set()
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        defect.watch(loop)
+        for number, status in SIGNALS.items():
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self.stop, status)
+
+    def stop(self, status: Exit) -> None:
+        """A signal came, or stdout was closed."""
+        if self.stopped is not None and status is Exit.INTERRUPTED:
+            with contextlib.suppress(Exception):
+                self.last_words()
+            # the guard ends the server as soon as we are gone
+            os._exit(Exit.INTERRUPTED)
+        self.stopped = self.stopped or status
+        self.printer.streams.hurry()
+        if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
+            self.wind_down(status)
+        elif self._task is not None:
+            self._task.cancel()
+
+    def last_words(self) -> None:
+        """Called before a second ctrl+c ends the process."""
+
+    def opened(self, store: Store, where: Target) -> None:
+        """Say, once, what the log of a new store says: there is no journal, and that is no reason to stop."""
+        for text in [event.text for event in store.log if isinstance(event, Note)]:
+            if text not in self._said:
+                self._said.add(text)
+                self.printer.say(f"mcp-tui: {text}")
+        if is_insecure(where):
+            store.event(Note(at=time.monotonic(), text="TLS verification is off (--insecure)"))
+
+    async def finish(self) -> None:
+        """From here on nothing cuts the command short any more: the connection is being closed."""
+        self._task = None
+        with contextlib.suppress(
+            asyncio.CancelledError
+        ):  # that of a stdout which was found closed by the last line
+            await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Wait until all is read that was printed."""
+        if not await self.printer.streams.drained():
+            # nobody reads it: at its exit Python would wait as well
+            os._exit(self.stopped or Exit.INTERRUPTED)
+
+
+class HeadlessSession(Headless):
+    """What a command with one client works with. ``outcome`` prints what is known of its request by now."""
+
+    def __init__(self, given: Words, began: float, client: Client) -> None:
+        super().__init__(given, began)
+        self.client = client
+        self.outcome: Callable[[], object] | None = None
         self._unread = False
+
+    def last_words(self) -> None:
+        if self.outcome is not None:
+            self.outcome()
+        self.printer.end()
+        self.client.lost("closed", expected=True)  # nobody listens on, and the recording says so
+        self.client.store.flush()
+        self.printer.streams.flush(SHUTDOWN_WAIT)
 
     def heard(self, event: Event) -> None:
         """Say as soon as it shows that the server reads nothing."""
@@ -89,38 +150,6 @@ class HeadlessSession:
             self._unread = True
             self.printer.say(UNREAD)
 
-    def stop(self, status: Exit) -> None:
-        """A signal came, or stdout was closed."""
-        if self.stopped is not None and status is Exit.INTERRUPTED:
-            with contextlib.suppress(Exception):
-                if self.last_words is not None:
-                    self.last_words()
-                self.printer.end()
-                self.client.lost("closed", expected=True)  # nobody listens on, and the recording says so
-                self.client.store.flush()
-                self.printer.streams.flush(SHUTDOWN_WAIT)
-            # the guard ends the server as soon as we are gone
-            os._exit(Exit.INTERRUPTED)
-        self.stopped = self.stopped or status
-        self.printer.streams.hurry()
-        if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
-            self.wind_down(status)
-        else:
-            self.cut()
-
-    def cut(self) -> None:
-        """End the command where it stands."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def finish(self) -> None:
-        """From here on nothing cuts the command short any more: the connection is being closed."""
-        self._task = None
-        with contextlib.suppress(
-            asyncio.CancelledError
-        ):  # that of a stdout which was found closed by the last line
-            await asyncio.sleep(0)
-
 
 def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:
     """Connect, run ``body``, close; the exit status.
@@ -131,43 +160,33 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
         Failure: the words name no server, or no session came about.
     """
     began = time.monotonic()
-    where = required(given)
-    return asyncio.run(_run(given, where, body, began, grace, events=events))
+    return asyncio.run(_run(given, required(given), body, began, grace, events=events))
 
 
 async def _run(
     given: Words, where: Target, body: Body, began: float, grace: float | None, *, events: bool
 ) -> int:
-    as_json = given.options.json
     store = open_store(given, where)
     client = Client(where, settings(given, grace=grace), store=store, tokens=tokens_for(where, store))
-    printer = Printer(as_json=as_json, began=began, closed=lambda: session.stop(Exit.STDOUT_CLOSED))
-    session = HeadlessSession(given, client, printer)
-    loop = asyncio.get_running_loop()
-    defect.watch(loop)
-    take_signals(loop, session.stop)
-    for event in store.log:
-        if isinstance(event, Note):  # there is no journal, and that is no reason to stop
-            printer.say(f"mcp-tui: {event.text}")
+    session = HeadlessSession(given, began, client)
+    printer = session.printer
+    session.opened(store, where)
     if is_insecure(where):
         printer.say(INSECURE, red=True)
-        client.note(INSECURE_NOTE)
     for name in left_out(where):
         printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
     try:
-        if as_json and events:
+        if printer.json and events:
             client.listen(printer.event)
         await client.connect()
-        if not as_json:
+        if not printer.json:
             client.listen(printer.event)
         client.listen(session.heard)
         status = await body(session)
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
-    except Unauthorized as error:
-        raise Failure(f"{error} {token_hint(where, client.challenge)}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
-        raise Failure(str(error), Exit.UNREACHABLE) from None
+        raise failure(error, where) from None
     finally:
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))
@@ -175,17 +194,15 @@ async def _run(
         for problem in store.problems:
             printer.say(problem)
         store.close()
-        if not await printer.streams.drained():
-            # nobody reads it: at its exit Python would wait as well
-            os._exit(session.stopped or Exit.INTERRUPTED)
+        await session.end()
     return session.stopped or status
 
 
-def take_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[Exit], None]) -> None:
-    """Call ``stop`` at each signal that ends a command; not at a SIGHUP that ``nohup`` has ignored."""
-    for number, status in SIGNALS.items():
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stop, status)
+def failure(error: TransportError, where: Target) -> Failure:
+    """What is said where no session came about, and the exit status."""
+    if isinstance(error, Unauthorized):
+        return Failure(f"{error} {token_hint(where, error.challenge)}", Exit.UNAUTHORIZED)
+    return Failure(str(error), Exit.UNREACHABLE)
 
 
 def _unwritten(row: Request, now: float) -> bool:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mcp_tui.cli.junit import junit
+from mcp_tui.cli.probe import junit
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
