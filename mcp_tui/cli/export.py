@@ -19,7 +19,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.printing import csv_line, out
+from mcp_tui.cli.output import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import open_parts

@@ -13,8 +13,7 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import colourful, dump
-from mcp_tui.cli.printing import csv_line, out
+from mcp_tui.cli.output import colourful, csv_line, dump, out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
@@ -38,6 +37,16 @@ HEAD: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Forms:
+    """One thing in three forms: for programs, as CSV under its head, and in lines for people."""
+
+    objects: Iterable[dict[str, Any]]
+    head: Sequence[str]
+    rows: Iterable[Iterable[object]]
+    lines: Iterable[str]
+
+
+@dataclass(frozen=True, slots=True)
 class LogResult:
     """What the index answered: the sessions looked at, and what was asked for."""
 
@@ -57,8 +66,8 @@ def run(name: str, given: Words) -> int:
     named = journals.word(name, given)
     where = None if named is None else journals.find(named)
     found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
-    printed = _sessions if options.sessions else _sums if options.sums else _log
-    printed(given, found)
+    form = _sessions if options.sessions else _sums if options.sums else _log
+    _print(given, found, form(found))
     _tell(found.sessions)
     return Exit.COMPLETED
 
@@ -125,19 +134,22 @@ def _readable(session: RecordedSession) -> None:
 # -- how -------------------------------------------------------------------------------------------------------
 
 
-def _log(given: Words, found: LogResult) -> None:
+def _print(given: Words, found: LogResult, forms: Forms) -> None:
     if given.options.json:
-        _array(as_json(each) for each in found.entries)
+        elements = ",\n".join(map(dump, forms.objects))
+        out(f"[{elements}]\n")
     elif given.options.csv:
-        _table(HEAD, (_row(each) for each in found.entries))
-    elif found.entries:
-        for line in lines(found.entries, _columns(), colour=colourful(sys.stdout)):
-            _line(line)
-        if found.count > len(found.entries):
-            hidden = found.count - len(found.entries)
-            print(f"mcp-tui: {hidden:,} older ones not shown (--limit 0 shows all)", file=sys.stderr)
+        for row in (forms.head, *forms.rows):
+            out(csv_line(row) + "\r\n")
     else:
-        _line(_nothing(given, found))
+        printed = False
+        for line in forms.lines:
+            printed = True
+            out(f"{line}\n")
+        if not printed:
+            out(f"{_nothing(given, found)}\n")
+        elif (hidden := found.count - len(found.entries)) > 0:
+            print(f"mcp-tui: {hidden:,} older ones not shown (--limit 0 shows all)", file=sys.stderr)
 
 
 def _nothing(given: Words, found: LogResult) -> str:
@@ -152,9 +164,10 @@ def _nothing(given: Words, found: LogResult) -> str:
     return f"No cancellations in {among}."
 
 
-def _columns() -> int | None:
-    """Cells of a line on a terminal; ``None`` where it may be as long as it is."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def _log(found: LogResult) -> Forms:
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    shown = lines(found.entries, columns, colour=colourful(sys.stdout))
+    return Forms(map(as_json, found.entries), HEAD, map(_row, found.entries), shown)
 
 
 def lines(
@@ -165,7 +178,7 @@ def lines(
     ``columns`` is how wide a line may be; without one it is as long as it is.
     """
     rows = [_cells(entry) for entry in entries]
-    widths = [max(width(row[column]) for row in rows) for column in range(len(CAPS))]
+    widths = [max((width(row[column]) for row in rows), default=0) for column in range(len(CAPS))]
     each = iter(rows)
     for _, group in groupby(entries, lambda entry: (entry.session, entry.server)):
         some = list(group)
@@ -228,31 +241,28 @@ def _row(entry: LoggedCancellation) -> list[object]:
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
-def _sums(given: Words, found: LogResult) -> None:
+def _sums(found: LogResult) -> Forms:
     tools = [(name, list(group)) for name, group in groupby(found.sums, lambda each: each.name)]
-    if given.options.json:
-        _array(
-            {
-                "tool": name,
-                "total": group[0].total,
-                "outcomes": {
-                    each.outcome.value: {"count": each.count}
-                    | ({} if each.worst is None else {"worst": round(each.worst, 6)})
-                    for each in group
-                },
-            }
-            for name, group in tools
-        )
-    elif given.options.csv:
-        rows = ((each.name, each.outcome.value, each.count, each.worst) for each in found.sums)
-        _table(("tool", "outcome", "count", "worst"), rows)
-    elif tools:
-        names = [brief(name, 80) for name, _ in tools]
-        widest = max(map(width, names))
-        for name, (_, group) in zip(names, tools, strict=True):
-            _line(f"{fit(name, widest)}  {', '.join(map(summed, group))}")
-    else:
-        _line(_nothing(given, found))
+    objects = (
+        {
+            "tool": name,
+            "total": group[0].total,
+            "outcomes": {
+                each.outcome.value: {"count": each.count}
+                | ({} if each.worst is None else {"worst": round(each.worst, 6)})
+                for each in group
+            },
+        }
+        for name, group in tools
+    )
+    rows = ((each.name, each.outcome.value, each.count, each.worst) for each in found.sums)
+    names = [brief(name, 80) for name, _ in tools]
+    widest = max(map(width, names), default=0)
+    shown = (
+        f"{fit(name, widest)}  {', '.join(map(summed, group))}"
+        for name, (_, group) in zip(names, tools, strict=True)
+    )
+    return Forms(objects, ("tool", "outcome", "count", "worst"), rows, shown)
 
 
 def summed(each: Sum) -> str:
@@ -266,7 +276,7 @@ def _worst(lag: float | None) -> str:
     return f" (worst {lag:.1f} s)" if lag >= 0.9995 else f" (worst {max(0.0, lag) * 1000:.0f} ms)"
 
 
-def _sessions(given: Words, found: LogResult) -> None:
+def _sessions(found: LogResult) -> Forms:
     head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
     rows = [
         (
@@ -282,37 +292,16 @@ def _sessions(given: Words, found: LogResult) -> None:
         )
         for each in found.sessions
     ]
-    if given.options.json:
-        _array(dict(zip(head, row, strict=True)) for row in rows)
-    elif given.options.csv:
-        _table(head, rows)
-    elif rows:
-        widest = max(len(each.name) for each in found.sessions)
-        for each in found.sessions:
-            facts = each.facts
-            count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
-            said = (brief(facts.server) or brief(facts.target), clean(count))
-            _line(join((fit(clean(each.name), widest), *said), "  "))
-    else:
-        _line(_nothing(given, found))
+    return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, _session_lines(found))
 
 
-# -- out -------------------------------------------------------------------------------------------------------
-
-
-def _line(text: str) -> None:
-    out(text + "\n")
-
-
-def _array(values: Iterable[dict[str, Any]]) -> None:
-    """One JSON array, an element a line."""
-    lines = ",\n".join(map(dump, values))
-    _line(f"[{lines}]")
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    for row in (head, *rows):
-        out(csv_line(row) + "\r\n")
+def _session_lines(found: LogResult) -> Iterator[str]:
+    widest = max((len(each.name) for each in found.sessions), default=0)
+    for each in found.sessions:
+        facts = each.facts
+        count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
+        said = (brief(facts.server) or brief(facts.target), clean(count))
+        yield join((fit(clean(each.name), widest), *said), "  ")
 
 
 def _tell(sessions: Sequence[RecordedSession]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tui import clock
-from mcp_tui.cli.printing import csv_line
+from mcp_tui.cli.output import csv_line
 from mcp_tui.cli.status import Exit
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.protocol import events as ev
