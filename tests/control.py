@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.demo.control import VARIABLE
+from mcp_tui.demo.log import VARIABLE
 from tests.waiting import HANG
 
 Event = dict[str, Any]

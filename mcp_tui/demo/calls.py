@@ -8,7 +8,6 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
     LEVELS,
@@ -47,8 +46,8 @@ class Channel:
     def __init__(self) -> None:
         self.gone = asyncio.Event()
 
-    def send(self, frame: Object | list[Object]) -> bool:
-        """Hand over one frame, or one batch; ``False`` where it can no longer reach the peer."""
+    def send(self, frame: Object) -> bool:
+        """Hand over one frame; ``False`` where it can no longer reach the peer."""
         return False
 
     async def drain(self) -> None:
@@ -62,7 +61,7 @@ class Channel:
 
 
 def well_formed(messages: list[object], log: DemoLog) -> list[Object]:
-    """The members of a batch that are messages; the others are logged."""
+    """The members of a batch (2025-03-26) that are messages, each to be answered by itself; the others are logged."""
     frames: list[Object] = []
     for message in messages:
         try:
@@ -70,35 +69,6 @@ def well_formed(messages: list[object], log: DemoLog) -> list[Object]:
         except DemoRefusal as refusal:
             log.event("malformed", detail=refusal.message)
     return frames
-
-
-class DemoBatch(Channel):
-    """Collects the responses to one batch and sends them as one array (JSON-RPC batches, 2025-03-26).
-
-    Notifications do not wait. A request that is never answered holds up the others, as JSON-RPC has it.
-    """
-
-    def __init__(self, channel: Channel, requests: int) -> None:
-        super().__init__()
-        self.gone = channel.gone
-        self.drain = channel.drain
-        self.flush = channel.flush
-        self._channel = channel
-        self._left = requests
-        self._responses: list[Object] = []
-
-    def send(self, frame: Object | list[Object]) -> bool:
-        if isinstance(frame, list) or "method" in frame:
-            return self._channel.send(frame)
-        self._responses.append(frame)
-        return not self.gone.is_set()
-
-    def end(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            if self._responses:
-                self._channel.send(self._responses)
-            self._channel.end()
 
 
 class DemoQuestions:
@@ -140,7 +110,6 @@ class Call:
         channel: Channel,
         log: DemoLog,
         questions: DemoQuestions | None = None,
-        control: TestControl | None = None,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
@@ -155,7 +124,7 @@ class Call:
         self._log = log
         self._questions = questions or DemoQuestions()
         self._asking: RequestId | None = None
-        self._control = control
+        self._control = log.control
         self._reached = 0.0  # seconds on the test's clock
         self._steps = 0
 

@@ -17,7 +17,6 @@ from mcp_tui.demo.catalogue import (
     prompt,
     read,
 )
-from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     CAPABILITIES_KEY,
     CORE_TASKS,
@@ -71,7 +70,6 @@ class Setting:
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     page_size: int | None = None
-    control: TestControl | None = None
     tasks: DemoTasks = field(default_factory=DemoTasks)
 
 
@@ -195,10 +193,10 @@ class Conversation:
         name = str(params.get("name") if calls else method)
         if key(frame["id"]) in self._calls:
             raise DemoRefusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
-        log, spawn, control = self._setting.log, self._setting.spawn, self._setting.control
-        call = Call(frame["id"], name, caller, params, channel, log, self._questions, control)
+        log, spawn = self._setting.log, self._setting.spawn
+        call = Call(frame["id"], name, caller, params, channel, log, self._questions)
         if calls and wanted(name, params, caller):
-            task = Task(name, caller, params, log, control)
+            task = Task(name, caller, params, log)
             self._setting.tasks.keep(task, spawn(self._run(task, self._work(task))))
             call.finish(task.handle())
             call.close()

@@ -78,8 +78,8 @@ def decode(raw: bytes) -> object:
         raise DemoRefusal(PARSE_ERROR, "Parse error: not JSON") from error
 
 
-def encode(frame: Object | list[Object]) -> bytes:
-    """Write one message, or one batch, as UTF-8 on one line without its end.
+def encode(frame: Object) -> bytes:
+    """Write one message as UTF-8 on one line without its end.
 
     A lone surrogate, which UTF-8 cannot hold, leaves as the escape it came as.
     """

@@ -11,13 +11,14 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final
 
 import h11
 
-from mcp_tui.demo.calls import Call, Channel, DemoBatch, well_formed
+from mcp_tui.demo.calls import Call, Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import (
     HANDSHAKE,
@@ -137,7 +138,7 @@ JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 
-def _status(frame: Object | list[Object]) -> HTTPStatus:
+def _status(frame: Object) -> HTTPStatus:
     """The status of a response in 2026-07-28, where some errors have one of their own."""
     match frame:
         case {"error": {"code": code}} if code == METHOD_NOT_FOUND:
@@ -152,7 +153,7 @@ class HttpResponse(Channel):
     """What comes of one request: with `streams` server-sent events, else one JSON body (streamable HTTP).
 
     A body holds only a response, and only the first. A `modern` stream begins with its first frame, so that an error
-    can still have its own status.
+    can still have its own status; one for a batch ends with the last of its `requests`.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class HttpResponse(Channel):
         *,
         modern: bool,
         streams: bool = False,
+        requests: int = 1,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
@@ -170,6 +172,7 @@ class HttpResponse(Channel):
         self._connection = connection
         self._modern = modern
         self._streams = streams
+        self._left = requests
         self._headers = headers
         self._open = self._ended = False
         if streams and not modern:
@@ -179,7 +182,7 @@ class HttpResponse(Channel):
         self._open = True
         self._connection.start_stream(SSE)
 
-    def send(self, frame: Object | list[Object]) -> bool:
+    def send(self, frame: Object) -> bool:
         if self.gone.is_set() or self._ended:
             return False
         status = _status(frame) if self._modern and not self._open else HTTPStatus.OK
@@ -188,14 +191,15 @@ class HttpResponse(Channel):
                 self._start()
             self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
             return True
-        if isinstance(frame, dict) and "method" in frame:
+        if "method" in frame:
             return False
         self._ended = True
         self._connection.respond(status, encode(frame), JSON, self._headers)
         return True
 
     def end(self) -> None:
-        if self._ended or self.gone.is_set():
+        self._left -= 1
+        if self._left > 0 or self._ended or self.gone.is_set():
             return
         self._ended = True
         if self._open:
@@ -233,58 +237,19 @@ class HttpRefusal(Exception):
         self.headers = {"Allow": allow} if allow else {}
 
 
-class HttpConnection(asyncio.Protocol):
+class HttpConnection:
     """One connection from a client.
 
-    ``gone`` is set once the peer has closed it. ``settled`` is set while no response is owed: the last one is
-    complete, or can no longer be.
+    ``gone`` is set once the peer has closed it, as far as somebody reads. ``settled`` is set while no response is owed: the
+    last one is complete, or can no longer be.
     """
 
-    def __init__(self, accepted: Callable[[HttpConnection], object]) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.gone = asyncio.Event()
         self.settled = asyncio.Event()
-        self._accepted = accepted
-        self._left: Callable[[], object] | None = None
-        self._transport: asyncio.Transport | None = None
+        self._reader = reader
+        self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_CAP)
-        self._unread = 0
-        self._arrived = asyncio.Event()
-        self._writable = asyncio.Event()
-        self._writable.set()
-
-    # -- what asyncio tells ------------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._accepted(self)
-
-    def data_received(self, data: bytes) -> None:
-        self._http.receive_data(data)
-        self._arrived.set()
-        # The reader is never paused, lest a disconnect go unseen: this alone bounds what can pile up.
-        self._unread += len(data)
-        if self._unread > HEAD_CAP + BODY_CAP and self._transport is not None:
-            self._transport.abort()
-
-    def eof_received(self) -> None:
-        self._lose(by_peer=True)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lose(by_peer=True)
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
-    def _lose(self, *, by_peer: bool) -> None:
-        if by_peer and self._left is not None and not self.settled.is_set():
-            self._left()  # at once: what waits for `gone` must not end before it is known why
-        self._left = None
-        self.gone.set()
-        for event in (self.settled, self._arrived, self._writable):
-            event.set()
 
     # -- the request -------------------------------------------------------------------------------------------
 
@@ -304,9 +269,7 @@ class HttpConnection(asyncio.Protocol):
             for raw_name, raw_value in head.headers:
                 name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
                 headers[name] = f"{headers[name]}, {value}" if name in headers else value
-            self._left = None
-            if not self.gone.is_set():
-                self.settled.clear()
+            self.settled.clear()
             body = bytearray()
             size = int(headers.get("content-length", "0"))
             event: h11.Event | None = head
@@ -331,24 +294,40 @@ class HttpConnection(asyncio.Protocol):
             event = self._http.next_event()
             if isinstance(event, h11.Event):
                 return event
-            self._unread = 0
-            if self.gone.is_set():
-                return None
             if self._http.they_are_waiting_for_100_continue:
                 self._send(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
-            self._arrived.clear()
-            await self._arrived.wait()
+            if not await self._read():
+                return None
 
     # -- the response ------------------------------------------------------------------------------------------
 
     async def attend(self, left: Callable[[], object]) -> None:
         """Wait until the response is complete; call `left` if the peer closes the connection before that."""
-        if self.gone.is_set():
+        async with asyncio.TaskGroup() as group:
+            listening = group.create_task(self._listen(left))
+            await self.settled.wait()
+            listening.cancel()
+
+    async def _listen(self, left: Callable[[], object]) -> None:
+        """Read on while a response is owed, lest a disconnect go unseen; what piles up meanwhile is bounded."""
+        unread = 0
+        while unread <= HEAD_CAP + BODY_CAP and (size := await self._read()):
+            unread += size
+        self.gone.set()
+        if not self.settled.is_set():
             left()
-            return
-        self._left = left
-        await self.settled.wait()
-        self._left = None
+            self.settled.set()
+
+    async def _read(self) -> int:
+        """Take in what comes; how many bytes that were, none where nothing more comes."""
+        data = b""
+        with suppress(OSError):
+            data = await self._reader.read(HEAD_CAP)
+        if data:
+            self._http.receive_data(data)
+        else:
+            self.gone.set()
+        return len(data)
 
     def respond(
         self,
@@ -380,19 +359,19 @@ class HttpConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection once what was written has left."""
-        if self._transport is not None:
-            self._transport.close()
-        self._lose(by_peer=False)
+        self._writer.close()
+        self.gone.set()
+        self.settled.set()
 
     async def drain(self) -> None:
         """Wait until the peer has taken enough of what was written."""
-        await self._writable.wait()
+        with suppress(OSError):
+            await self._writer.drain()
 
     async def flush(self) -> None:
         """Wait until everything that was written has left, a second at most."""
-        transport = self._transport
         for _ in range(100):
-            if transport is None or not transport.get_write_buffer_size():
+            if not self._writer.transport.get_write_buffer_size():
                 break
             await asyncio.sleep(_LINGER / 100)
 
@@ -402,8 +381,8 @@ class HttpConnection(asyncio.Protocol):
 
     def _send(self, event: h11.Event) -> None:
         parts = self._http.send_with_data_passthrough(event)
-        if parts and self._transport is not None and not self._transport.is_closing():
-            self._transport.writelines(parts)
+        if parts and not self._writer.is_closing():
+            self._writer.writelines(parts)
 
 
 ADDRESS: Final = "127.0.0.1"
@@ -433,8 +412,7 @@ class HttpServer:
 
     async def open(self, port: int) -> str:
         """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: HttpConnection(self._accepted), ADDRESS, port)
+        self._server = await asyncio.start_server(self._accepted, ADDRESS, port)
         return f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     async def close(self) -> None:
@@ -442,8 +420,8 @@ class HttpServer:
         if self._server is not None:
             self._server.close()
 
-    def _accepted(self, connection: HttpConnection) -> None:
-        self._setting.spawn(self._serve(connection))
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._setting.spawn(self._serve(HttpConnection(reader, writer)))
 
     async def _serve(self, connection: HttpConnection) -> None:
         try:
@@ -532,11 +510,11 @@ class HttpServer:
             raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported"))
         caller = conversation.handshake_caller()
         requests = sum(map(is_request, frames))
+        if batch and not accepts(request, SSE):
+            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
         streams = requests > 0 and streams and accepts(request, SSE)
-        channel: Channel = HttpResponse(connection, modern=False, streams=streams)
-        if batch:
-            channel = DemoBatch(channel, requests)
+        channel = HttpResponse(connection, modern=False, streams=streams, requests=requests)
         calls = [
             call for frame in frames if (call := conversation.receive(frame, caller, channel)) is not None
         ]
@@ -565,7 +543,7 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         session.listener = connection
         connection.start_stream(SSE)
-        await connection.settled.wait()
+        await connection.attend(lambda: None)
         session.listener = None
 
     def _delete(self, connection: HttpConnection, request: HttpRequest) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.demo.control import connect
 from mcp_tui.demo.dispatch import Setting
-from mcp_tui.demo.log import DemoLog
+from mcp_tui.demo.log import DemoLog, connect
 
 if TYPE_CHECKING:
     from mcp_tui.demo.http import HttpServer
@@ -46,7 +45,7 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
         cause = asyncio.run(_run(http_port, journal, page_size))
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
-    journal.listener = None
+    journal.control = None
     status = _STATUS.get(cause, UNREACHABLE)
     journal.event("exit", cause=cause, status=status)
     return status
@@ -73,12 +72,10 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number.name)
-    control = await connect()
-    if control is not None:
-        log.listener = control.tell
+    log.control = await connect()
     log.event("start", pid=os.getpid())
     async with asyncio.TaskGroup() as group:
-        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size, control=control)
+        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size)
         try:
             server = await _serve(setting, http_port)
         except OSError as error:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
-from mcp_tui.demo.calls import Channel, DemoBatch, well_formed
+from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
@@ -28,6 +28,7 @@ from mcp_tui.demo.frames import (
     error_frame,
     is_request,
 )
+from mcp_tui.protocol.framing import LineFramer, Oversized
 
 MESSAGE_CAP: Final = 64 * 1024 * 1024
 """Bytes that one line may have; a longer one is dropped."""
@@ -36,35 +37,6 @@ _CHUNK: Final = 256 * 1024  # bytes
 _HIGH_WATER: Final = 1024 * 1024  # bytes that may wait for the peer before tools are held up
 _FAREWELL: Final = 1.0  # seconds that the last answers have to leave
 _SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
-
-
-class LineBuffer:
-    """Bytes to lines, each without its end, in linear time. A line above the cap comes out as ``None``."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the lines that `data` completes."""
-        *ends, rest = data.split(b"\n")
-        lines = [self._complete(end) for end in ends]
-        self._add(rest)
-        return lines
-
-    def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size <= MESSAGE_CAP:
-            self._parts.append(part)
-        else:
-            self._parts.clear()
-
-    def _complete(self, end: bytes) -> bytes | None:
-        self._add(end)
-        line = b"".join(self._parts) if self._size <= MESSAGE_CAP else None
-        self._parts.clear()
-        self._size = 0
-        return line
 
 
 class Output(Channel):
@@ -82,7 +54,7 @@ class Output(Channel):
         self._moved = asyncio.Event()
         threading.Thread(target=self._write, name="stdout", daemon=True).start()
 
-    def send(self, frame: Object | list[Object]) -> bool:
+    def send(self, frame: Object) -> bool:
         if self.gone.is_set():
             return False
         line = encode(frame) + b"\n"
@@ -141,7 +113,7 @@ class StdioServer:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._conversation = Conversation(setting)
-        self._lines = LineBuffer()
+        self._lines = LineFramer(MESSAGE_CAP)
         self._loop = asyncio.get_running_loop()
         sys.setswitchinterval(_SWITCH)
         self._output = Output(1, lambda: setting.end("stdout closed"))
@@ -169,11 +141,11 @@ class StdioServer:
             self._setting.end("eof")
             return
         for line in self._lines.feed(data):
-            if line is None:
+            if isinstance(line, Oversized):
                 self._malformed(
                     DemoRefusal(INVALID_REQUEST, f"Invalid request: larger than {MESSAGE_CAP} bytes")
                 )
-            elif line.strip():
+            else:
                 self._message(line)
 
     def _message(self, line: bytes) -> None:
@@ -181,28 +153,23 @@ class StdioServer:
             message = decode(line)
             batch = as_list(message)
             if batch is None:
-                self._frame(checked(message), self._output)
+                self._frame(checked(message))
             elif batch and self._conversation.revision == "2025-03-26":
-                self._batch(batch)
+                for frame in well_formed(batch, self._setting.log):
+                    self._frame(frame)
             else:
                 raise DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported")
         except DemoRefusal as refusal:
             self._malformed(refusal)
 
-    def _batch(self, messages: list[object]) -> None:
-        frames = well_formed(messages, self._setting.log)
-        batch = DemoBatch(self._output, sum(map(is_request, frames)))
-        for frame in frames:
-            self._frame(frame, batch)
-
-    def _frame(self, frame: Object, channel: Channel) -> None:
+    def _frame(self, frame: Object) -> None:
         self._setting.log.received(frame)
         try:
             caller = self._conversation.caller(frame) if is_request(frame) else None
         except DemoRefusal as refusal:
-            self._conversation.refuse(frame, refusal, channel)
+            self._conversation.refuse(frame, refusal, self._output)
         else:
-            self._conversation.receive(frame, caller, channel)
+            self._conversation.receive(frame, caller, self._output)
 
     def _malformed(self, refusal: DemoRefusal) -> None:
         self._setting.log.event("malformed", detail=refusal.message)

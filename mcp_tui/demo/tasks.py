@@ -8,7 +8,6 @@ from typing import Final
 
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo.calls import Call, Channel
-from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     INVALID_PARAMS,
@@ -53,11 +52,8 @@ class Task(Call):
     Whoever knows its id may ask after it: no other permission is known here, so the id cannot be guessed.
     """
 
-    def __init__(
-        self, tool: str, caller: DemoCaller, params: Object, log: DemoLog, control: TestControl | None
-    ) -> None:
-        identity = os.urandom(16).hex()
-        super().__init__(identity, tool, caller, params, Channel(), log, control=control)
+    def __init__(self, tool: str, caller: DemoCaller, params: Object, log: DemoLog) -> None:
+        super().__init__(os.urandom(16).hex(), tool, caller, params, Channel(), log)
         self.over: Final = asyncio.Event()
         self.seconds: Final = _life(params)
         self.result: Object | DemoRefusal = {}

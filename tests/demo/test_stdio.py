@@ -48,29 +48,26 @@ def test_what_is_no_message_is_answered_where_an_error_needs_no_id(connect: Make
         check(frame, revision)
 
 
-class TestBatches:
-    def test_one_is_answered_with_one(self, connect: Make) -> None:
-        peer = stdio(connect, "2025-03-26")
-        echo = {"name": "echo", "arguments": {"text": "a"}}
-        count = {"name": "count", "arguments": {"steps": 1}, "_meta": {"progressToken": "p"}}
-        batch = [
-            {"jsonrpc": "2.0", "id": "ping", "method": "ping"},
-            {"jsonrpc": "2.0", "method": "notifications/unheard-of"},
-            "no message",
-            {"jsonrpc": "2.0", "id": "echo", "method": "tools/call", "params": echo},
-            {"jsonrpc": "2.0", "id": "count", "method": "tools/call", "params": count},
-            {"jsonrpc": "2.0", "id": "gone", "method": "tools/call", "params": {"name": "nothing"}},
-        ]
-        peer.step("count")
-        peer.exchanges[0] = peer.exchanges[1]
-        peer.write(json.dumps(batch).replace('"p"', '"token-0"').encode() + b"\n")
-        peer.wait(lambda: bool(peer.stray))
-        (answer,) = peer.stray
-        assert {frame["id"] for frame in answer} == {"ping", "echo", "count", "gone"}
-        methods = {"ping": "ping", "echo": "tools/call", "count": "tools/call", "gone": "tools/call"}
-        for frame in answer:
-            check(frame, "2025-03-26", methods[frame["id"]])
-        assert peer.exchanges[0].frames[-1]["method"] == "notifications/progress"
+def test_each_request_of_a_batch_is_answered(connect: Make) -> None:
+    peer = stdio(connect, "2025-03-26")
+    echo = {"name": "echo", "arguments": {"text": "a"}}
+    count = {"name": "count", "arguments": {"steps": 1}, "_meta": {"progressToken": "p"}}
+    batch = [
+        {"jsonrpc": "2.0", "id": 90, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/unheard-of"},
+        "no message",
+        {"jsonrpc": "2.0", "id": 91, "method": "tools/call", "params": echo},
+        {"jsonrpc": "2.0", "id": 92, "method": "tools/call", "params": count},
+        {"jsonrpc": "2.0", "id": 93, "method": "tools/call", "params": {"name": "nothing"}},
+    ]
+    peer.step("count")
+    peer.exchanges[0] = peer.exchanges[1]
+    peer.write(json.dumps(batch).replace('"p"', '"token-0"').encode() + b"\n")
+    peer.wait(lambda: len(peer.stray) == 4)
+    assert {frame["id"] for frame in peer.stray} == {90, 91, 92, 93}
+    for frame in peer.stray:
+        check(frame, "2025-03-26", "ping" if frame["id"] == 90 else "tools/call")
+    assert peer.exchanges[0].frames[-1]["method"] == "notifications/progress"
 
 
 class TestTheEnd:
