@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
@@ -217,29 +218,34 @@ class Schema:
         nodes = patterns = 0
         for node in _nodes(raw, MAX_SUBSCHEMAS + 1):
             nodes += 1
-            if any(len(names) > MAX_NAMES for names in _required(node)):
+            needed = [node.get("required"), *as_object(node.get("dependentRequired")).values()]
+            if any(len(as_list(names)) > MAX_NAMES for names in needed):
                 return f"the schema requires more than {MAX_NAMES:,} members"
-            for pattern in _patterns(node):
-                patterns += 1
-                if len(pattern) > MAX_PATTERN:
-                    return f"a pattern in the schema has more than {MAX_PATTERN:,} characters"
+            found = texts_in([node.get("pattern"), *as_object(node.get("patternProperties"))])
+            patterns += len(found)
+            if any(len(pattern) > MAX_PATTERN for pattern in found):
+                return f"a pattern in the schema has more than {MAX_PATTERN:,} characters"
         if nodes > MAX_SUBSCHEMAS:
             return f"the schema has more than {MAX_SUBSCHEMAS:,} parts"
         if patterns > MAX_PATTERNS:
             return f"the schema has more than {MAX_PATTERNS} patterns"
-        return self._compiled[1]
-
-    @cached_property
-    def _compiled(self) -> tuple[jsonschema_rs.Validator | None, str]:
         import jsonschema_rs
 
         try:
-            return self._validator(formats=False), ""
+            _ = self._plain
         except Exception as error:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
-            kind = error.kind.name if isinstance(error, jsonschema_rs.ValidationError) else ""
-            if kind == "$ref":
-                return None, "the schema has a broken $ref"
-            return None, "the schema is not valid JSON Schema"
+            broken = isinstance(error, jsonschema_rs.ValidationError) and error.kind.name == "$ref"
+            return "the schema has a broken $ref" if broken else "the schema is not valid JSON Schema"
+        return ""
+
+    @cached_property
+    def _plain(self) -> jsonschema_rs.Validator:
+        return self._validator(formats=False)
+
+    @cached_property
+    def _formatted(self) -> jsonschema_rs.Validator | None:
+        formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
+        return self._validator(formats=True) if formats else None
 
     def _validator(self, *, formats: bool) -> jsonschema_rs.Validator:
         import jsonschema_rs
@@ -253,35 +259,46 @@ class Schema:
 
     def within(self, value: Json, work: int = WORK) -> bool:
         """Whether checking ``value`` applies parts of the schema to parts of it at most ``work`` times."""
-        waiting: list[tuple[Json, Json]] = [(self.raw, value)]
+        waiting = [(as_object(self.raw), value)]
         while waiting:
             schema, instance = waiting.pop()
             work -= 1
             if work < 0:
                 return False
-            if isinstance(schema, dict):
-                waiting.extend(self._applied(cast("dict[str, Json]", schema), instance))
-                work -= len(waiting) // 1000
+            applied = self._applied(schema, instance)
+            waiting.extend((as_object(part), each) for part, each in applied if isinstance(part, dict))
+            work -= len(waiting) // 1000
         return True
 
     def _applied(self, schema: dict[str, Json], instance: Json) -> Iterable[tuple[Json, Json]]:
         """What a schema applies: each of its parts with the part of the value that it is applied to."""
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if keyword in schema:
-                yield self.target(schema[keyword]), instance
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            for each in as_list(schema.get(keyword)):
-                yield each, instance
-        for keyword in ("not", "if", "then", "else"):
-            if keyword in schema:
-                yield schema[keyword], instance
-        for keyword in ("dependentSchemas", "dependencies"):
-            for each in as_object(schema.get(keyword)).values():
-                yield each, instance
-        if isinstance(instance, dict):
-            yield from _applied_to_members(schema, cast("dict[str, Json]", instance))
-        elif isinstance(instance, list):
-            yield from _applied_to_items(schema, cast("list[Json]", instance))
+        members = as_object(instance)
+        items = as_list(instance)
+        for keyword, value in schema.items():
+            match keyword:
+                case "$ref" | "$dynamicRef" | "$recursiveRef":
+                    yield self.target(value), instance
+                case "allOf" | "anyOf" | "oneOf":
+                    yield from ((each, instance) for each in as_list(value))
+                case "not" | "if" | "then" | "else":
+                    yield value, instance
+                case "dependentSchemas" | "dependencies":
+                    yield from ((each, instance) for each in as_object(value).values())
+                case "properties":
+                    parts = as_object(value)
+                    yield from ((parts[name], each) for name, each in members.items() if name in parts)
+                case "patternProperties":
+                    yield from product(as_object(value).values(), members.values())
+                case "additionalProperties" | "unevaluatedProperties":
+                    yield from ((value, each) for each in members.values())
+                case "propertyNames":
+                    yield from ((value, name) for name in members)
+                case "items" | "prefixItems" if isinstance(value, list):
+                    yield from zip(cast("list[Json]", value), items, strict=False)
+                case "items" | "additionalItems" | "contains" | "unevaluatedItems":
+                    yield from ((value, each) for each in items)
+                case _:
+                    pass
 
     # -- checking --------------------------------------------------------------------------------------------
 
@@ -293,29 +310,13 @@ class Schema:
         """
         if self.refused or not self.within(value):
             return []
-        validator = self._compiled[0]
-        if validator is None:
-            return []
         try:
-            found = told(validator, value)
-            if found and not in_range(value):
-                return []
+            found = told(self._plain, value)
             if not found and self._formatted is not None:
-                found = [
-                    Problem(each.path, each.text, advisory=True) for each in told(self._formatted, value)
-                ]
+                found = [replace(each, advisory=True) for each in told(self._formatted, value)]
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
-        return found
-
-    @cached_property
-    def _formatted(self) -> jsonschema_rs.Validator | None:
-        if not any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS)):
-            return None
-        try:
-            return self._validator(formats=True)
-        except Exception:  # noqa: BLE001 - as above
-            return None
+        return found if not found or in_range(value) else []
 
 
 def types_of(
@@ -336,78 +337,38 @@ def types_of(
     return frozenset(type_of(value) for value in values)
 
 
+_TYPES: Final = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
 def type_of(value: Json) -> str:
     """The type of a value in the words of a schema."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return _TYPES[type(value)]
 
 
 def is_of(value: Json, kind: str) -> bool:
     """Whether a value is of a type that a schema names; a number without a fraction is an integer."""
-    internal = type_of(value)
     if kind == "number":
-        return internal in ("integer", "number")
-    if kind == "integer":
-        return internal == "integer" or (isinstance(value, float) and value.is_integer())
-    return internal == kind
+        return type_of(value) in ("integer", "number")
+    return type_of(value) == kind or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
 def _refuse(uri: str) -> Json:
     raise ValueError(f"remote reference {uri}")
 
 
-def _applied_to_members(schema: dict[str, Json], instance: dict[str, Json]) -> Iterable[tuple[Json, Json]]:
-    properties = as_object(schema.get("properties"))
-    for name, member in instance.items():
-        if name in properties:
-            yield properties[name], member
-    for each in as_object(schema.get("patternProperties")).values():
-        for member in instance.values():
-            yield each, member
-    for keyword in ("additionalProperties", "unevaluatedProperties"):
-        if isinstance(schema.get(keyword), dict):
-            for member in instance.values():
-                yield schema[keyword], member
-    if isinstance(schema.get("propertyNames"), dict):
-        for name in instance:
-            yield schema["propertyNames"], name
-
-
-def _applied_to_items(schema: dict[str, Json], instance: list[Json]) -> Iterable[tuple[Json, Json]]:
-    for keyword in ("items", "prefixItems"):
-        yield from zip(as_list(schema.get(keyword)), instance, strict=False)
-    for keyword in ("items", "additionalItems", "contains", "unevaluatedItems"):
-        if isinstance(schema.get(keyword), dict):
-            for item in instance:
-                yield schema[keyword], item
-
-
 def _deep(value: Json) -> bool:
     level: list[Json] = [value]
     for _ in range(MAX_DEPTH):
-        below: list[Json] = []
-        for each in level:
-            if isinstance(each, dict):
-                below.extend(cast("dict[str, Json]", each).values())
-            else:
-                below.extend(as_list(each))
-        if not below:
-            return False
-        level = below
-    return True
+        level = [below for each in level for below in (*as_object(each).values(), *as_list(each))]
+    return bool(level)
 
 
 def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
@@ -422,19 +383,6 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             waiting.extend(member for name, member in members.items() if name not in _DATA)
         else:
             waiting.extend(as_list(each))
-
-
-def _required(node: dict[str, Json]) -> Iterable[list[Json]]:
-    yield as_list(node.get("required"))
-    for each in as_object(node.get("dependentRequired")).values():
-        yield as_list(each)
-
-
-def _patterns(node: dict[str, Json]) -> Iterable[str]:
-    pattern = node.get("pattern")
-    if isinstance(pattern, str):
-        yield pattern
-    yield from as_object(node.get("patternProperties"))
 
 
 _TYPE_NAMES: Final = {
