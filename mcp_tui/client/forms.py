@@ -7,6 +7,7 @@ is typed as JSON, for that part or for the whole. What is absent, what is empty 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -92,11 +93,6 @@ class Field:
         """What the schema says under ``title``, ``description`` or ``format``, or an empty text. Hostile."""
         return as_text(self.schema.get(keyword))
 
-    @property
-    def lines(self) -> bool:
-        """Whether its text has a line for each item, or lines of JSON."""
-        return self.kind in (FieldKind.LIST, FieldKind.SEVERAL, FieldKind.JSON)
-
 
 class Unreadable(ValueError):
     """What stands in a field is no value of its kind. The text is one sentence."""
@@ -108,25 +104,43 @@ def read(field: Field, entry: FieldEntry) -> Json:
     Raises:
         Unreadable: the text is no value of the field's kind.
     """
+    text = entry.text
     if entry.given is Given.NULL:
         return None
-    text = entry.text
-    if entry.given is Given.JSON or field.kind in (FieldKind.JSON, FieldKind.OBJECT):
-        value = _json(text)
-        if entry.given is Given.TEXT and field.types and not _fits(value, field):
-            raise Unreadable(f"must be {wanted(field.types)}")
-        return value
+    if entry.given is Given.JSON:
+        return _json(text)
     match field.kind:
         case FieldKind.TEXT:
             return text
-        case FieldKind.LIST | FieldKind.SEVERAL if field.item is not None:
-            return _listed(field.item, text)
         case FieldKind.CHOICE:
             return _chosen(field, text)
+        case FieldKind.LIST | FieldKind.SEVERAL if field.item is not None:
+            return _listed(field.item, text)
+        case FieldKind.JSON | FieldKind.OBJECT:
+            value = _json(text)
         case FieldKind.ANY:
-            return _any(field, text)
+            value = _any(field, text)
         case _:
-            return _scalar(field, text)
+            try:
+                value = parse_json(text.strip())
+            except ValueError:
+                value = text  # of a type that such a field does not take
+    if field.types and not (field.nullable and value is None) and not _is_of(value, field.types):
+        raise Unreadable(f"must be {wanted(field.types)}")
+    return value
+
+
+def _sent(field: Field, entry: FieldEntry) -> tuple[Json, str]:
+    """The value that an entry stands for; or its text, and what is wrong with that."""
+    try:
+        return read(field, entry), ""
+    except Unreadable as error:
+        return entry.text, str(error)
+
+
+def _reads(field: Field, entry: FieldEntry, value: Json) -> bool:
+    sent, wrong = _sent(field, entry)
+    return not wrong and same(sent, value)
 
 
 def _json(text: str) -> Json:
@@ -139,18 +153,8 @@ def _json(text: str) -> Json:
         raise Unreadable(f"not JSON: {error}") from None
 
 
-def _scalar(field: Field, text: str) -> Json:
-    try:
-        value = parse_json(text.strip())
-    except ValueError:
-        raise Unreadable(f"must be {wanted(field.types)}") from None
-    if not _fits(value, field):
-        raise Unreadable(f"must be {wanted(field.types)}")
-    return value
-
-
-def _fits(value: Json, field: Field) -> bool:
-    return (field.nullable and value is None) or any(is_of(value, kind) for kind in field.types)
+def _is_of(value: Json, types: Iterable[str]) -> bool:
+    return any(is_of(value, kind) for kind in types)
 
 
 def _chosen(field: Field, text: str) -> Json:
@@ -171,13 +175,8 @@ def _any(field: Field, text: str) -> Json:
     except ValueError as error:
         if text.lstrip()[:1] in ("{", "[", '"'):
             raise Unreadable(f"not JSON: {error}") from None
-        value = text
-    else:
-        if field.types and not any(is_of(value, kind) for kind in field.types):
-            value = text
-    if field.types and not _fits(value, field):
-        raise Unreadable(f"must be {wanted(field.types)}")
-    return value
+        return text
+    return value if not field.types or _is_of(value, field.types) else text
 
 
 def _listed(item: Field, text: str) -> Json:
@@ -198,11 +197,8 @@ def entry_of(field: Field, value: Json) -> FieldEntry:
     text = _text_of(field, value)
     if text is not None and len(text) <= TEXT and _editable(text):
         entry = FieldEntry(Given.TEXT, text)
-        try:
-            if same(read(field, entry), value):
-                return entry
-        except Unreadable:
-            pass
+        if _reads(field, entry, value):
+            return entry
     return FieldEntry(Given.JSON, written(value))
 
 
@@ -217,13 +213,8 @@ def _text_of(field: Field, value: Json) -> str | None:
             if any(item is None or "\n" in item for item in items):
                 return None
             return "\n".join(cast("list[str]", items))
-        case FieldKind.ANY if isinstance(value, str):
-            try:
-                if same(_any(field, value), value):
-                    return value
-            except Unreadable:
-                pass
-            return written(value)
+        case FieldKind.ANY if isinstance(value, str) and _reads(field, FieldEntry(Given.TEXT, value), value):
+            return value
         case FieldKind.OBJECT:
             return None
         case _:
@@ -264,6 +255,14 @@ OBJECTS: Final = 2
 """Levels of objects that have fields of their own."""
 
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
+_STRUCTURE: Final = frozenset({"properties", "items", "prefixItems", "not", "if", "$dynamicRef"})
+_LISTED: Final = (
+    FieldKind.TEXT,
+    FieldKind.NUMBER,
+    FieldKind.INTEGER,
+    FieldKind.BOOLEAN,
+    FieldKind.CHOICE,
+)
 
 
 class FormLayout:
@@ -315,9 +314,7 @@ class FormLayout:
 
         A default of null is what a server takes when nothing is sent: it is left out, whether or not null may be sent.
         """
-        draft: Draft = {}
-        _prefill(self.fields, draft)
-        return draft
+        return self.spread(_defaults(self.fields))
 
     def spread(self, arguments: Mapping[str, Json], known: Draft | None = None) -> Draft:
         """A draft that stands for ``arguments``; entries of ``known`` that mean the same are kept as they were typed."""
@@ -334,13 +331,11 @@ class FormLayout:
         wrong: list[Problem] = []
         arguments = _assembled(self.fields, draft, wrong)
         entry = draft.get((), ABSENT)
-        if entry.given is Given.JSON:
-            try:
-                more = read(self.other, entry)
-            except Unreadable as error:
-                wrong.append(Problem((), str(error)))
-            else:
-                arguments |= cast("dict[str, Json]", more)
+        if entry.given is not Given.ABSENT:
+            more, said = _sent(self.other, FieldEntry(Given.TEXT, entry.text))
+            arguments |= as_object(more)
+            if said:
+                wrong.append(Problem((), said))
         return arguments, wrong
 
     def problems(self, draft: Draft) -> list[Problem]:
@@ -375,25 +370,21 @@ def _rows(fields: Iterable[Field], draft: Draft) -> Iterable[Field]:
         yield from _rows(each.fields, draft)
 
 
-def _prefill(fields: Iterable[Field], draft: Draft) -> None:
+def _defaults(fields: Iterable[Field]) -> dict[str, Json]:
+    made: dict[str, Json] = {}
     for each in fields:
-        schema = each.schema
-        only = each.choices[0].value if each.required and len(each.choices) == 1 else None
-        if schema.get("default") is not None and in_range(schema["default"]):
-            if each.kind is not FieldKind.OBJECT:
-                draft[each.path] = entry_of(each, schema["default"])
-            elif isinstance(schema["default"], dict):
-                rest = _spread(each.fields, cast("dict[str, Json]", schema["default"]), draft, {})
-                if rest:
-                    draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
-            else:
-                draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
-        elif each.kind is FieldKind.OBJECT and each.required:
-            _prefill(each.fields, draft)
-        elif each.required and "const" in schema and in_range(schema["const"]):
-            draft[each.path] = entry_of(each, schema["const"])
-        elif only is not None and each.kind is FieldKind.CHOICE:
-            draft[each.path] = entry_of(each, only)
+        default = each.schema.get("default")
+        inner = _defaults(each.fields) if each.required else {}
+        empty = each.kind is FieldKind.OBJECT and default == {}
+        if default is not None and in_range(default) and not empty:
+            made[each.name] = default
+        elif inner:
+            made[each.name] = inner
+        elif each.required and each.kind is FieldKind.CHOICE and len(each.choices) == 1:
+            made[each.name] = each.choices[0].value
+        elif each.required and "const" in each.schema and in_range(each.schema["const"]):
+            made[each.name] = each.schema["const"]
+    return made
 
 
 def _spread(
@@ -402,9 +393,9 @@ def _spread(
     """Put ``members`` into the fields; what has none is returned."""
     rest = dict(members)
     for each in fields:
+        before = known.get(each.path, ABSENT)
         if each.name not in rest:
-            before = known.get(each.path)
-            if before is not None and before.given is Given.ABSENT:
+            if before.given is Given.ABSENT and before.text:
                 draft[each.path] = before
             continue
         value = rest.pop(each.name)
@@ -416,21 +407,9 @@ def _spread(
             else:
                 draft[each.path] = FieldEntry(Given.JSON, written(value))
             continue
-        before = known.get(each.path)
-        draft[each.path] = (
-            before if before is not None and _means(each, before, value) else entry_of(each, value)
-        )
+        kept = before.given is not Given.ABSENT and same(_sent(each, before)[0], value)
+        draft[each.path] = before if kept else entry_of(each, value)
     return rest
-
-
-def _means(field: Field, entry: FieldEntry, value: Json) -> bool:
-    """Whether an entry stands for a value: read as it, or its text where it cannot be read."""
-    if entry.given is Given.ABSENT:
-        return False
-    try:
-        return same(read(field, entry), value)
-    except Unreadable:
-        return value == entry.text
 
 
 def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> dict[str, Json]:
@@ -442,11 +421,9 @@ def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> d
             if inner or each.required:
                 made[each.name] = inner
         elif entry.given is not Given.ABSENT:
-            try:
-                made[each.name] = read(each, entry)
-            except Unreadable as error:
-                wrong.append(Problem(each.path, str(error)))
-                made[each.name] = entry.text
+            made[each.name], said = _sent(each, entry)
+            if said:
+                wrong.append(Problem(each.path, said))
     return made
 
 
@@ -470,31 +447,27 @@ class _Builder:
     def field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
         """The field of a property, whatever stands there."""
         described, trail = self.schema.resolved(node, trail)
-        made = Field(path, FieldKind.JSON, described, required=required)
-        if node is True or not described:
-            return replace(made, kind=FieldKind.ANY)
-        return self._of(made, trail)
-
-    def _of(self, made: Field, trail: frozenset[str]) -> Field:
-        described, trail, nullable = self._without_null(made.schema, trail)
+        described, trail, nullable = self._without_null(described, trail)
         types = types_of(self.schema, described, trail)
-        nullable = nullable or "null" in types
-        types -= {"null"}
-        made = replace(made, schema=described, nullable=nullable, types=types)
+        made = Field(
+            path,
+            FieldKind.JSON,
+            described,
+            required=required,
+            nullable=nullable or "null" in types,
+            types=types - {"null"},
+        )
         if "$ref" in described or len(as_list(described.get("allOf"))) > 1:
             return made
         choices = _distinct(self._values(described, trail))
-        if choices and all(choice.value is None or type_of(choice.value) in _SCALARS for choice in choices):
-            if all(choice.value is not None for choice in choices):
-                return replace(made, kind=FieldKind.CHOICE, choices=choices)
-            kept = tuple(choice for choice in choices if choice.value is not None)
-            return replace(
-                made, kind=FieldKind.CHOICE if kept else FieldKind.JSON, choices=kept, nullable=True
-            )
-        return self._of_types(made, types, trail)
+        kept = tuple(choice for choice in choices if choice.value is not None)
+        if choices and all(type_of(choice.value) in _SCALARS for choice in kept):
+            kind = FieldKind.CHOICE if kept else FieldKind.JSON
+            return replace(made, kind=kind, choices=kept, nullable=made.nullable or kept != choices)
+        return self._of_types(made, trail)
 
-    def _of_types(self, made: Field, types: frozenset[str], trail: frozenset[str]) -> Field:
-        described = made.schema
+    def _of_types(self, made: Field, trail: frozenset[str]) -> Field:
+        described, types = made.schema, made.types
         branches = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
         match sorted(types):
             case ["string"]:
@@ -512,17 +485,9 @@ class _Builder:
             case ["object"] if not branches and len(made.path) <= OBJECTS:
                 return self._object(made, trail)
             case _:
-                return self._of_several(made, types, structured=bool(branches))
-
-    @staticmethod
-    def _of_several(made: Field, types: frozenset[str], *, structured: bool) -> Field:
-        described = made.schema
-        structured = structured or any(
-            name in described for name in ("properties", "items", "prefixItems", "not", "if", "$dynamicRef")
-        )
-        if (not types and not structured) or "string" in types or (types and types <= _SCALARS):
-            return replace(made, kind=FieldKind.ANY)
-        return made
+                mixed = "string" in types or (types and types <= _SCALARS)
+                free = not types and not branches and not _STRUCTURE & described.keys()
+                return replace(made, kind=FieldKind.ANY) if mixed or free else made
 
     def _object(self, made: Field, trail: frozenset[str]) -> Field:
         fields = tuple(self.members(made.schema, made.path, trail))
@@ -535,13 +500,7 @@ class _Builder:
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
         item = self.field(made.path, items, trail, required=True)
-        if item.nullable or item.kind not in (
-            FieldKind.TEXT,
-            FieldKind.NUMBER,
-            FieldKind.INTEGER,
-            FieldKind.BOOLEAN,
-            FieldKind.CHOICE,
-        ):
+        if item.nullable or item.kind not in _LISTED:
             return made
         if item.kind is FieldKind.CHOICE:
             return replace(made, kind=FieldKind.SEVERAL, item=item, choices=item.choices)
@@ -595,9 +554,7 @@ def _choice(value: Json, title: Json = None) -> FieldChoice:
 
 def _distinct(choices: list[FieldChoice]) -> tuple[FieldChoice, ...]:
     """The choices, each with a label of its own of one line: as JSON where it would look like another, or like nothing."""
-    seen: dict[str, int] = {}
-    for choice in choices:
-        seen[choice.label] = seen.get(choice.label, 0) + 1
+    seen = Counter(choice.label for choice in choices)
     made: dict[str, FieldChoice] = {}
     for choice in (each for each in choices if in_range(each.value)):
         plain = seen[choice.label] == 1 and choice.label.strip() and len(choice.label.splitlines()) == 1
