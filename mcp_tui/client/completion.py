@@ -7,8 +7,7 @@ it, by the signal that the revision prescribes; what still comes of that one is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mcp_tui.client.ports import Caller
@@ -27,15 +26,8 @@ REASON: Final = "superseded by a newer keystroke"
 _NO_METHOD: Final = -32601
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """Values for an argument, as the server wrote them: hostile."""
-
-    name: str
-    values: tuple[str, ...]
-
-
-Told = Callable[[Completion], None]
+Told = Callable[[str, Sequence[str]], None]
+"""Takes the name of an argument and values for it, as the server wrote them: hostile."""
 
 
 class Completer:
@@ -109,11 +101,6 @@ class Completer:
         if frame.error is not None:
             self._refused = self._refused or frame.error.code == _NO_METHOD
             return
-        if values := completed(frame.result):
-            self._told(Completion(name, values))
-
-
-def completed(result: Json) -> tuple[str, ...]:
-    """The values that a result of ``completion/complete`` offers; nothing where it is none."""
-    said = as_object(as_object(result).get("completion"))
-    return tuple(dict.fromkeys(texts_in(said.get("values"))))[:OFFERED]
+        values = texts_in(as_object(as_object(frame.result).get("completion")).get("values"))
+        if values:
+            self._told(name, list(dict.fromkeys(values))[:OFFERED])

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_tui.client import Client, ClientSettings, StdioTarget
-from mcp_tui.client.completion import REASON, Completer, Completion
+from mcp_tui.client.completion import REASON, Completer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import Told, connected
@@ -25,7 +25,7 @@ class ServerRequestReceived:
     client: Client
     told: Told
     completer: Completer
-    found: list[Completion]
+    found: list[tuple[str, Sequence[str]]]
 
     def heard(self, method: str) -> list[dict[str, Any]]:
         lines = [json.loads(event.line) for event in self.told.of(ev.Stderr) if event.line.startswith("{")]
@@ -47,8 +47,12 @@ async def asking(
 ) -> AsyncGenerator[ServerRequestReceived]:
     target = StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
     async with connected(target, ClientSettings(protocol=revision)) as (client, told):
-        found: list[Completion] = []
-        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, found.append, pause=pause)
+        found: list[tuple[str, Sequence[str]]] = []
+
+        def tell(name: str, values: Sequence[str]) -> None:
+            found.append((name, values))
+
+        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, tell, pause=pause)
         yield ServerRequestReceived(client, told, completer, found)
 
 
@@ -56,7 +60,7 @@ async def test_values_come_for_what_is_typed_with_what_was_given_before():
     async with asking("quick") as asked:
         asked.completer.ask("city", "pa", {"street": "x"})
         await asked.until(lambda: asked.found)
-        assert (asked.found[0].name, asked.found[0].values[:2]) == ("city", ("Paris", "Parma"))
+        assert (asked.found[0][0], asked.found[0][1][:2]) == ("city", ["Paris", "Parma"])
         assert asked.rows[0].internal
         await asked.until(lambda: asked.heard("completion/complete"))
         assert asked.heard("completion/complete") == [
@@ -88,5 +92,5 @@ async def test_a_newer_keystroke_cancels_the_older_request_by_a_signal_and_its_v
         await asked.until(lambda: first.late)
         asked.client.notify("notifications/roots/list_changed")  # the server answers before what comes next
         await asked.until(lambda: asked.found)
-        assert [found.values for found in asked.found] == [("Oslo",)]
+        assert asked.found == [("city", ["Oslo"])]
         assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": REASON}]

@@ -207,7 +207,7 @@ async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple
     inquiry = Inquiry(
         method="sampling/createMessage", params=params, server="s", at=time.monotonic(), over=over
     )
-    screen = SamplingScreen(Question(inquiry), others=lambda: 0, about=words("6 tools/call x"))
+    screen = SamplingScreen(Question(inquiry))
     host = Host(screen)
     async with host.run_test(size=size) as pilot:
         await look(pilot, screen)

@@ -14,9 +14,10 @@ import pytest
 
 from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.transport.base import spawn
-from mcp_tui.tui import questions
 from mcp_tui.tui.preferences import Consents
-from mcp_tui.tui.questions import Questions, drafted, elicited, rooted, sampled, texts
+from mcp_tui.tui.questions import Questions
+from mcp_tui.tui.screens import interaction
+from mcp_tui.tui.screens.interaction import drafted, rooted, texts
 from tests.servers.stdio_scripted import processes
 
 PYTHON = (sys.executable, "-S", "-c")
@@ -50,8 +51,8 @@ async def test_a_second_answer_is_none() -> None:
     asked = ServerRequestReceived(queue, inquiry())
     await asyncio.sleep(0)
     question = queue.waiting[0]
-    assert question.answer(elicited("accept", {}))
-    assert not question.answer(elicited("decline"))
+    assert question.answer({"action": "accept", "content": {}})
+    assert not question.answer({"action": "decline"})
     assert await asked.answer() == {"action": "accept", "content": {}}
 
 
@@ -63,7 +64,7 @@ async def test_what_is_put_aside_goes_behind_the_others() -> None:
     queue.aside(first)
     assert queue.waiting == [second, third, first]
     for question in (first, second, third):
-        question.answer(elicited("cancel"))
+        question.answer({"action": "cancel"})
     for each in asked:
         await each.answer()
     queue.aside(first)
@@ -96,15 +97,10 @@ def test_the_roots_that_are_proposed_are_the_folder_here_or_those_that_were_set(
 # -- answers ---------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_as_their_methods_want_them() -> None:
-    assert elicited("accept", {"a": 1}) == {"action": "accept", "content": {"a": 1}}
-    assert elicited("cancel") == {"action": "cancel"}
+def test_roots_are_folders_or_uris_one_a_line() -> None:
     assert rooted(["/a", "", "  file:///b/ "]) == {
         "roots": [{"uri": "file:///a", "name": "a"}, {"uri": "file:///b/", "name": "b"}]
     }
-    made = sampled("hi")
-    assert isinstance(made, dict)
-    assert (made["role"], made["content"]) == ("assistant", {"type": "text", "text": "hi"})
 
 
 def test_the_messages_of_a_sampling_request_are_told_whatever_they_hold() -> None:
@@ -149,7 +145,7 @@ async def test_what_goes_wrong_with_a_command_is_said(monkeypatch: pytest.Monkey
     assert text == ""
     assert "/nonexistent/x cannot be started" in problem
     assert (await drafted((*PYTHON, "raise SystemExit(3)"), {}))[1].endswith("ended with 3")
-    monkeypatch.setattr(questions, "PATIENCE", 0.2)
+    monkeypatch.setattr(interaction, "PATIENCE", 0.2)
     text, problem = await drafted((*PYTHON, "import time; time.sleep(60)"), {})
     assert text == ""
     assert "said nothing for 0.2 s" in problem
@@ -158,7 +154,7 @@ async def test_what_goes_wrong_with_a_command_is_said(monkeypatch: pytest.Monkey
 async def test_a_command_that_never_stops_printing_is_cut() -> None:
     text, problem = await drafted((*PYTHON, "print('x' * 3_000_000)"), {})
     assert problem == ""
-    assert len(text) == questions.OUTPUT
+    assert len(text) == interaction.OUTPUT
     assert json.dumps(text).isascii()
 
 

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.completion import Completer, Completion, Told
-from mcp_tui.client.forms import FieldChoice, FormLayout
+from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.forms import FormLayout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
@@ -88,8 +88,8 @@ class ToolList(Vertical):
         self._options.styles.height = max(1, min(lines, room - 5))
 
     def fill(self) -> None:
-        """List what the filter finds."""
-        chosen = self.highlighted
+        """List what the filter finds now; while it is the same, the cursor stays on its tool."""
+        chosen = self.highlighted if self._filtered == self.filter.value else None
         self._filtered = self.filter.value
         self._found = found(self.tools, self._filtered)
         shown = self._found[:LISTED]
@@ -145,12 +145,6 @@ class ToolList(Vertical):
         at = self._options.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
 
-    def catch_up(self) -> None:
-        """List what the filter says now: a key may come before the news of what was typed ahead of it."""
-        if self._filtered != self.filter.value:
-            self._options.highlighted = None
-            self.fill()
-
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         self._tell()
@@ -161,7 +155,7 @@ class ToolList(Vertical):
 
     def open_highlighted(self) -> None:
         """Choose the tool under the cursor."""
-        self.catch_up()
+        self.fill()  # a key may come before the news of what was typed ahead of it
         if self.highlighted is not None:
             self._choose(self.highlighted)
 
@@ -250,10 +244,10 @@ class CallScreen(Dialog[Call | None]):
         self._preset_arguments = preset_arguments
         self._earlier = earlier
         self._asked = set[str]() if asked is None else asked
-        self._completer = None if completer is None else completer(self._completed)
+        self._completer = completer
         self._preview = preview
         self._what = what
-        self._recalled: list[dict[str, Json]] | None = None
+        self._known: list[dict[str, Json]] = []
         self._at = -1
         self._typed: FormDraft | None = None
         self._form: Form | None = None
@@ -288,15 +282,16 @@ class CallScreen(Dialog[Call | None]):
             None if form.empty else ("field.next", "Next"),
             None if form.empty or form.as_json else ("form.leave-out", "Unset"),
             fields if form.as_json else ("form.json", "JSON"),
-            ("call.earlier", "Earlier") if self._known() else None,
+            ("call.earlier", "Earlier") if self._known else None,
             ("app.back", "Close" if self._preset_name else "Back"),
         ]
 
     def on_mount(self) -> None:
-        if self._preset_name:
-            self._open_preset()
-        else:
+        if not self._preset_name:
             self._show_list()
+            return
+        listed = (tool for tool in self.tool_list.tools if tool.name == self._preset_name)
+        self.open_tool(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
 
     def on_resize(self) -> None:
         self.set_class(self.size.width >= 120, "-wide")
@@ -318,7 +313,9 @@ class CallScreen(Dialog[Call | None]):
     def _show_list(self) -> None:
         self._tool = None
         self.remove_class("-form")
-        self._drop_form()
+        if self._form is not None:
+            self._form.remove()
+            self._form = None
         self.set_focus(self.tool_list.filter)
         self._fill()
         self.tick()
@@ -336,8 +333,7 @@ class CallScreen(Dialog[Call | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self._tool is None:
-            self.tool_list.catch_up()
-            self._box.border_subtitle = Content(self.tool_list.counted)
+            self._fill()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the list mean nothing to the form."""
@@ -351,30 +347,21 @@ class CallScreen(Dialog[Call | None]):
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
-    def _open_preset(self) -> None:
-        listed = (tool for tool in self.tool_list.tools if tool.name == self._preset_name)
-        self.open_tool(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
-
     def open_tool(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
-        self._drop_form()
         self._tool = tool
         self.add_class("-form")
         self._box.border_subtitle = Content("")
         filled = None if arguments is not None else self._drafts.get(tool.definition)
-        form = self._form = Form(tool.schema, arguments, filled=filled)
+        form = self._form = Form(tool.schema, arguments, filled=filled, completer=self._completer)
         self._fields.mount(form)
         form.build()
-        self._recalled, self._at, self._typed = None, -1, None
+        self._known = [] if self._earlier is None else self._earlier(tool.name)
+        self._at, self._typed = -1, None
         self._described = Section(words(""), tuple(tool.described()))
         self._help.show(words(""), [self._described], key=id(tool.raw))
         self._size_form()
         self.tick()
         self.set_focus(form.first or self.query_one("#call"))
-
-    def _drop_form(self) -> None:
-        if self._form is not None:
-            self._form.remove()
-            self._form = None
 
     def _size_form(self) -> None:
         """Share the room between the description, the fields, and what is said of a field."""
@@ -392,41 +379,15 @@ class CallScreen(Dialog[Call | None]):
     def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()
         self.tick()
-        if self._preview is not None:
-            said = clip(self._preview(event.form.arguments()), max(8, self._box.size.width - 6))
+        if self._preview is not None and self._form is not None:
+            said = clip(self._preview(self._form.arguments()), max(8, self._box.size.width - 6))
             self._box.border_subtitle = Content(said)
-
-    def on_form_typed(self, event: Form.Typed) -> None:
-        event.stop()
-        if self._completer is None or event.form is not self._form or len(event.name) != 1:
-            return
-        given = {name: value for name, value in event.form.arguments().items() if isinstance(value, str)}
-        given.pop(event.name[0], None)
-        self._completer.ask(event.name[0], event.text, given)
-
-    def _completed(self, found: Completion) -> None:
-        if self._form is not None:
-            choices = [FieldChoice(value, value) for value in found.values if len(value.splitlines()) == 1]
-            self._form.offer((found.name,), choices)
-
-    def on_unmount(self) -> None:
-        if self._completer is not None:
-            self._completer.stop()
 
     # -- earlier arguments -----------------------------------------------------------------------------------
 
-    def _known(self) -> list[dict[str, Json]]:
-        if self._recalled is None:
-            found = [] if self._earlier is None or self._tool is None else self._earlier(self._tool.name)
-            self._recalled = []
-            for each in found:
-                if each not in self._recalled:
-                    self._recalled.append(each)
-        return self._recalled
-
     def action_recall(self) -> None:
         """Put the arguments of the call before into the form; beyond the oldest stands what was typed."""
-        form, known = self._form, self._known()
+        form, known = self._form, self._known
         if form is None or not known:
             return
         if self._at == -1 or self._typed is None:
@@ -444,22 +405,19 @@ class CallScreen(Dialog[Call | None]):
 
     def action_send(self) -> None:
         """Call the tool, or say why that cannot be."""
-        if self._form is None:
+        if self._form is None or self._tool is None:
             self._send_from_list()
-        else:
-            self._form.submit()
+            return
+        arguments = self._form.submit()
+        if arguments is not None:
+            self._send(self._tool, arguments)
 
     def action_json(self) -> None:
         if self._form is not None:
             self._form.action_json()
 
-    def on_form_submitted(self, event: Form.Submitted) -> None:
-        event.stop()
-        if self._tool is not None:
-            self._send(self._tool, event.arguments)
-
     def _send_from_list(self) -> None:
-        self.tool_list.catch_up()
+        self.tool_list.fill()
         tool = self.tool_list.highlighted
         if tool is None:
             return
@@ -469,7 +427,7 @@ class CallScreen(Dialog[Call | None]):
         if tool.required or problems:
             self.open_tool(tool)
             if self._form is not None and not tool.required:
-                self._form.complain(problems)
+                self._form.submit()  # which says what is wrong with the defaults
         else:
             self._send(tool, layout.read(draft)[0])
 

@@ -7,8 +7,12 @@ the question aside, and it waits. Where the server takes it back, the dialog say
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar, Final
@@ -20,17 +24,17 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.interactions import Answer
+from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import Part, parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION
 from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.preferences import Consents
-from mcp_tui.tui.questions import Question, declined, drafted, elicited, rooted, sampled, texts
+from mcp_tui.tui.preferences import Consents, uri_of
+from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place, written
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.image import pictured
@@ -79,9 +83,9 @@ def link_parts(url: str) -> LinkParts:
         opens = False
     user, at, place = parts.netloc.rpartition("@")
     start = url.find("//") + 2 + len(user) + len(at)
-    if not place or url[start : start + len(place)] != place:
-        return LinkParts(clean(url), words(""), words(""), tuple(warnings), opens=opens)
     end = start + len(place)
+    if url[start:end] != place:
+        start = end = len(url)
     return LinkParts(
         clean(url[:start]), clean(url[start:end]), clean(url[end:]), tuple(warnings), opens=opens
     )
@@ -100,8 +104,6 @@ class InteractionScreen(Dialog[Answer | None]):
 
     Args:
         question: the question; it is looked at while the screen is open.
-        others: how many more wait beside it, now.
-        about: the request of ours that it belongs to, in words; empty where nothing says so.
         control: what is filled in, if anything.
     """
 
@@ -125,19 +127,12 @@ class InteractionScreen(Dialog[Answer | None]):
     LABEL: ClassVar[SafeText] = words("")
     """What is filled in, where the fields do not say so themselves."""
 
-    def __init__(
-        self,
-        question: Question,
-        *,
-        others: Callable[[], int],
-        about: SafeText,
-        control: Form | Editor | None = None,
-    ) -> None:
+    SEND: ClassVar[SafeText] = words("Send")
+
+    def __init__(self, question: Question, control: Form | Editor | None = None) -> None:
         super().__init__()
         self._control = control
         self.question = question
-        self._others = others
-        self._about = about
         self._words = place()
         self._label = place("what")
         self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
@@ -149,7 +144,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def heading(self) -> SafeText:
         inquiry = self.question.inquiry
-        others = self._others()
+        others = self.question.others
         more = safe(" · {:,} more", others) if others else words("")
         waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
         server = brief(inquiry.server, 40) or words("the server")
@@ -167,10 +162,13 @@ class InteractionScreen(Dialog[Answer | None]):
         yield self._wrong
 
     def buttons(self) -> Sequence[KeyButton]:
-        return [
-            KeyButton("question.send", words("Send"), "accept"),
+        answers = [
+            KeyButton("question.send", self.SEND, "accept"),
             KeyButton("question.decline", words("Decline"), "decline"),
         ]
+        if self.question.inquiry.method == ELICIT:
+            answers.append(KeyButton("question.cancel", words("Dismiss"), "cancel"))
+        return answers
 
     def told(self) -> Sequence[Piece]:
         """What the server says."""
@@ -198,12 +196,15 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def on_mount(self) -> None:
         self.question.shown = True
-        told = self.told()
-        end = words("\n") if told else words("")
-        whose: list[Piece] = (
-            [(join((safe("for {}", self._about), end)), "$text-muted")] if self._about else []
-        )
-        self.say(self._words, *whose, *told)
+        if isinstance(self._control, Form):
+            self._control.build()
+            self._control.focus_first()
+        elif self._control is not None:
+            self.set_focus(self._control)
+        told, about = list(self.told()), self.question.about
+        if about:
+            told.insert(0, (safe("for {}{}", about, words("\n") if told else words("")), "$text-muted"))
+        self.say(self._words, *told)
         self.say(self._label, self.LABEL)
 
     def on_resize(self) -> None:
@@ -258,21 +259,13 @@ class InteractionScreen(Dialog[Answer | None]):
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
         if not self._settled and self.question.inquiry.method == ELICIT:
-            self.dismiss(elicited("cancel"))
-
-    def action_open(self) -> None:
-        """Open what the question leads to, where it leads anywhere."""
+            self.dismiss({"action": "cancel"})
 
     def action_close(self) -> None:
         """Put the question aside."""
-        self.question.draft = self.keep()
+        control = self._control
+        self.question.draft = control.filled if isinstance(control, Form) else control and control.text
         self.dismiss(None)
-
-    def keep(self) -> object:
-        """What a later look at the question begins with."""
-        return (
-            self._control.filled if isinstance(self._control, Form) else self._control and self._control.text
-        )
 
     def action_copy_draft(self) -> None:
         """Copy what was typed."""
@@ -289,32 +282,20 @@ class InteractionScreen(Dialog[Answer | None]):
 class FormScreen(InteractionScreen):
     """Elicitation in form mode: the server's message and fields for its schema."""
 
-    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
+    def __init__(self, question: Question) -> None:
         filled = question.draft if isinstance(question.draft, FormDraft) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
-        super().__init__(question, others=others, about=about, control=self.form)
-
-    def on_mount(self) -> None:
-        self.form.build()
-        self.form.focus_first()
+        super().__init__(question, self.form)
 
     def told(self) -> Sequence[Piece]:
         return [lines(self.question.inquiry.params.get("message"))]
-
-    def buttons(self) -> Sequence[KeyButton]:
-        return [*super().buttons(), KeyButton("question.cancel", words("Dismiss"), "cancel")]
 
     def other_hints(self) -> Sequence[Hint | None]:
         return [("form.json", "JSON"), ("app.back", "Later")]
 
     def made(self) -> Answer | None:
-        self.form.submit()
-        return None
-
-    def on_form_submitted(self, event: Form.Submitted) -> None:
-        event.stop()
-        if not self._settled:
-            self.dismiss(elicited("accept", event.arguments))
+        content = self.form.submit()
+        return None if content is None else {"action": "accept", "content": content}
 
 
 class LinkScreen(InteractionScreen):
@@ -329,10 +310,11 @@ class LinkScreen(InteractionScreen):
 
     AUTO_FOCUS = "#later"
 
-    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
-        super().__init__(question, others=others, about=about)
-        url = question.inquiry.params.get("url")
-        self.url = url if isinstance(url, str) else ""
+    SEND = words("I opened it")
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        self.url = as_text(question.inquiry.params.get("url"))
         self.link = link_parts(self.url)
         self._opening = False
 
@@ -343,13 +325,8 @@ class LinkScreen(InteractionScreen):
         return said
 
     def buttons(self) -> Sequence[KeyButton]:
-        answers = [
-            KeyButton("question.send", words("I opened it"), "accept"),
-            KeyButton("question.decline", words("Decline"), "decline"),
-            KeyButton("question.cancel", words("Dismiss"), "cancel"),
-            KeyButton("app.back", words("Later"), "later", "close"),
-        ]
-        return [KeyButton("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
+        opens = [KeyButton("link.open", words("Open"), "open")] if self.link.opens else []
+        return [*opens, *super().buttons(), KeyButton("app.back", words("Later"), "later", "close")]
 
     def other_hints(self) -> Sequence[Hint | None]:
         return [("link.copy", "Copy")]
@@ -358,7 +335,7 @@ class LinkScreen(InteractionScreen):
         return self.url
 
     def made(self) -> Answer | None:
-        return elicited("accept")
+        return {"action": "accept"}
 
     def action_open(self) -> None:
         """Open the URL in the browser, and tell the server that the person consented."""
@@ -375,7 +352,7 @@ class LinkScreen(InteractionScreen):
                 f"{key_of('question.send')} accepts after you opened it."
             )
         elif not self._settled:
-            self.dismiss(elicited("accept"))
+            self.dismiss({"action": "accept"})
 
 
 def lines(value: Json) -> SafeText:
@@ -418,17 +395,14 @@ class SamplingScreen(InteractionScreen):
 
     LABEL = words("Your answer, sent as the model's response")
 
-    def __init__(
-        self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, question: Question, command: Sequence[str] = ()) -> None:
         self.editor = Editor(question.draft if isinstance(question.draft, str) else "")
-        super().__init__(question, others=others, about=about, control=self.editor)
+        super().__init__(question, self.editor)
         self._drafted = ""
         self._command = command
         self._model = "a person"
 
     def on_mount(self) -> None:
-        self.set_focus(self.editor)
         images = (ImageView(part) for part in self._images())
         self._said_by_it.mount(self._fields(self._messages()), *images, self._fields(self._settings()))
         if self._command and not self.editor.text:
@@ -480,7 +454,8 @@ class SamplingScreen(InteractionScreen):
         if not text:
             self.complain("The answer is empty. Type one, or decline.")
             return None
-        return sampled(text, self._model)
+        content: Answer = {"type": "text", "text": text}
+        return {"role": "assistant", "content": content, "model": self._model, "stopReason": "endTurn"}
 
 
 class RootsScreen(InteractionScreen):
@@ -488,15 +463,10 @@ class RootsScreen(InteractionScreen):
 
     LABEL = words("Roots to send")
 
-    def __init__(
-        self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]
-    ) -> None:
+    def __init__(self, question: Question, proposed: Sequence[str]) -> None:
         proposal = "\n".join(proposed)
         self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
-        super().__init__(question, others=others, about=about, control=self.editor)
-
-    def on_mount(self) -> None:
-        self.set_focus(self.editor)
+        super().__init__(question, self.editor)
 
     def told(self) -> Sequence[Piece]:
         return [
@@ -507,16 +477,93 @@ class RootsScreen(InteractionScreen):
         return rooted(self.editor.text.splitlines())
 
 
-def screen_for(
-    question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText
-) -> InteractionScreen:
+def screen_for(question: Question, consents: Consents) -> InteractionScreen:
     """The screen that answers a question."""
     inquiry = question.inquiry
     if inquiry.method == SAMPLE:
-        command = consents.command if consents.sampling == "command" else ()
-        return SamplingScreen(question, others=others, about=about, command=command)
+        return SamplingScreen(question, consents.command if consents.sampling == "command" else ())
     if inquiry.method == ROOTS:
-        return RootsScreen(question, others=others, about=about, proposed=consents.proposed())
+        return RootsScreen(question, consents.proposed())
     if inquiry.params.get("mode") == "url":
-        return LinkScreen(question, others=others, about=about)
-    return FormScreen(question, others=others, about=about)
+        return LinkScreen(question)
+    return FormScreen(question)
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+def rooted(lines: Sequence[str]) -> Answer:
+    """A ``ListRootsResult`` of folders or ``file:`` URIs, one a line."""
+    roots: list[Json] = []
+    for line in lines:
+        if line.strip():
+            uri = uri_of(line.strip())
+            roots.append({"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]})
+    return {"roots": roots}
+
+
+def declined(method: str) -> Answer:
+    """No, in the words that the method has for it."""
+    if method == ELICIT:
+        return {"action": "decline"}
+    if method == SAMPLE:
+        return Refusal("User rejected sampling request")
+    return Refusal("User declined to share roots" if method == ROOTS else "User declined")
+
+
+PATIENCE: Final = 120.0
+"""Seconds that the person's command for sampling may take."""
+
+OUTPUT: Final = 1_000_000
+"""Bytes of it that are read."""
+
+
+async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str, str]:
+    """What the person's command answers to a sampling request, as a draft, and what went wrong.
+
+    It gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return "", f"{command[0]} cannot be started: {error}"
+    try:
+        async with asyncio.timeout(PATIENCE):
+            out, _ = await process.communicate(json.dumps(params).encode())
+    except TimeoutError:
+        return "", f"{command[0]} said nothing for {PATIENCE:g} s"
+    finally:
+        if process.returncode is None:
+            _end(process)
+            await process.wait()
+    if process.returncode:
+        return "", f"{command[0]} ended with {process.returncode}"
+    return out[:OUTPUT].decode("utf-8", "replace").strip(), ""
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End a command that is not waited for any more, with all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def texts(params: dict[str, Json]) -> list[tuple[str, str]]:
+    """The messages of a sampling request: who says what; what is no text by its type."""
+    said: list[tuple[str, str]] = []
+    for message in as_list(params.get("messages")):
+        if not isinstance(message, dict):
+            continue
+        fields = as_object(message)
+        content = fields.get("content")
+        for part in as_list(content) if isinstance(content, list) else [content]:
+            each = as_object(part)
+            text = each.get("text")
+            shown = text if isinstance(text, str) else f"[{each.get('type') or 'nothing'}]"
+            said.append((str(fields.get("role", "")), shown))
+    return said

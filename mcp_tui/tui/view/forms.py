@@ -54,7 +54,12 @@ def kind(field: Field) -> SafeText:
         case FieldKind.BOOLEAN:
             return words("true or false")
         case FieldKind.CHOICE:
-            return _few(field) or safe("one of {:,}", len(field.choices))
+            labels = [brief(choice.title or choice.label, 20) for choice in field.choices[:6]]
+            few = (
+                safe("{} or {}", ", ".join(labels[:-1]), labels[-1]) if len(labels) > 1 else clean(labels[0])
+            )
+            short = len(labels) <= 5 and len(few) <= 40
+            return few if short else safe("one of {:,}", len(field.choices))
         case FieldKind.SEVERAL:
             return join(
                 (safe("any of {:,}", len(field.choices)), _length(field.schema, "Items", words("items"))),
@@ -66,28 +71,14 @@ def kind(field: Field) -> SafeText:
                 (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
         case FieldKind.ANY if field.types:
-            return safe("{}; quote it for text", _types(field))
+            types = [_TYPES.get(each, words("value")) for each in sorted(field.types)]
+            return safe("{}; quote it for text", join(types, " or "))
         case FieldKind.ANY:
             return words("JSON, or text")
         case FieldKind.OBJECT:
             return words("object")
         case _:
             return safe("JSON: {}", sketch(field.schema))
-
-
-def _few(field: Field) -> SafeText:
-    """The choices themselves, where they are few and short."""
-    labels = [brief(choice.title or choice.label, 20) for choice in field.choices[:6]]
-    said = (
-        safe("{} or {}", ", ".join(labels[:-1]), labels[-1])
-        if len(labels) > 1
-        else (clean(labels[0]) if labels else words(""))
-    )
-    return said if len(field.choices) <= 5 and len(said) <= 40 else words("")
-
-
-def _types(field: Field) -> SafeText:
-    return join([_TYPES.get(each, words("value")) for each in sorted(field.types)], " or ")
 
 
 def bounds(schema: dict[str, Json]) -> SafeText:

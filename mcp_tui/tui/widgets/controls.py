@@ -7,7 +7,7 @@ what no value means there. Labels and titles are the server's words, and never r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from rich.text import Text
 from textual import events
@@ -36,23 +36,13 @@ def labelled(choice: FieldChoice) -> list[Styled]:
     return [(brief(choice.label, 80), ""), (title, "$text-muted")]
 
 
-class Control(Protocol):
-    """What every control has beside being a widget."""
-
-    text: str
-
-    def say(self, vacant: Sequence[Styled]) -> None:
-        """Say what no value means."""
-        ...
-
-
 class TextField(Editor):
     """A text, a number, JSON, or a list with an item a line.
 
-    ``step`` is asked where the cursor keys leave the text: -1 above its first line, 1 below its last.
+    ``step`` is asked first where the cursor keys leave the text: -1 above its first line, 1 below its last.
     """
 
-    def __init__(self, *, step: Callable[[int], bool]) -> None:
+    def __init__(self, step: Callable[[int], bool]) -> None:
         super().__init__()
         self._step = step
 
@@ -64,18 +54,20 @@ class TextField(Editor):
         self.move_cursor(self.document.end)
 
     def action_cursor_up(self, select: bool = False) -> None:
-        if not self._step(-1):
+        if self._step(-1):
+            return
+        if self.cursor_location[0] == 0:
+            self.screen.focus_previous()
+        else:
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        if not self._step(1):
+        if self._step(1):
+            return
+        if self.cursor_location[0] == self.document.line_count - 1:
+            self.screen.focus_next()
+        else:
             super().action_cursor_down(select)
-
-    @property
-    def at_edge(self) -> tuple[bool, bool]:
-        """Whether the cursor is in the first line, and in the last."""
-        line = self.cursor_location[0]
-        return line == 0, line == self.document.line_count - 1
 
 
 class ChoiceField(InOrder, Select[str]):
@@ -185,12 +177,9 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
         self.text = self._text
 
     def toggle(self) -> ToggleField:
+        """Make it true, or what it is not."""
         self.text = "false" if self._text == "true" else "true"
         return self
-
-    def turn(self) -> None:
-        """Make it true, or what it is not."""
-        self.toggle()
 
 
 class SeveralField(InOrder, OptionList):
@@ -236,18 +225,15 @@ class SeveralField(InOrder, OptionList):
         mark = words("[x] ") if choice.label in self._chosen else words("[ ] ")
         return styled([(mark, ""), *labelled(choice)])
 
-    def turn(self) -> None:
+    def toggle(self) -> None:
         """Mark the choice under the cursor, or no more."""
         if self.highlighted:
-            self._turn(self.highlighted)
+            self._chosen ^= {self._choices[self.highlighted - 1].label}
+            self.text = self.text
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._turn(event.option_index)
-
-    def _turn(self, at: int) -> None:
-        self._chosen ^= {self._choices[at - 1].label}
-        self.text = self.text
+        self.toggle()
 
 
 class Suggestions(OptionList):

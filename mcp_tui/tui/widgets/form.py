@@ -5,37 +5,291 @@ It knows nothing of what it is filled in for: a tool's arguments, a prompt's, wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.forms import ABSENT, Draft, FieldChoice, FieldKind, FieldPath, FormLayout, Given
+from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.forms import (
+    ABSENT,
+    TEXT,
+    Draft,
+    Field,
+    FieldChoice,
+    FieldEntry,
+    FieldKind,
+    FormLayout,
+    Given,
+)
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.panes import FORM
-from mcp_tui.tui.view.forms import about
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.panes import FIELD, FORM
+from mcp_tui.tui.view.forms import Styled, about, vacant
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
 from mcp_tui.tui.widgets.canvas import styled
-from mcp_tui.tui.widgets.controls import TextField
+from mcp_tui.tui.widgets.controls import (
+    ChoiceField,
+    SeveralField,
+    Suggestions,
+    TextField,
+    ToggleField,
+)
 from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.form_row import FieldRow, label_width
 
 CHECKED: Final = 20_000
 """Characters up to which a form is checked again while it is typed."""
 
+LABEL: Final = 22
+"""Cells of a label, at most."""
+
+
+def _label_width(field: Field) -> int:
+    """Cells of a field's label, with its indent."""
+    return min(LABEL, width(brief(field.name, 60)) + 2 * max(0, len(field.path) - 1)) + 2
+
+
+def _label(field: Field, *more: Styled, style: str) -> Static:
+    indent = "  " * max(0, len(field.path) - 1)
+    said: list[Styled] = [(safe("{}{}", indent, brief(field.name, 60) or "other"), style), *more]
+    return Static(styled(said), markup=False, classes="-label")
+
+
+def _sentence(problems: Iterable[Problem | str]) -> SafeText:
+    return join((brief(str(each), 400) for each in problems), "; ")
+
+
+class FieldRow(Vertical):
+    """A field with its label. ``entry`` is its value; nothing typed means not set.
+
+    Args:
+        field: the field; one that is an object is typed as JSON.
+        entry: what stands in it at first.
+        label: cells of the label.
+        edited: is called when something else stands in it; the flag tells whether a person typed that.
+    """
+
+    DEFAULT_CSS = """
+    FieldRow {
+        height: auto;
+        & > Horizontal { height: auto; }
+        & Static.-problem { height: auto; color: $error; display: none; }
+        & Static.-problem.-advisory { color: $warning; }
+        & TextField { width: 1fr; height: auto; min-height: 1; max-height: 6; }
+        & TextField.-lines { max-height: 12; }
+        & ChoiceField, & ToggleField, & SeveralField { width: 1fr; }
+    }
+    """
+
+    SCOPES = (FIELD,)
+    BINDINGS = bindings(*SCOPES)
+
+    def __init__(
+        self, field: Field, entry: FieldEntry, *, label: int, edited: Callable[[FieldRow, bool], None]
+    ) -> None:
+        super().__init__()
+        self.field = field
+        self._label = label
+        self._edited = edited
+        self._entry = entry
+        self._before = FieldEntry(Given.TEXT, entry.text)
+        self._fixed = len(entry.text) > TEXT
+        self._offered: Sequence[FieldChoice] = field.choices
+        self._suggestions = Suggestions()
+        self._problem = Static(markup=False, classes="-problem")
+        self._problem.styles.padding = self._suggestions.styles.margin = (0, 0, 0, label)
+        self.control = self._control()
+        self._say_vacant()
+
+    def _control(self) -> TextField | ChoiceField | ToggleField | SeveralField:
+        """The control for the kind of field, and a text where its value is typed as JSON."""
+        match self.field.kind:
+            case FieldKind.BOOLEAN if not self._as_json:
+                return ToggleField(self._shown)
+            case FieldKind.CHOICE if not self._as_json:
+                return ChoiceField(self.field.choices, self._shown)
+            case FieldKind.SEVERAL if not self._as_json:
+                return SeveralField(self.field.choices, self._shown)
+            case _:
+                made = TextField(self._suggestions.step)
+                made.text = self._shown
+                made.read_only = self._fixed
+                made.set_class(self._has_lines, "-lines")
+                return made
+
+    def put(self) -> None:
+        """Put label and control in place at once: keys typed ahead are meant for them."""
+        line = Horizontal()
+        self.mount(line, self._problem, self._suggestions)
+        label = _label(self.field, style="bold" if self.field.required else "")
+        label.styles.width = self._label
+        line.mount(label, self.control)
+
+    # -- the value -------------------------------------------------------------------------------------------
+
+    @property
+    def _as_json(self) -> bool:
+        return self._entry.given is Given.JSON
+
+    @property
+    def _has_lines(self) -> bool:
+        """Whether enter makes a new line in it."""
+        return self._as_json or self.field.kind in (FieldKind.LIST, FieldKind.JSON)
+
+    @property
+    def _shown(self) -> str:
+        """What the control has of the entry."""
+        shown = self._entry.given in (Given.TEXT, Given.JSON) and not self._fixed
+        return self._entry.text if shown else ""
+
+    @property
+    def entry(self) -> FieldEntry:
+        """The value, whatever news of it is still under way: any text is a value, no text is not set."""
+        text = self.control.text
+        if text != self._shown:
+            json = self._as_json or self.field.kind is FieldKind.JSON
+            self._entry = FieldEntry(Given.JSON if json else Given.TEXT, text) if text else ABSENT
+            self._say_vacant()
+        return self._entry
+
+    def _write(self, entry: FieldEntry) -> None:
+        self._entry = entry
+        self.control.text = self._shown
+        self._say_vacant()
+        self._edited(self, False)
+
+    def _say_vacant(self) -> None:
+        entry = ABSENT if self._shown else self._entry
+        said: Sequence[Styled] = vacant(self.field, entry)
+        if self._fixed and entry.given in (Given.TEXT, Given.JSON):
+            unset = safe(
+                "{:,} characters, sent unchanged · {} unset", len(entry.text), key_of("form.leave-out")
+            )
+            said = [(unset, "italic")]
+        self.control.say(said)
+
+    def action_leave_out(self) -> None:
+        """Unset the field; the next time take back what it was, or make it an empty text or list."""
+        entry = self.entry
+        if entry.given is not Given.ABSENT:
+            self._before = entry
+            self._write(FieldEntry(Given.ABSENT, entry.text))
+        elif entry.text:
+            self._write(self._before)
+        elif self.field.kind in (FieldKind.TEXT, FieldKind.LIST, FieldKind.SEVERAL, FieldKind.ANY):
+            self._write(FieldEntry(Given.TEXT))
+
+    def action_nullify(self) -> None:
+        """Make it null where the schema permits that, and take it back."""
+        free = self.field.kind in (FieldKind.ANY, FieldKind.JSON) and not self.field.types
+        if self.entry.given is Given.NULL:
+            self._write(ABSENT)
+        elif self.field.nullable or free:
+            self._write(FieldEntry(Given.NULL))
+
+    def on_text_area_changed(self, event: Message) -> None:
+        event.stop()
+        before = self._entry
+        typed = self.entry is not before
+        if typed and self.has_focus_within:
+            self.suggest()
+        self._edited(self, typed)
+
+    on_select_changed = on_text_area_changed
+    on_checkbox_changed = on_text_area_changed
+    on_several_field_changed = on_text_area_changed
+
+    def complain(self, problems: Sequence[Problem]) -> None:
+        """Say below the field what is wrong with it."""
+        inner = [each if len(each.path) > len(self.field.path) else each.text for each in problems]
+        self._problem.display = bool(problems)
+        self._problem.set_class(all(each.advisory for each in problems), "-advisory")
+        self._problem.update(styled([(_sentence(inner), "")]))
+
+    # -- suggestions -----------------------------------------------------------------------------------------
+
+    def offer(self, choices: Sequence[FieldChoice]) -> None:
+        """Offer other values, for what is typed here now."""
+        self._offered = choices
+        if self.has_focus_within:
+            self._suggestions.offer(choices)
+
+    def suggest(self) -> None:
+        """List the values offered for a text that have in them what is typed."""
+        if self.field.kind is not FieldKind.TEXT:
+            return
+        text = self.control.text
+        wanted = text.strip().casefold()
+        found = [each for each in self._offered if wanted in f"{each.label}\n{each.title}".casefold()]
+        self._suggestions.offer([] if [each.label for each in found] == [text] else found)
+
+    def action_hide_suggestions(self) -> None:
+        """List no suggestions any more."""
+        self._suggestions.offer([])
+
+    def take(self) -> None:
+        """Take the suggestion that the cursor was moved to."""
+        chosen = self._suggestions.chosen
+        if chosen is not None:
+            self._write(FieldEntry(Given.TEXT, chosen.label))
+        self.action_hide_suggestions()
+
+    def on_option_list_option_selected(self, event: Suggestions.OptionSelected) -> None:
+        event.stop()
+        self.take()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key means something here: in lists and JSON enter is a new line, esc closes only a list that is open."""
+        match action:
+            case "take":
+                return not self._has_lines
+            case "newline":
+                return isinstance(self.control, TextField)
+            case "turn":
+                return isinstance(self.control, ToggleField | SeveralField)
+            case "hide_suggestions":
+                listed = self._suggestions
+                return listed.display and (listed.chosen is not None or bool(self.control.text))
+            case _:
+                return True
+
+    def action_next(self) -> None:
+        """To the next field, with the suggestion that the cursor was moved to."""
+        self.take()
+        self.screen.focus_next()
+
+    action_take = action_next
+
+    def action_previous(self) -> None:
+        self.screen.focus_previous()
+
+    def action_newline(self) -> None:
+        if isinstance(self.control, TextField):
+            self.control.insert("\n")
+
+    def action_turn(self) -> None:
+        if isinstance(self.control, ToggleField | SeveralField):
+            self.control.toggle()
+
 
 @dataclass(frozen=True, slots=True)
 class FormDraft:
-    """All that stands in a form: its fields, and the text where the whole is typed as JSON."""
+    """All that stands in a form: its fields, and the text where the whole is typed as JSON.
+
+    ``made`` is the text as the form made it of the fields: while it stands there, they are what is meant.
+    """
 
     draft: Draft
     text: str | None = None
@@ -43,16 +297,14 @@ class FormDraft:
 
 
 class Form(Vertical):
-    """Fields for a schema whose value is an object.
-
-    Posts :class:`Submitted` when :meth:`submit` finds nothing wrong, :class:`Changed` when something else stands in it, and
-    :class:`Typed` with what stands in the field that a person types into.
+    """Fields for a schema whose value is an object. Posts :class:`Changed` when something else stands in it.
 
     Args:
         schema: the schema, whatever a server sent.
         values: what stands in it at first, in place of the defaults.
         filled: what stood in an earlier form of the same schema, in place of both.
         formats: whether what breaks a ``format`` is wrong, and not merely said.
+        completer: makes what completes texts while they are typed, and tells what it found to what it is given.
     """
 
     DEFAULT_CSS = """
@@ -60,6 +312,7 @@ class Form(Vertical):
         height: 1fr;
         & > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
         & > Editor { height: 1fr; min-height: 3; display: none; }
+        & Static.-label { height: 1; padding-right: 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & > Static.-about { height: auto; max-height: 3; margin-top: 1; color: $text; }
         & > Static.-wrong { height: auto; max-height: 3; color: $error; display: none; }
         &.-json > VerticalScroll, &.-json > Static.-about { display: none; }
@@ -70,29 +323,8 @@ class Form(Vertical):
     SCOPES = (FORM,)
     BINDINGS = bindings(*SCOPES)
 
-    class Submitted(Message):
-        """The form is filled in and nothing is wrong with it."""
-
-        def __init__(self, form: Form, arguments: dict[str, Json]) -> None:
-            super().__init__()
-            self.form = form
-            self.arguments = arguments
-
     class Changed(Message):
         """Something else stands in the form."""
-
-        def __init__(self, form: Form) -> None:
-            super().__init__()
-            self.form = form
-
-    class Typed(Message):
-        """A person typed into a field, or came to one for text."""
-
-        def __init__(self, form: Form, name: FieldPath, text: str) -> None:
-            super().__init__()
-            self.form = form
-            self.name = name
-            self.text = text
 
     def __init__(
         self,
@@ -101,11 +333,12 @@ class Form(Vertical):
         *,
         filled: FormDraft | None = None,
         formats: bool = False,
-        id: str | None = None,
+        completer: Callable[[Told], Completer] | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__()
         self.layout_ = FormLayout(schema)
         self._formats = formats
+        self._completer = None if completer is None else completer(self.offer)
         self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
         self._rows: list[FieldRow] = []
         self._tried = False
@@ -115,10 +348,7 @@ class Form(Vertical):
         self._about = Static(markup=False, classes="-about")
         self._wrong = Static(markup=False, classes="-wrong")
         if filled is not None:
-            self._draft = filled.draft
-        if filled is not None and filled.text is not None:
-            self._made = filled.made
-            self._show_json(filled.text)
+            self.restore(filled)
         elif self.layout_.whole:
             self._to_json()
 
@@ -127,48 +357,46 @@ class Form(Vertical):
         for widget in (self._list, self.editor):
             widget.styles.max_height = max(3, lines)
 
-    def compose(self) -> ComposeResult:
-        if self.children:  # put in place already, see build()
-            return
-        yield self._list
-        yield self.editor
-        yield self._about
-        yield self._wrong
-
     def on_mount(self) -> None:
         self.build()
+
+    def on_unmount(self) -> None:
+        if self._completer is not None:
+            self._completer.stop()
 
     def build(self) -> None:
         """Put the fields in place. At once where the form was just mounted: keys typed ahead are meant for them."""
         if self.is_attached and not self.children:
-            self.mount(*self.compose())
-        if not self._list.children:
+            self.mount(self._list, self.editor, self._about, self._wrong)
             self._lay_out()
 
     def _lay_out(self) -> None:
         """Make the rows that the draft needs, at once; where there is no place for them, the draft itself is what stands."""
-        self._rows = []
         if not self._list.is_attached:
             return
+        self._list.remove_children()
         fields = list(self.layout_.rows(self._draft))
-        label = max((label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
-        self._rows = [FieldRow(each, self._draft.get(each.path, ABSENT), label=label) for each in fields]
-        self._list.mount(*self._rows)
+        label = max((_label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
+        shown: list[Widget] = []
+        for each in fields:
+            if each.kind is FieldKind.OBJECT:
+                note = words("" if each.required else "  not set while all fields are empty")
+                shown.append(_label(each, (note, "$text-muted"), style="bold"))
+            else:
+                entry = self._draft.get(each.path, ABSENT)
+                shown.append(FieldRow(each, entry, label=label, edited=self._row_edited))
+        if not shown and not self.as_json:
+            said = styled([(words("This takes no arguments."), "$text-muted")])
+            shown.append(Static(said, markup=False))
+        self._list.mount(*shown)
+        self._rows = [each for each in shown if isinstance(each, FieldRow)]
         for row in self._rows:
             row.put()
-        if not self._rows and not self.as_json:
-            said = styled([(words("This takes no arguments."), "$text-muted")])
-            self._list.mount(Static(said, markup=False))
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to fill in."""
-        return not (self._filled_in or self.as_json)
-
-    @property
-    def _filled_in(self) -> list[FieldRow]:
-        """The rows with a control."""
-        return [row for row in self._rows if not row.is_heading]
+        return not (self._rows or self.as_json)
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -185,7 +413,7 @@ class Form(Vertical):
     def _now(self) -> Draft:
         if self.as_json or not self._rows:
             return dict(self._draft)
-        return {row.field.path: row.entry for row in self._filled_in if row.entry != ABSENT}
+        return {row.field.path: row.entry for row in self._rows if row.entry != ABSENT}
 
     def arguments(self) -> dict[str, Json]:
         """What the form stands for; where it cannot be read (:meth:`errors`), as far as it can."""
@@ -205,9 +433,7 @@ class Form(Vertical):
                 found = self.layout_.schema.problems(parsed(self.editor.text))
             except NotArguments as error:
                 return [Problem((), str(error))]
-        if self._formats:
-            return [Problem(each.path, each.text) for each in found]
-        return found
+        return [replace(each, advisory=each.advisory and not self._formats) for each in found]
 
     def fill(self, arguments: dict[str, Json]) -> None:
         """Put other arguments into the form."""
@@ -216,28 +442,25 @@ class Form(Vertical):
         self._put(self.layout_.spread(arguments))
         if self.as_json:
             self._to_json()
-        self.post_message(self.Changed(self))
+        self.post_message(self.Changed())
 
     def restore(self, filled: FormDraft) -> None:
-        """Put back what stood in the form."""
+        """Put back what stood in the form, or in another of its schema."""
         self._complain([])
         self._made = filled.made
+        self.remove_class("-json")
+        self._put(filled.draft)
         if filled.text is not None:
-            self._draft = filled.draft
             self._show_json(filled.text)
-        else:
-            self.remove_class("-json")
-            self._put(filled.draft)
-        self.post_message(self.Changed(self))
+        self.post_message(self.Changed())
 
     def _put(self, draft: Draft) -> None:
         """Show a draft, in rows of its own; the focus stays with its field."""
         focused = self.row
         self._draft = draft
-        self._list.remove_children()
         self._lay_out()
         if focused is not None:
-            same = (row for row in self._filled_in if row.field.path == focused.field.path)
+            same = (row for row in self._rows if row.field.path == focused.field.path)
             row = next(same, None)
             self.screen.set_focus(self.first if row is None else row.control)
 
@@ -254,17 +477,12 @@ class Form(Vertical):
             self._say_wrong(safe("Only JSON here: {}", clean(self.layout_.whole)))
             return
         if self.editor.text != self._made:
-            try:
-                arguments = parsed(self.editor.text)
-            except NotArguments as error:
-                self._mistake(error)
+            arguments = self._parsed()
+            if arguments is None:
                 return
             self._draft = self.layout_.spread(arguments, self._draft)
-        self.remove_class("-json")
-        self._complain([])
-        self._put(self._draft)
+        self.restore(FormDraft(self._draft))
         self.focus_first()
-        self.post_message(self.Changed(self))
 
     def _to_json(self) -> None:
         problem = ""
@@ -282,26 +500,30 @@ class Form(Vertical):
         self.editor.text = text
         self.editor.move_cursor(first_value(text))
 
-    def _mistake(self, error: NotArguments) -> None:
-        if error.line:
-            self.editor.move_cursor((error.line - 1, error.column - 1))
-        self._say_wrong(brief(str(error), 400))
+    def _parsed(self) -> dict[str, Json] | None:
+        """What is typed as JSON; where it is none, the cursor moves to the place, and the form says why."""
+        try:
+            return parsed(self.editor.text)
+        except NotArguments as error:
+            if error.line:
+                self.editor.move_cursor((error.line - 1, error.column - 1))
+            self._say_wrong(brief(str(error), 400))
+            return None
 
     # -- fields ----------------------------------------------------------------------------------------------
 
     @property
     def row(self) -> FieldRow | None:
         """The row with the focus."""
-        return next((row for row in self._filled_in if row.has_focus_within), None)
+        return next((row for row in self._rows if row.has_focus_within), None)
 
     @property
     def first(self) -> Widget | None:
         """The control to have the focus first: that of the first field that has to be filled in, or else the first."""
         if self.as_json:
             return self.editor
-        rows = self._filled_in
-        required = (row for row in rows if row.field.required and row.entry.given is Given.ABSENT)
-        row = next(required, rows[0] if rows else None)
+        required = (row for row in self._rows if row.field.required and row.entry.given is Given.ABSENT)
+        row = next(chain(required, self._rows), None)
         return None if row is None else row.control
 
     def focus_first(self) -> None:
@@ -310,7 +532,7 @@ class Form(Vertical):
             self.screen.set_focus(self.first)
 
     def _row_of(self, widget: Widget) -> FieldRow | None:
-        return next((row for row in self._filled_in if row.control in widget.ancestors_with_self), None)
+        return next((row for row in self._rows if row in widget.ancestors), None)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         row = self._row_of(event.widget)
@@ -318,9 +540,8 @@ class Form(Vertical):
             self._tell(row)
             if row.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) and isinstance(row.control, TextField):
                 row.control.select_all()  # what is typed takes the place of a default
-            if row.field.kind is FieldKind.TEXT:
-                row.suggest()
-                self._post_typed(row)
+            row.suggest()
+            self._complete(row)
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         row = self._row_of(event.widget)
@@ -332,18 +553,11 @@ class Form(Vertical):
     def _tell(self, row: FieldRow) -> None:
         self._about.update(styled(about(row.field, row.entry)))
 
-    def _post_typed(self, row: FieldRow) -> None:
-        if isinstance(row.control, TextField):
-            self.post_message(self.Typed(self, row.field.path, row.control.text))
-
-    # -- keys ------------------------------------------------------------------------------------------------
-
-    def on_field_row_edited(self, event: FieldRow.Edited) -> None:
-        event.stop()
-        if event.row.has_focus_within:
-            self._tell(event.row)
-        if event.typed and event.row.field.kind is FieldKind.TEXT:
-            self._post_typed(event.row)
+    def _row_edited(self, row: FieldRow, typed: bool) -> None:
+        if row.has_focus_within:
+            self._tell(row)
+        if typed:
+            self._complete(row)
         self._again()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
@@ -353,72 +567,64 @@ class Form(Vertical):
 
     def _again(self) -> None:
         """Once something was wrong, look at every keystroke whether it still is."""
-        self.post_message(self.Changed(self))
+        self.post_message(self.Changed())
         size = len(self.editor.text) if self.as_json else sum(len(each.text) for each in self._now().values())
         if self._tried and size <= CHECKED:
             self._complain(self.errors())
 
-    def offer(self, name: FieldPath, choices: Sequence[FieldChoice]) -> None:
+    def _complete(self, row: FieldRow) -> None:
+        """Ask what completes the text in a row."""
+        name = row.field.name
+        if self._completer is not None and row.field.kind is FieldKind.TEXT and row.field.path == (name,):
+            given = {other: text for other, text in self.arguments().items() if isinstance(text, str)}
+            given.pop(name, None)
+            self._completer.ask(name, row.control.text, given)
+
+    def offer(self, name: str, values: Sequence[str]) -> None:
         """Offer values for what is typed in a field."""
+        choices = [FieldChoice(value, value) for value in values if len(value.splitlines()) == 1]
         for row in self._rows:
-            if row.field.path == name:
+            if row.field.path == (name,):
                 row.offer(choices)
 
     # -- what is wrong ---------------------------------------------------------------------------------------
 
-    def submit(self) -> bool:
-        """Post what the form stands for, or say beside the fields what is wrong; whether it was posted."""
-        if self.as_json:
-            try:
-                parsed(self.editor.text)
-            except NotArguments as error:
-                self._tried = True
-                self._mistake(error)
-                self.editor.focus()
-                return False
+    def submit(self) -> dict[str, Json] | None:
+        """What the form stands for; or ``None``, and it says beside the fields what is wrong."""
+        if self.as_json and self._parsed() is None:
+            self._tried = True
+            self.editor.focus()
+            return None
         found = self.errors()
         self._complain(found)
-        wrong = [each for each in found if not each.advisory]
-        if wrong:
-            self._tried = True
-            self._focus_on(wrong)
-            return False
-        self.post_message(self.Submitted(self, self.arguments()))
-        return True
-
-    def _focus_on(self, wrong: list[Problem]) -> None:
-        """Move the focus to the first field in which something is wrong."""
+        wrong = [self._row_about(each) for each in found if not each.advisory]
+        if not wrong:
+            return self.arguments()
+        self._tried = True
+        row = next((row for row in self._rows if row in wrong), None)
         if self.as_json:
             self.editor.focus()
-            return
-        rows = [self._row_about(each) for each in wrong]
-        row = next((row for row in self._filled_in if row in rows), None)
-        if row is not None:
+        elif row is not None:
             row.control.focus()
-
-    def complain(self, problems: list[Problem]) -> None:
-        """Show problems that were found elsewhere, each beside its field."""
-        self._tried = True
-        self._complain(problems)
+        return None
 
     def _complain(self, problems: list[Problem], *, only: FieldRow | None = None) -> None:
+        """Say what is wrong, each beside its field; of all fields, or of one."""
         if self.as_json:
-            self._say_wrong(join((brief(str(each), 400) for each in problems), "; "))
+            self._say_wrong(_sentence(problems))
             return
-        rows = [self._row_about(each) for each in problems]
-        for row in self._filled_in if only is None else [only]:
-            said = [each for each, about in zip(problems, rows, strict=True) if about is row]
-            inner = (each if len(each.path) > len(row.field.path) else each.text for each in said)
-            advisory = all(each.advisory for each in said)
-            row.complain(join((brief(str(each), 400) for each in inner), "; "), advisory=advisory)
+        told: defaultdict[FieldRow | None, list[Problem]] = defaultdict(list)
+        for each in problems:
+            told[self._row_about(each)].append(each)
+        for row in self._rows if only is None else [only]:
+            row.complain(told[row])
         if only is None:
-            left = [each for each, row in zip(problems, rows, strict=True) if row is None]
-            self._say_wrong(join((brief(str(each), 400) for each in left), "; "))
+            self._say_wrong(_sentence(told[None]))
 
     def _row_about(self, problem: Problem) -> FieldRow | None:
         """The row in which something is wrong: that of its field, or of the nearest around or within it."""
         path = tuple(str(part) for part in problem.path)
-        rows = [row for row in self._filled_in if row.field.path]
+        rows = [row for row in self._rows if row.field.path]
         above = (row for row in rows if path[: len(row.field.path)] == row.field.path)
         below = (row for row in rows if path and row.field.path[: len(path)] == path)
         return next(above, None) or next(below, None)

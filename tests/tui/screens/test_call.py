@@ -242,7 +242,7 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
 
 
 async def test_earlier_arguments_come_back_and_then_what_was_typed():
-    known: list[dict[str, Json]] = [{"text": "second"}, {"text": "second"}, {"text": "first"}]
+    known: list[dict[str, Json]] = [{"text": "second"}, {"text": "first"}]
 
     def earlier(name: str) -> list[dict[str, Json]]:
         return known if name == "echo" else []

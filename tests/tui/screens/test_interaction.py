@@ -23,9 +23,9 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 def asked(method: str, params: dict[str, Any], *, server: str = "s", others: int = 0) -> InteractionScreen:
     over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     inquiry = Inquiry(method=method, params=params, server=server, at=time.monotonic(), over=over)
-    return screen_for(
-        Question(inquiry), Consents(sampling="ask"), others=lambda: others, about=words("6 tools/call x")
-    )
+    question = Question(inquiry, [Question(inquiry)] * others)
+    question.about = words("6 tools/call x")
+    return screen_for(question, Consents(sampling="ask"))
 
 
 def form(message: Any, schema: Any = None, **more: Any) -> InteractionScreen:

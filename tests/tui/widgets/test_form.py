@@ -10,8 +10,6 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from mcp_tui.client.forms import FieldChoice
-from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
@@ -53,7 +51,6 @@ class Shown(App[None]):
         super().__init__()
         self.form = Form(schema_, values, **given)
         self.submitted: list[dict[str, Json]] = []
-        self.typed: list[tuple[tuple[str, ...], str]] = []
 
     def compose(self) -> ComposeResult:
         yield self.form
@@ -62,14 +59,14 @@ class Shown(App[None]):
     def on_mount(self) -> None:
         self.form.focus_first()
 
-    def on_form_submitted(self, event: Form.Submitted) -> None:
-        self.submitted.append(event.arguments)
-
-    def on_form_typed(self, event: Form.Typed) -> None:
-        self.typed.append((event.name, event.text))
-
     def on_button_pressed(self) -> None:
-        self.form.submit()
+        self.submit()
+
+    def submit(self) -> bool:
+        arguments = self.form.submit()
+        if arguments is not None:
+            self.submitted.append(arguments)
+        return arguments is not None
 
     @property
     def text(self) -> str:
@@ -177,7 +174,7 @@ async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mende
     )
     async with app.run_test(size=(80, 20)) as pilot:
         await pilot.pause()
-        assert not app.form.submit()
+        assert not app.submit()
         await pilot.pause()
         assert app.text.count("required") == 2, "of the field, and below it"
         await pilot.press(*"10", "tab", *"ab")
@@ -191,7 +188,7 @@ async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mende
         await pilot.pause()
         assert "greater" not in app.text
         assert "shorter" not in app.text
-        assert app.form.submit()
+        assert app.submit()
         await pilot.pause()
         assert app.submitted == [{"n": 1, "o": {"p": "abc"}}]
 
@@ -212,7 +209,7 @@ async def test_a_format_is_said_and_does_not_keep_it_from_being_sent_unless_aske
         app = Shown(schema({"a": {"type": "string", "format": "email"}}), {"a": "nobody"}, formats=formats)
         async with app.run_test(size=(80, 12)) as pilot:
             await pilot.pause()
-            assert app.form.submit() is not formats
+            assert app.submit() is not formats
             await pilot.pause()
             assert '"nobody" is not a "email"' in app.text
             assert app.submitted == ([] if formats else [{"a": "nobody"}])
@@ -264,7 +261,7 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
         await pilot.pause()
         assert "Only JSON here: the schema allows arguments but names none" in app.text
         app.form.editor.text = '{"a": "x"}'
-        assert not app.form.submit()
+        assert not app.submit()
         await pilot.pause()
         assert 'a: "x" is not of type "number"' in app.text
 
@@ -302,7 +299,7 @@ async def test_a_choice_that_is_none_is_an_error_beside_it():
     async with app.run_test(size=(80, 12)) as pilot:
         await pilot.pause()
         assert '"z"' in app.text
-        assert not app.form.submit()
+        assert not app.submit()
         await pilot.pause()
         assert '"z" is not one of "a" or "b"' in app.text
 
@@ -312,9 +309,8 @@ async def test_suggestions_are_offered_and_nobody_has_to_take_them():
     async with app.run_test(size=(80, 12)) as pilot:
         await pilot.press("x")
         await pilot.pause()
-        assert app.typed[-1] == (("a",), "x")
-        app.form.offer(("a",), [FieldChoice("xylophone", "xylophone"), FieldChoice("xenon", "xenon")])
-        app.form.offer(("b",), [FieldChoice("not here", "not here")])
+        app.form.offer("a", ["xylophone", "xenon"])
+        app.form.offer("b", ["not here"])
         await pilot.pause()
         assert "xylophone" in app.text
         assert "not here" not in app.text
@@ -332,11 +328,9 @@ async def test_suggestions_that_come_again_leave_the_cursor_where_it_was_moved_t
     app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
     async with app.run_test(size=(80, 12)) as pilot:
         await pilot.press("x")
-        app.form.offer(("a",), [FieldChoice("xylophone", "xylophone"), FieldChoice("xenon", "xenon")])
+        app.form.offer("a", ["xylophone", "xenon"])
         await pilot.press("down", "down")
-        app.form.offer(
-            ("a",), [FieldChoice("xenon", "xenon"), FieldChoice("xerox", "xerox")]
-        )  # a later answer
+        app.form.offer("a", ["xenon", "xerox"])  # a later answer
         await pilot.press("enter")
         await pilot.pause()
         assert app.form.arguments() == {"a": "xenon"}
@@ -363,13 +357,12 @@ async def test_other_arguments_can_be_put_in_and_what_stood_there_comes_back():
         assert app.form.arguments() == {"text": "mine", "count": 3}
 
 
-async def test_problems_found_elsewhere_are_shown_too():
-    app = Shown(schema({"a": {"type": "string"}}))
+async def test_what_is_wrong_with_the_whole_is_told_below_the_fields():
+    app = Shown({**schema({"a": {"type": "string"}}), "minProperties": 1})
     async with app.run_test(size=(80, 12)) as pilot:
-        app.form.complain([Problem(("a",), "the server did not like it"), Problem((), "nor anything else")])
+        assert not app.submit()
         await pilot.pause()
-        assert "the server did not like it" in app.text
-        assert "nor anything else" in app.text
+        assert "{} has less than 1 property" in app.text
 
 
 async def test_without_arguments_there_is_nothing_to_fill_in():
@@ -379,7 +372,7 @@ async def test_without_arguments_there_is_nothing_to_fill_in():
         app.form.build()
         await pilot.pause()
         assert app.text.count("This takes no arguments.") == 1
-        assert app.form.submit()
+        assert app.submit()
         await pilot.pause()
         assert app.submitted == [{}]
 
@@ -418,7 +411,7 @@ async def test_all_that_is_wrong_is_told_by_place_and_the_first_field_has_the_fo
     async with app.run_test(size=(80, 20)) as pilot:
         app.form.fill({"items": [{"price": 1}, {}, {"price": "x"}]})
         await pilot.pause()
-        assert not app.form.submit()
+        assert not app.submit()
         await pilot.pause()
         assert app.form.row is not None
         assert app.form.row.field.name == "n"

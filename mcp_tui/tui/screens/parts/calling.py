@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.results import check_results
-from mcp_tui.client.templates import TemplateError, expand
+from mcp_tui.client.templates import TemplateError, Value, expand
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 EARLIER: Final = 20
 """Arguments of one tool, prompt or template that are kept for this session."""
+
+_VERBS: Final = {"tools/call": words("Call"), "prompts/get": words("Get"), "resources/read": words("Read")}
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
 """Params that a later round of a request has, and no first one."""
@@ -76,8 +78,6 @@ class Calling:
 
     async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
         """Open the list of tools, or the form of one with its ``arguments``; ``task`` asks for a task (2025-11-25)."""
-        from mcp_tui.tui.screens.call import CallScreen
-
         tools = self._session.catalogue.tools
         connecting = self._session.link is Link.CONNECTING
         if not connecting and not self._connection.connected():
@@ -86,24 +86,58 @@ class Calling:
             self._screen.refuse(words("This server has no tools"))
             return
 
+        more: Arguments = {"task": {}} if task else {}
+        await self._open("tools/call", tools, name=name, arguments=arguments, more=more)
+
+    async def _open(
+        self,
+        method: str,
+        forms: Sequence[Arguments],
+        *,
+        name: str = "",
+        arguments: Arguments | None = None,
+        more: Arguments | None = None,
+        template: str = "",
+    ) -> None:
+        """Open a form, or the list of several, and send the request for what was filled in."""
+        from mcp_tui.tui.screens.call import CallScreen
+
+        references: dict[str, Arguments] = {
+            "prompts/get": {"type": "ref/prompt", "name": name},
+            "resources/read": {"type": "ref/resource", "uri": template},
+        }
+
+        def uri(arguments: Arguments) -> str:
+            # the arguments of such a form are texts, and lists of them
+            return expand(template, cast("dict[str, Value]", arguments))
+
+        def completer(told: Told) -> Completer:
+            return Completer(self._session.client, references[method], told)
+
         def chosen(call: tuple[str, Arguments] | None) -> None:
             self._list = None
-            if call is not None:
-                self._keep("tools", call[0], call[1])
-                asked: Arguments = {"task": {}} if task else {}
-                self._connection.call("tools/call", {"name": call[0], "arguments": call[1], **asked})
+            if call is None:
+                return
+            kind = method, template or call[0]
+            known = [each for each in self._earlier.get(kind, []) if each != call[1]]
+            self._earlier[kind] = [call[1], *known][:EARLIER]
+            named: Arguments = {"name": call[0], "arguments": call[1], **(more or {})}
+            self._connection.call(method, {"uri": uri(call[1])} if template else named)
 
         screen = CallScreen(
-            tools,
+            forms,
             preset_name=name,
             preset_arguments=arguments,
-            earlier=lambda name: self._known("tools", name),
+            earlier=lambda name: self._earlier.get((method, template or name), []),
             asked=self.asked,
             drafts=self._drafts,
+            completer=completer if method in references else None,
+            preview=(lambda arguments: brief(uri(arguments), 400)) if template else None,
+            what=_VERBS[method],
         )
         if arguments is not None:
             screen.line = lambda: self._table.line_on_screen
-        self._list = None if name or tools else screen
+        self._list = None if name or forms else screen
         await self._screen.ask(screen, chosen)
 
     def offer(self) -> None:
@@ -150,70 +184,14 @@ class Calling:
             case "prompts" if not entry.raw.get("arguments"):
                 self._connection.call("prompts/get", {"name": entry.name})
             case "prompts":
-                await self._prompt(entry)
+                await self._open("prompts/get", [prompt_form(entry.raw)], name=entry.name)
             case "templates":
-                await self._template(entry)
+                try:
+                    form = template_form(entry.raw)
+                except TemplateError as error:
+                    self._screen.refuse(safe("Not a valid URI template: {}", brief(str(error))), "error")
+                    return
+                template = as_text(entry.raw.get("uriTemplate"))
+                await self._open("resources/read", [form], name=str(form["name"]), template=template)
             case _:
                 self._screen.refuse(words("This resource has no URI"))
-
-    async def _prompt(self, entry: Entry) -> None:
-        from mcp_tui.tui.screens.call import CallScreen
-
-        def chosen(call: tuple[str, Arguments] | None) -> None:
-            if call is not None:
-                self._keep("prompts", entry.name, call[1])
-                self._connection.call("prompts/get", {"name": entry.name, "arguments": call[1]})
-
-        reference: Arguments = {"type": "ref/prompt", "name": entry.name}
-        screen = CallScreen(
-            [prompt_form(entry.raw)],
-            preset_name=entry.name,
-            earlier=lambda name: self._known("prompts", name),
-            drafts=self._drafts,
-            completer=lambda told: Completer(self._session.client, reference, told),
-            what=words("Get"),
-        )
-        await self._screen.ask(screen, chosen)
-
-    async def _template(self, entry: Entry) -> None:
-        from mcp_tui.tui.screens.call import CallScreen
-
-        template = entry.raw.get("uriTemplate")
-        template = template if isinstance(template, str) else ""
-        try:
-            form = template_form(entry.raw)
-        except TemplateError as error:
-            self._screen.refuse(safe("Not a valid URI template: {}", brief(str(error))), "error")
-            return
-
-        def chosen(call: tuple[str, Arguments] | None) -> None:
-            if call is not None:
-                self._keep("templates", template, call[1])
-                self._connection.call("resources/read", {"uri": expand(template, _values(call[1]))})
-
-        def completer(told: Told) -> Completer:
-            reference: Arguments = {"type": "ref/resource", "uri": template}
-            return Completer(self._session.client, reference, told)
-
-        screen = CallScreen(
-            [form],
-            preset_name=str(form["name"]),
-            earlier=lambda _: self._known("templates", template),
-            drafts=self._drafts,
-            completer=completer,
-            preview=lambda arguments: brief(expand(template, _values(arguments)), 400),
-            what=words("Read"),
-        )
-        await self._screen.ask(screen, chosen)
-
-    def _keep(self, kind: str, name: str, arguments: Arguments) -> None:
-        known = self._earlier.get((kind, name), [])
-        self._earlier[kind, name] = [arguments, *(each for each in known if each != arguments)][:EARLIER]
-
-    def _known(self, kind: str, name: str) -> list[Arguments]:
-        return self._earlier.get((kind, name), [])
-
-
-def _values(arguments: Arguments) -> Mapping[str, str | list[str]]:
-    """The arguments of a template's form: texts, and lists of them."""
-    return cast("dict[str, str | list[str]]", arguments)

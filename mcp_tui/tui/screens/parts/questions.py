@@ -65,10 +65,8 @@ class QuestionPrompts:
             return
         parent = question.inquiry.parent
         row = None if parent is None else session.client.book.get(parent)
-        about = words("") if row is None else safe("{} {}", row.id, request(row))
-
-        def others() -> int:
-            return sum(each is not question for each in session.questions.waiting)
+        if row is not None:
+            question.about = safe("{} {}", row.id, request(row))
 
         def running() -> bool:
             return row is not None and row.open
@@ -87,4 +85,4 @@ class QuestionPrompts:
             screen.look()
 
         self._open = True
-        await screen.ask(screen_for(question, session.consents, others=others, about=about), answered)
+        await screen.ask(screen_for(question, session.consents), answered)
