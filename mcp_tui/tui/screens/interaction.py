@@ -201,10 +201,10 @@ class InteractionScreen(Dialog[Answer | None]):
             self._control.focus_first()
         elif self._control is not None:
             self.set_focus(self._control)
-        told, about = list(self.told()), self.question.about
-        if about:
-            told.insert(0, (safe("for {}{}", about, words("\n") if told else words("")), "$text-muted"))
-        self.say(self._words, *told)
+        told, about = self.told(), self.question.about
+        end = words("\n") if told else words("")
+        whose: list[Piece] = [(join((safe("for {}", about), end)), "$text-muted")] if about else []
+        self.say(self._words, *whose, *told)
         self.say(self._label, self.LABEL)
 
     def on_resize(self) -> None:
