@@ -15,9 +15,9 @@ from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import colourful, csv_line, dump, out
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.journal import folder, index, queries
+from mcp_tui.journal import folder, index
 from mcp_tui.journal.folder import Journal
-from mcp_tui.journal.queries import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
+from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol.evidence import OUTCOME_WORDS
@@ -95,14 +95,14 @@ def _query(given: Words, where: Journal | None) -> Query:
 
 def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> LogResult:
     def question(file: sqlite3.Connection) -> LogResult:
-        sessions = queries.sessions(file)
+        sessions = index.sessions(file)
         if wanted.session is not None:
             sessions = [each for each in sessions if each.name == wanted.session]
         if only:
             return LogResult(sessions, [], [], 0)
         if sums:
-            return LogResult(sessions, [], queries.sums(file, wanted), 0)
-        return LogResult(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
+            return LogResult(sessions, [], index.sums(file, wanted), 0)
+        return LogResult(sessions, index.cancellations(file, wanted), [], index.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
         place = folder.journal_folder()

@@ -1,250 +1,172 @@
-"""The index over sessions and cancellations: one SQLite file beside the journals, made of them and of nothing else.
+"""The index over sessions and cancellations, and the questions to it: one SQLite file beside the journals, made of them.
 
-It can be deleted at any time, is made anew when it is damaged, and several processes may use it at once. Where it cannot
-be used at all (a folder that cannot be written, a lock that is not given), the same is found in memory, only slower.
-A file is read on from where it was read before, in steps of a few megabytes, each a transaction of its own.
+It can be deleted at any time, and is made anew when it is damaged. Who uses it has it alone. Where it cannot be used at all
+(a folder that cannot be written, a lock that is not given), the same is found in memory, only slower. A journal that
+changed is read again from its start, by the one reader of recordings.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
+import re
 import sqlite3
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
-from dataclasses import asdict
-from io import BufferedReader
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from enum import Enum
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from mcp_tui.journal.files import is_held, open_parts
+from mcp_tui import clock
+from mcp_tui.journal.codec import decode_event, dump, encode_event
+from mcp_tui.journal.event_table import KINDS, NONE
+from mcp_tui.journal.files import is_held
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.projections import cancelled, left_at_end
-from mcp_tui.journal.session_fold import Facts, SessionFold, Trail
+from mcp_tui.journal.projections import Cancelled, cancelled
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import VERSION, OtherFormat, RecordingError, read_record
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import Outcome, is_internal
+from mcp_tui.protocol.requests import Evidence, Request, fold
 
 Answer = TypeVar("Answer")
+_Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-5.sqlite"
+NAME: Final = "index-6.sqlite"
 """The file's name; the number is that of the tables below and of what is in them: two versions of mcp-tui keep one each."""
-
-STEP: Final = 8 * 1024 * 1024
-"""Bytes of a journal that are read in one transaction."""
 
 LONG: Final = 64 * 1024 * 1024
 """Bytes of journals that take a second or so to read."""
 
 PATIENCE: Final = 20.0
-"""Seconds to wait for another process that is writing."""
+"""Seconds to wait for another process that uses the index."""
+
+_BRIEF: Final = 0.25
+"""Seconds of reading that may be repeated at any time. What takes longer is read again, while it still grows, only after
+ten times as long."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS session(
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, written REAL NOT NULL, size INTEGER NOT NULL,
-    inode INTEGER NOT NULL, offset INTEGER NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
+    inode INTEGER NOT NULL, again REAL NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS open(
-    session INTEGER NOT NULL, id TEXT NOT NULL, trail BLOB NOT NULL, PRIMARY KEY (session, id)
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cancellation(
-    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL,
-    server TEXT NOT NULL, transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL,
-    name TEXT NOT NULL, cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL,
-    trail BLOB NOT NULL, UNIQUE (session, id)
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, wall REAL NOT NULL, until REAL NOT NULL, server TEXT NOT NULL,
+    transport TEXT NOT NULL, revision TEXT NOT NULL, names TEXT NOT NULL, method TEXT NOT NULL, name TEXT NOT NULL,
+    cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL, events BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
+CREATE INDEX IF NOT EXISTS cancellation_session ON cancellation(session);
 """
 
 
-class Index:
-    """The index in a file, or in memory for ``None``. Every method may raise :class:`sqlite3.Error`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a session. ``wall`` is when it began, in seconds since the epoch; sizes are counts.
 
-    def __init__(self, path: Path | None) -> None:
-        if path is not None:
-            _private(path)
-        self.file = sqlite3.connect(path or ":memory:", timeout=PATIENCE, isolation_level=None)
-        try:
-            self.file.create_function("has", 2, _has, deterministic=True)
-            self.file.execute("PRAGMA journal_mode=WAL")
-            self.file.execute("PRAGMA synchronous=NORMAL")
-            if self.file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
-                self.file.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
-        except sqlite3.Error:
-            self.close()
-            raise
+    ``server``, ``transport`` and ``revision`` are those of its last connection. ``version`` is the format's; of another
+    one nothing else is known. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
+    """
 
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+    version: int = VERSION
+    wall: float = 0.0
+    target: str = ""
+    server: str = ""
+    transport: str = ""
+    revision: str = ""
+    frames: int = 0
+    requests: int = 0
+    broken: int = 0
+    lost: int = 0
 
-    # -- from the journals -----------------------------------------------------------------------------------
 
-    def update(self, found: Iterable[Journal], notice: Callable[[int], None] | None = None) -> None:
-        """Take in what these journals have that is not in the index yet, and let go of those that are gone.
+@dataclass(frozen=True, slots=True)
+class RecordedSession:
+    """A session of the index. ``torn`` says that its last line is not whole, though nobody writes it any more."""
 
-        ``notice`` is told how many bytes there are to be read, where that takes long.
-        """
-        known = {
-            name: (path, (written, size, inode), offset)
-            for name, path, written, size, inode, offset in self.file.execute(
-                "SELECT name, path, written, size, inode, offset FROM session"
-            )
-        }
-        new: list[Journal] = []
-        ahead = 0
-        for journal in found:
-            _, state, offset = known.pop(journal.name, ("", (), 0))
-            if state != (journal.written, journal.size, journal.inode):
-                new.append(journal)
-                ahead += max(0, journal.size - offset)
-        if notice is not None and ahead > LONG:
-            notice(ahead)
-        for journal in new:
-            with suppress(OSError):  # it was deleted meanwhile
-                self._read(journal)
-        gone = [name for name, (path, _, _) in known.items() if not Path(path).exists()]
-        if gone:
-            with self._writing():
-                for name in gone:
-                    self._forget(name)
+    name: str
+    path: Path
+    size: int
+    torn: bool
+    facts: Facts
 
-    def _read(self, journal: Journal) -> None:
-        with open_parts(journal.paths[0]) as file:
-            more = True
-            while more:
-                with self._writing():
-                    more = self._step(journal, file)
 
-    def _step(self, journal: Journal, file: BufferedReader) -> bool:
-        """Read a few megabytes on from where the index is; whether there is more."""
-        number, offset, facts = self._place(journal, file.seek(0, os.SEEK_END))
-        fold = SessionFold(Facts(**json.loads(facts)), lambda id_: self._trail(number, id_))
-        for id_, trail in self.file.execute("SELECT id, trail FROM open WHERE session = ?", (number,)):
-            fold.open[id_] = Trail.load(trail)
-        file.seek(offset)
-        until, torn, more = offset + STEP, False, True
-        held = is_held(journal.paths[-1])
-        while offset < until:
-            line = file.readline()
-            if not line.endswith(b"\n"):
-                torn, more = bool(line), False
+@dataclass(frozen=True, slots=True)
+class LoggedCancellation:
+    """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection."""
+
+    session: str
+    wall: float
+    server: str
+    transport: str
+    revision: str
+    cancelled: Cancelled
+
+
+# -- ask -------------------------------------------------------------------------------------------------------
+
+
+def ask(
+    folder: Path,
+    question: Callable[[sqlite3.Connection], Answer],
+    notice: Callable[[int], None] | None = None,
+) -> Answer:
+    """Bring the index of a folder's journals up to date, and ask it something.
+
+    ``notice`` is told how many bytes there are to be read, where that takes long.
+
+    Raises:
+        sqlite3.Error: the question itself is at fault.
+    """
+    path = folder / NAME
+    with suppress(OSError), _alone(folder / "index.lock"):
+        for _ in range(2):
+            try:
+                _private(path)
+                with closing(sqlite3.connect(path)) as file:
+                    _update(file, journals(folder), notice)
+                    return question(file)
+            except (sqlite3.Error, ValueError, LookupError, TypeError):  # it is damaged
+                for each in folder.glob(f"{NAME}*"):
+                    each.unlink()
+    return ask_of(journals(folder), question)
+
+
+def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    """Ask something of these journals alone, in memory."""
+    with closing(sqlite3.connect(":memory:")) as file:
+        _update(file, found)
+        return question(file)
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """Wait until nobody else has the lock.
+
+    Raises:
+        OSError: it is not given.
+    """
+    _private(path)
+    lock, began = os.open(path, os.O_RDWR | os.O_CLOEXEC), time.monotonic()
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            offset += len(line)
-            fold.take(line)
-        watching = self._keep(number, fold, over=not (more or held))
-        # Until all of it is read, nothing is said of the file, so that whoever looks next goes on. While somebody watches,
-        # the time is below 0 for the same reason: no line tells when its writer is killed.
-        seen = (0, 0) if more else (-journal.written if watching else journal.written, journal.size)
-        self.file.execute(
-            "UPDATE session SET written = ?, size = ?, offset = ?, torn = ?, facts = ? WHERE number = ?",
-            (*seen, offset, torn, json.dumps(asdict(fold.facts)), number),
-        )
-        return more
-
-    def _place(self, journal: Journal, end: int) -> tuple[int, int, str]:
-        """The number of a journal in the index, the offset to read on from, and what is known by then, as JSON.
-
-        From the start where the file is another one, or was changed otherwise than by appending.
-        """
-        select = "SELECT number, offset, facts, written, size, inode FROM session WHERE name = ?"
-        found = self.file.execute(select, (journal.name,)).fetchone()
-        if found is not None:
-            number, offset, facts, written, size, inode = found
-            changed = size == journal.size and 0 != abs(written) != journal.written
-            if inode == journal.inode and offset <= end and not changed:
-                return number, offset, facts
-            self._forget(journal.name)
-        insert = "INSERT INTO session VALUES(NULL, ?, ?, 0, 0, ?, 0, 0, '{}')"
-        values = (journal.name, str(journal.paths[0]), journal.inode)
-        return self.file.execute(insert, values).lastrowid or 0, 0, "{}"
-
-    def _keep(self, number: int, fold: SessionFold, *, over: bool) -> bool:
-        """Keep what was read; whether somebody still watches a cancel, which is nobody in a session that is ``over``."""
-        self.file.execute("DELETE FROM open WHERE session = ?", (number,))
-        self.file.executemany(
-            "INSERT INTO open VALUES(?, ?, ?)",
-            ((number, id_, trail.dump()) for id_, trail in fold.open.items()),
-        )
-        facts = fold.facts
-        # what was still going on may have become quiet meanwhile, of which no line tells
-        going_on = self.file.execute(
-            "SELECT id FROM cancellation WHERE session = ?"
-            " AND (outcomes LIKE '%progressing%' OR outcomes LIKE '%watching%')",
-            (number,),
-        ).fetchall()
-        for (id_,) in going_on:
-            trail = None if id_ in fold.touched else self._trail(number, id_)
-            if trail is not None:
-                fold.touched[id_] = trail
-        watching = False
-        for id_, trail in fold.touched.items():
-            row = trail.row()
-            if row is not None and over:
-                row = left_at_end(row, facts.last)
-            made = None if row is None else cancelled(row, facts.last)
-            if row is None or made is None:
-                continue
-            watching |= made.outcome is Outcome.WATCHING
-            values = (
-                number,
-                id_,
-                facts.wall + (made.request.at - facts.mono),
-                made.request.at,
-                *map(
-                    _storable,
-                    (trail.server, trail.transport, trail.revision, facts.target, row.method, row.name),
-                ),
-                made.request.cause.value,
-                is_internal(row) or facts.purpose == "probe",
-                " ".join(each.value for each in made.outcomes),
-                made.worst,
-                trail.dump(),
-            )
-            self.file.execute(_INSERT, (number, id_, *values))
-        return watching
-
-    def _trail(self, number: int, id_: str) -> Trail | None:
-        found = self.file.execute(
-            "SELECT trail FROM cancellation WHERE session = ? AND id = ?", (number, id_)
-        ).fetchone()
-        return None if found is None else Trail.load(found[0])
-
-    def _forget(self, name: str) -> None:
-        number = "(SELECT number FROM session WHERE name = ?)"
-        for table in ("open", "cancellation"):
-            self.file.execute(f"DELETE FROM {table} WHERE session = {number}", (name,))  # noqa: S608
-        self.file.execute("DELETE FROM session WHERE name = ?", (name,))
-
-    @contextlib.contextmanager
-    def _writing(self) -> Generator[None]:
-        self.file.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            with suppress(sqlite3.Error):
-                self.file.execute("ROLLBACK")
-            raise
-        self.file.execute("COMMIT")
-
-
-_INSERT: Final = (
-    "INSERT OR REPLACE INTO cancellation VALUES((SELECT number FROM cancellation WHERE session = ? AND id = ?),"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-"""A cancellation keeps its number, and with it its place among those of the same moment."""
-
-
-def _has(text: str, part: str) -> bool:
-    return part in text.casefold()
-
-
-def _storable(text: str) -> str:
-    """``text`` as SQLite takes it: it has no lone surrogates."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-# -- the file --------------------------------------------------------------------------------------------------
+            except BlockingIOError:
+                if time.monotonic() > began + PATIENCE:
+                    raise
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _private(path: Path) -> None:
@@ -258,68 +180,342 @@ def _private(path: Path) -> None:
         os.close(file)
 
 
-def ask(
-    folder: Path,
-    question: Callable[[sqlite3.Connection], Answer],
-    notice: Callable[[int], None] | None = None,
-) -> Answer:
-    """Bring the index of a folder's journals up to date, and ask it something. ``notice`` is that of :meth:`Index.update`.
+# -- from the journals -----------------------------------------------------------------------------------------
+
+
+def _update(
+    file: sqlite3.Connection, found: Iterable[Journal], notice: Callable[[int], None] | None = None
+) -> None:
+    """Take in the journals that are new or changed, and let go of those that are gone."""
+    file.executescript(_TABLES)
+    select = "SELECT name, path, written, size, inode, again FROM session"
+    known = {name: (path, state, again) for name, path, *state, again in file.execute(select)}
+    new: list[Journal] = []
+    for journal in found:
+        _, state, again = known.pop(journal.name, ("", [], 0.0))
+        changed = state != [journal.written, journal.size, journal.inode]
+        if changed and (again < clock.wall() or not is_held(journal.paths[-1])):
+            new.append(journal)
+    ahead = sum(journal.size for journal in new)
+    if notice is not None and ahead > LONG:
+        notice(ahead)
+    for journal in new:
+        with file:
+            _forget(file, journal.name)
+            _take_in(file, journal)
+    with file:
+        for name, (path, _, _) in known.items():
+            if not Path(path).exists():
+                _forget(file, name)
+
+
+def _forget(file: sqlite3.Connection, name: str) -> None:
+    number = "(SELECT number FROM session WHERE name = ?)"
+    file.execute(f"DELETE FROM cancellation WHERE session = {number}", (name,))  # noqa: S608
+    file.execute("DELETE FROM session WHERE name = ?", (name,))
+
+
+def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
+    began = time.monotonic()
+    insert = "INSERT INTO session VALUES(NULL, ?, ?, ?, ?, ?, 0, 0, '{}')"
+    values = (journal.name, str(journal.paths[0]), journal.written, journal.size, journal.inode)
+    number = file.execute(insert, values).lastrowid or 0
+    torn = watching = False
+    try:
+        recording = Recording(journal.paths[0])
+        for _ in recording.scan():
+            pass
+    except OtherFormat as error:
+        facts = Facts(version=error.version)
+    except RecordingError:  # nothing in it is a record, or it was deleted meanwhile
+        facts = Facts(broken=min(1, journal.size))
+    else:
+        torn = recording.torn
+        facts, watching = _keep(file, number, journal.name, recording)
+        recording.close()
+    took = time.monotonic() - began
+    # While somebody watches a cancel, the file is always taken for changed: no line tells when its writer is killed.
+    file.execute(
+        "UPDATE session SET written = ?, again = ?, torn = ?, facts = ? WHERE number = ?",
+        (
+            -1.0 if watching else journal.written,
+            clock.wall() + 10 * took if took > _BRIEF else 0.0,
+            torn,
+            json.dumps(asdict(facts)),
+            number,
+        ),
+    )
+
+
+def _keep(file: sqlite3.Connection, session: int, name: str, recording: Recording) -> tuple[Facts, bool]:
+    """Keep the cancellations of a session; the facts of it, and whether somebody still watches one of them."""
+    header, table, book = recording.header, recording.table, RecordedBook.whole(recording)
+    until = recording.at(len(table))
+    connected = ev.Connected(at=0.0, transport="", revision="", server="")
+    connections = {-1: connected}
+    for place in table.connection:
+        event = recording.event(place)
+        if isinstance(event, ev.Connected):
+            connections[place] = connected = event
+    places = [*connections]
+    watching = False
+    for place in _cancels(recording):
+        row = book.row(table.rows[place])
+        made = cancelled(row, until)
+        if made is None:
+            continue
+        watching |= made.outcome is Outcome.WATCHING
+        on = connections[places[bisect_left(places, place) - 1]]
+        names = f"{on.server}\n{header.target}\n{name}".casefold()
+        values = (
+            session,
+            recording.wall(made.request.at),
+            until,
+            *map(_storable, (on.server, on.transport, on.revision, names, row.method, row.name)),
+            made.request.cause.value,
+            is_internal(row) or header.purpose == "probe",
+            f" {' '.join(each.value for each in made.outcomes)} ",
+            made.worst,
+            _packed(row),
+        )
+        file.execute(f"INSERT INTO cancellation VALUES(NULL{', ?' * len(values)})", values)
+    facts = Facts(
+        wall=header.wall,
+        target=header.target,
+        server=connected.server,
+        transport=connected.transport,
+        revision=connected.revision,
+        frames=recording.frame_count,
+        requests=len(table.first),
+        broken=recording.skipped,
+        lost=recording.lost,
+    )
+    return facts, watching
+
+
+_CANCEL: Final = KINDS.index(ev.CancelRequested)
+
+
+def _cancels(recording: Recording) -> Iterable[int]:
+    """The first cancel of each request, the client's own too, by the number of its event."""
+    table, place = recording.table, -1
+    seen = {NONE}
+    while (place := table.kinds.find(_CANCEL, place + 1)) >= 0:
+        if table.rows[place] not in seen:
+            seen.add(table.rows[place])
+            yield place
+
+
+def _packed(row: Request) -> bytes:
+    """A request as far as its cancellation goes: what came late, and the events of its history, a line each."""
+    late = [asdict(each) | {"kind": each.kind.value} for each in row.late]
+    return b"\n".join((json.dumps(late).encode(), *(dump(encode_event(event)) for event in row.history)))
+
+
+def _unpacked(raw: bytes) -> Request:
+    late, *lines = raw.split(b"\n")
+    row = fold([decode_event(read_record(line) or {}) for line in lines]).order[0]
+    row.late = [Evidence(**each | {"kind": ev.Kind(each["kind"])}) for each in json.loads(late)]
+    return row
+
+
+def _storable(text: str) -> str:
+    """``text`` as SQLite takes it: it has no lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# -- questions -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which cancellations are wanted. What is empty or ``None`` asks for nothing; times are seconds since the epoch.
+
+    ``internal`` asks for the client's own cancels, too.
+    ``server`` is part of the server's name, its target or the session's name, in any case of letters; ``tool`` is the name
+    of a tool, a prompt, a resource, or a method. ``limit`` leaves the newest.
+    """
+
+    session: str | None = None
+    server: str = ""
+    tool: str = ""
+    outcomes: frozenset[Outcome] = frozenset()
+    causes: frozenset[ev.Cause] = frozenset()
+    since: float | None = None
+    until: float | None = None
+    limit: int | None = None
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """How many cancellations of a tool, of ``total``, had an outcome, and the worst lag among them in seconds."""
+
+    name: str
+    outcome: Outcome
+    count: int
+    worst: float | None
+    total: int = 0
+
+
+def sessions(file: sqlite3.Connection) -> list[RecordedSession]:
+    """All sessions, the oldest first."""
+    rows = file.execute("SELECT name, path, size, torn, facts FROM session ORDER BY name")
+    return [
+        RecordedSession(
+            name, Path(path), size, bool(torn) and not is_held(Path(path)), Facts(**json.loads(facts))
+        )
+        for name, path, size, torn, facts in rows
+    ]
+
+
+def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancellation]:
+    """The cancellations that are wanted, the oldest first, each watched until the last record of its session."""
+    source, values = _source(query)
+    limit = -1 if query.limit is None else query.limit
+    rows = file.execute(
+        f"SELECT session.name, wall, server, transport, revision, events, until {source}"
+        " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
+        (*values, limit),
+    )
+    found: list[LoggedCancellation] = []
+    for session, wall, server, transport, revision, events, until in rows:
+        made = cancelled(_unpacked(events), until)
+        if made is not None:
+            found.append(LoggedCancellation(session, wall, server, transport, revision, made))
+    return found[::-1]
+
+
+def count(file: sqlite3.Connection, query: Query) -> int:
+    """How many cancellations are wanted, whatever the limit."""
+    source, values = _source(query)
+    return file.execute(f"SELECT count(*) {source}", values).fetchone()[0]
+
+
+def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
+    """How often each tool had each outcome, the most frequent tool first."""
+    source, values = _source(query)
+    rows = file.execute(
+        "SELECT CASE WHEN cancellation.name = '' THEN method ELSE cancellation.name END AS tool, outcomes,"
+        f" count(*), max(worst) {source} GROUP BY tool, outcomes",
+        values,
+    )
+    totals: Counter[str] = Counter()
+    found: dict[tuple[str, str], tuple[int, float | None]] = {}
+    for tool, outcomes, number, worst in rows:
+        totals[tool] += number
+        for outcome in outcomes.split():  # of one cancellation several things may be true
+            count, before = found.get((tool, outcome), (0, None))
+            late = outcome.startswith("late_") or outcome == Outcome.STILL_PROGRESSING.value
+            lags = [lag for lag in (worst if late else None, before) if lag is not None]
+            found[tool, outcome] = count + number, max(lags, default=None)
+    made = [
+        Sum(tool, Outcome(outcome), count, worst, totals[tool])
+        for (tool, outcome), (count, worst) in found.items()
+    ]
+    return sorted(made, key=lambda each: (-each.total, each.name, -each.count, each.outcome.value))
+
+
+def _source(query: Query) -> tuple[str, list[Any]]:
+    """The end of a statement, from ``FROM`` on: where the cancellations that are wanted stand; and its values."""
+    tests: list[str] = ["cancellation.session = session.number"]
+    values: list[Any] = []
+
+    def test(text: str, *of: Any) -> None:
+        tests.append(text)
+        values.extend(of)
+
+    if query.session is not None:
+        test("session.name = ?", query.session)
+    if query.server:
+        test("instr(names, ?)", query.server.casefold())
+    if query.tool:
+        test("(cancellation.name = ? OR method = ?)", query.tool, query.tool)
+    if not query.internal:
+        test("NOT internal")
+    if query.outcomes:
+        names = [f" {each.value} " for each in query.outcomes]
+        test(f"({' OR '.join(['instr(outcomes, ?)'] * len(names))})", *names)
+    if query.causes:
+        test(f"cause IN ({', '.join('?' * len(query.causes))})", *(each.value for each in query.causes))
+    if query.since is not None:
+        test("wall >= ?", query.since)
+    if query.until is not None:
+        test("wall <= ?", query.until)
+    return f"FROM cancellation, session WHERE {' AND '.join(tests)}", values
+
+
+# -- in a person's words -----------------------------------------------------------------------------------------
+
+QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
+"""What can be asked for."""
+
+_ANY_LATE: Final = frozenset(each for each in Outcome if each.value.startswith("late_"))
+_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def parse_query(
+    texts: Mapping[str, str], *, session: str | None = None, limit: int | None = None, mark: str = ""
+) -> Query:
+    """The query for ``texts``, which has texts for some of :data:`QUERY_NAMES`; ``mark`` precedes these in errors.
 
     Raises:
-        sqlite3.Error: the question itself is at fault.
+        ValueError: a text says nothing that there is; the error is half a sentence for a person.
     """
-    with _Lock(folder / "index.lock") as lock:
-        for _ in range(2):
-            try:
-                with contextlib.closing(Index(folder / NAME)) as index:
-                    index.update(journals(folder), notice)
-                    return question(index.file)
-            except OSError:
-                break
-            except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
-                if _is_busy(error) or not lock.alone():
-                    break
-                for end in ("", "-wal", "-shm"):
-                    with suppress(OSError):
-                        (folder / (NAME + end)).unlink()
-    return ask_of(journals(folder), question)
+    outcome, cause = texts.get("outcome"), texts.get("cause")
+    since, until = texts.get("since"), texts.get("until")
+    return Query(
+        session=session,
+        server=texts.get("server", ""),
+        tool=texts.get("tool", ""),
+        outcomes=_outcomes(f"{mark}outcome", outcome),
+        causes=_chosen(f"{mark}cause", cause, ev.Cause),
+        since=None if since is None else parse_time(f"{mark}since", since),
+        until=None if until is None else parse_time(f"{mark}until", until, end=True),
+        limit=limit,
+    )
 
 
-def _is_busy(error: Exception) -> bool:
-    """Whether the index is in use; everything else that goes wrong with it means that it is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+def _outcomes(name: str, text: str | None) -> frozenset[Outcome]:
+    if text is None:
+        return frozenset()
+    rest = [part for part in _words(text) if part != "late"]
+    chosen = _chosen(name, ",".join(rest), Outcome, more=("late",)) if rest else frozenset[Outcome]()
+    return chosen if len(rest) == len(_words(text)) else chosen | _ANY_LATE
 
 
-def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:
-    """Ask something of these journals alone, in memory."""
-    with contextlib.closing(Index(None)) as index:
-        index.update(found)
-        return question(index.file)
+def _words(text: str) -> list[str]:
+    return [re.sub(r"[\s-]+", "_", part.strip().lower()) for part in text.split(",")]
 
 
-class _Lock:
-    """Held by everybody who uses the index; only who holds it alone may take the file away."""
+def _chosen(name: str, text: str | None, kind: type[_Named], more: Sequence[str] = ()) -> frozenset[_Named]:
+    if text is None:
+        return frozenset()
+    known = {each.value: each for each in kind}
+    for part in _words(text):
+        if part not in known:
+            all_ = ", ".join((*known, *more))
+            raise ValueError(f"Unknown {name.removeprefix('--')} {part!r}. Choose from: {all_}.")
+    return frozenset(known[part] for part in _words(text))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: int | None = None
 
-    def __enter__(self) -> _Lock:
-        with suppress(OSError):
-            _private(self._path)
-            self._file = os.open(self._path, os.O_RDWR)
-            fcntl.flock(self._file, fcntl.LOCK_SH)
-        return self
+def parse_time(name: str, text: str, *, end: bool = False) -> float:
+    """A moment as a person says it, in seconds since the epoch: so long ago, a date, or a date and time.
 
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            os.close(self._file)
+    A date alone means its beginning, or with ``end`` its last moment. Without a zone it is local time.
 
-    def alone(self) -> bool:
-        if self._file is None:
-            return False
-        with suppress(OSError):
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        return False
+    Raises:
+        ValueError: it is none.
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    if ago is not None:
+        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
+    try:
+        made = datetime.fromisoformat(text.strip())
+        if end and re.fullmatch(r"[\d-]+", text.strip()):
+            made += timedelta(days=1, microseconds=-1)
+        return made.timestamp()
+    except (ValueError, OverflowError, OSError):
+        sentence = f"Invalid {name} {text!r}. Use 90s, 15m, 2h, 3d, 1w, or a date such as 2026-11-21T10:30."
+        raise ValueError(sentence) from None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.requests import Request, evolve
-from mcp_tui.protocol.states import State
+from mcp_tui.protocol.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,6 @@ class Cancelled:
             "worst": None if worst is None else round(worst, 6),
             "details": evidence.summary_words(row, self.until) or None,
         }
-
-
-def left_at_end(row: Request, at: float) -> Request:
-    """A row as a recording leaves it that nobody goes on with: what was watched by then is not watched any more."""
-    if row.state is not State.CANCEL_REQUESTED:
-        return row
-    left = replace(row, history=[*row.history])
-    evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
-    return left
 
 
 def cancelled(row: Request, until: float) -> Cancelled | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, overload
 
 from mcp_tui.journal.event_table import (
@@ -23,11 +23,11 @@ from mcp_tui.journal.event_table import (
     WITHDRAWN,
 )
 from mcp_tui.journal.files import is_held, parts_of
-from mcp_tui.journal.projections import left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import HISTORY, Book, IllegalTransition, Request, ServerRequest
+from mcp_tui.protocol.requests import HISTORY, Book, IllegalTransition, Request, ServerRequest, State, evolve
 
 CACHED: Final = 1024
 """Requests that are kept folded."""
@@ -209,9 +209,18 @@ def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
     elif kind is ev.Duplicate:
         row.duplicates += count
     elif kind is ev.Late:
-        for evidence in row.late:
-            if evidence.kind is ev.Kind.PROGRESS:
-                evidence.count += count
+        for each in row.late:
+            if each.kind is ev.Kind.PROGRESS:
+                each.count += count
+
+
+def left_at_end(row: Request, at: float) -> Request:
+    """A row as a recording leaves it that nobody goes on with: what was watched by then is not watched any more."""
+    if row.state is not State.CANCEL_REQUESTED:
+        return row
+    left = replace(row, history=[*row.history])
+    evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
+    return left
 
 
 class RecordedRows(Sequence[Request]):

@@ -36,6 +36,16 @@ class RecordingError(Exception):
     """A file cannot be read or written as a recording. The text is one sentence for a person."""
 
 
+class OtherFormat(RecordingError):
+    """A file is a recording of another version of the format."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        super().__init__(
+            f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
+        )
+        self.version = version
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """Where and when a session was recorded. ``wall`` and ``mono`` are one moment on both clocks, in seconds.
@@ -68,15 +78,13 @@ class Header:
         """The header that a record is; ``None`` where it is damaged.
 
         Raises:
-            RecordingError: it is one of another version of the format.
+            OtherFormat: it is one of another version of the format.
         """
         version = record.get("v")
         if not isinstance(version, int):
             return None
         if version != VERSION:
-            raise RecordingError(
-                f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
-            )
+            raise OtherFormat(path, version)
         values = {each.name: record.get(each.name, each.default) for each in fields(cls)}
         if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
             return None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
-    from mcp_tui.journal.queries import LoggedCancellation
+    from mcp_tui.journal.index import LoggedCancellation
     from mcp_tui.journal.recording import Recording
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.tui.screens.workbench import Workbench

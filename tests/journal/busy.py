@@ -13,9 +13,9 @@ import sys
 import time
 from contextlib import suppress
 
-from mcp_tui.journal import index, queries
+from mcp_tui.journal import index
 from mcp_tui.journal.folder import journal_folder, open_journal
-from mcp_tui.journal.queries import Query
+from mcp_tui.journal.index import Query
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
@@ -58,8 +58,8 @@ def ask(seconds: float) -> dict[str, object]:
     while time.monotonic() - began < seconds:
         folder = journal_folder()
         if folder.is_dir():
-            latest = index.ask(folder, lambda file: queries.count(file, Query()))
-            index.ask(folder, lambda file: queries.cancellations(file, Query(limit=50)))
+            latest = index.ask(folder, lambda file: index.count(file, Query()))
+            index.ask(folder, lambda file: index.cancellations(file, Query(limit=50)))
             asked += 1
         time.sleep(0.01)
     return {"asked": asked, "count": latest}

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.journal import index, queries
+from mcp_tui.journal import index
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import journal_folder, journals
-from mcp_tui.journal.queries import Query
+from mcp_tui.journal.index import Query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record
 from mcp_tui.protocol.evidence import Outcome
@@ -39,7 +39,7 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 def cancelled_by_session() -> dict[str, int]:
     """How many cancellations the index has of each session; all are over."""
-    entries = index.ask(journal_folder(), lambda file: queries.cancellations(file, Query()))
+    entries = index.ask(journal_folder(), lambda file: index.cancellations(file, Query()))
     assert {entry.cancelled.outcome for entry in entries} <= {Outcome.NO_REPLY}
     counts: dict[str, int] = {}
     for entry in entries:
@@ -60,7 +60,7 @@ def whole_day(seconds: str, *more: str) -> None:
         end(process)
     assert sum(made.values()) > 100
     assert cancelled_by_session() == made
-    for each in index.ask(journal_folder(), queries.sessions):
+    for each in index.ask(journal_folder(), index.sessions):
         assert (each.facts.broken, each.torn, each.facts.lost) == (0, False, 0)
     read = sum(len(rows(Recording.read(journal.paths[0]))) for journal in journals(journal_folder()))
     assert read == sum(made.values())
@@ -99,7 +99,7 @@ def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most()
         assert recording.table.misfits == 0
         # all that was told is there, and what was written behind it may be
         assert number <= sum(row.settled_at is not None for row in made) <= number + 2
-        found = index.ask(journal_folder(), lambda file, name=name: queries.count(file, Query(session=name)))
+        found = index.ask(journal_folder(), lambda file, name=name: index.count(file, Query(session=name)))
         assert found == sum(row.cancel_at is not None for row in made)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -11,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal import folder, index, queries
+from mcp_tui.journal import folder, index
+from mcp_tui.journal.index import LoggedCancellation, Query
 from mcp_tui.journal.projections import Cancelled, cancelled
-from mcp_tui.journal.queries import LoggedCancellation, Query
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
@@ -64,7 +65,7 @@ def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
 
 
 def entries(place: Path, query: Query | None = None) -> list[LoggedCancellation]:
-    return index.ask(place, lambda file: queries.cancellations(file, query or Query()))
+    return index.ask(place, lambda file: index.cancellations(file, query or Query()))
 
 
 def facts(place: Path, query: Query | None = None) -> list[Cancelled]:
@@ -130,9 +131,9 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     until = found[0].until if found else 0.0
     live = [made for row in session.ledger.book.order if (made := cancelled(row, until)) is not None]
     assert sorted(map(told, found)) == sorted(map(told, live))
-    counted = index.ask(place, lambda file: queries.count(file, Query()))
+    counted = index.ask(place, lambda file: index.count(file, Query()))
     assert counted == sum(not is_internal(made.row) for made in live)
-    again = index.ask_of(folder.journals(place), lambda file: queries.cancellations(file, query))
+    again = index.ask_of(folder.journals(place), lambda file: index.cancellations(file, query))
     assert [told(entry.cancelled) for entry in again] == list(map(told, found))
     rows = {row.id: row for row in session.ledger.book.order}
     for entry in again:
@@ -175,8 +176,8 @@ def test_the_cancels_of_the_client_itself_are_in_no_list_count_or_sum(tmp_path: 
     probed = tmp_path / "2026-01-02T101010-x-1.jsonl"
     write(Writer(probed, header=Header.now("npx demo", purpose="probe")), cancel(5))
     assert [each.row.id for each in facts(tmp_path)] == [1]
-    assert index.ask(tmp_path, lambda file: queries.count(file, Query())) == 1
-    assert [each.count for each in index.ask(tmp_path, lambda file: queries.sums(file, Query()))] == [1]
+    assert index.ask(tmp_path, lambda file: index.count(file, Query())) == 1
+    assert [each.count for each in index.ask(tmp_path, lambda file: index.sums(file, Query()))] == [1]
     assert sorted(each.row.id for each in facts(tmp_path, Query(internal=True))) == [1, 2, 3, 4, 5]
 
 
@@ -191,24 +192,35 @@ def test_what_was_watched_on_is_so_however_often_it_was_looked_at(tmp_path: Path
 # -- read on ---------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_read_on_from_where_it_was_read_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_file_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = journal(tmp_path)
-    write(writer, CONNECTED, cancel(1), cancel(2)[:3])
-    assert [each.outcome for each in facts(tmp_path)] == [Outcome.WATCHING, Outcome.WATCHING]
-    read: list[bytes] = []
-    take = index.SessionFold.take
-    monkeypatch.setattr(index.SessionFold, "take", lambda self, line: (read.append(line), take(self, line)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    write(writer, CONNECTED, cancel(1), settled(1), cancel(2), settled(2))
+    assert [each.outcome for each in facts(tmp_path)] == [Outcome.NO_REPLY, Outcome.NO_REPLY]
+    read: list[Path] = []
+    monkeypatch.setattr(index, "Recording", lambda path: (read.append(path), Recording(path))[1])  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     assert len(facts(tmp_path)) == 2
     assert read == []
-    write(writer, settled(1), late(2, 0.5), cancel(3))
-    assert [each.outcome for each in facts(tmp_path)] == [
-        Outcome.NO_REPLY,
-        Outcome.LATE_RESULT,
-        Outcome.WATCHING,
-    ]
-    assert len(read) == 6
+    write(writer, late(2, 0.5), cancel(3))
+    found = [Outcome.NO_REPLY, Outcome.LATE_RESULT, Outcome.WATCHING]
+    assert [each.outcome for each in facts(tmp_path)] == found
+    assert read == [writer.path]
+
+
+def test_what_takes_long_to_read_and_still_grows_is_not_read_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_BRIEF", 0.0)
+    writer = journal(tmp_path)
+    write(writer, cancel(1), settled(1))
+    monkeypatch.setattr(index.clock, "wall", lambda: WALL)
+    assert len(facts(tmp_path)) == 1
+    write(writer, cancel(2))
+    assert len(facts(tmp_path)) == 1
+    monkeypatch.setattr(index.clock, "wall", lambda: WALL + 60.0)
+    assert len(facts(tmp_path)) == 2
+    write(writer, cancel(3))
+    writer.close()
+    assert len(facts(tmp_path)) == 3
 
 
 def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
@@ -265,25 +277,21 @@ def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
     write(journal(tmp_path), cancel(1))
     before = os.umask(umask)
     try:
-        connected = index.Index(tmp_path / index.NAME)
-        connected.update(folder.journals(tmp_path))
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("index*")}
-        connected.close()
         facts(tmp_path)
     finally:
         os.umask(before)
-    assert len(modes) == 3
-    assert stat.S_IMODE((tmp_path / "index.lock").stat().st_mode) == 0o600
-    assert set(modes.values()) == {0o600}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("index*")}
+    assert modes == {index.NAME: 0o600, "index.lock": 0o600}
 
 
 def test_a_reader_does_not_wait_for_a_writer_for_ever(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "PATIENCE", 0.05)
-    file = sqlite3.connect(filled / index.NAME, isolation_level=None)
-    file.execute("BEGIN IMMEDIATE")
     write(journal(filled, "2026-01-02T101010-x-1"), cancel(1))
-    try:
+    with (filled / "index.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         assert len(facts(filled)) == 2
-    finally:
-        file.close()
     (filled / "2026-01-02T101010-x-1.jsonl").unlink()
+
+
+def test_an_index_that_is_damaged_is_made_anew(filled: Path) -> None:
+    (filled / index.NAME).write_bytes(b"no database" * 1000)

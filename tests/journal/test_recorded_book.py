@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.projections import left_at_end
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

@@ -13,7 +13,7 @@ from typing import Final
 from textual.widgets import Input
 
 from mcp_tui import clock
-from mcp_tui.journal.queries import (
+from mcp_tui.journal.index import (
     QUERY_NAMES,
     LoggedCancellation,
     Query,

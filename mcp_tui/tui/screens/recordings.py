@@ -12,7 +12,7 @@ from typing import Final
 from textual.content import Content
 
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.queries import Query, RecordedSession, count, sessions
+from mcp_tui.journal.index import Query, RecordedSession, count, sessions
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view import durations

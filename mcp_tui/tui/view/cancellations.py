@@ -34,7 +34,7 @@ from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
-    from mcp_tui.journal.queries import LoggedCancellation
+    from mcp_tui.journal.index import LoggedCancellation
 
 CAUSES: Final = {
     Cause.USER: words("you"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.index import Query
 from mcp_tui.journal.projections import Outcome
-from mcp_tui.journal.queries import Query
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.history import MOST, HistoryScreen, parse_filter
