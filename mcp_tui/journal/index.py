@@ -222,7 +222,8 @@ def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
     number = file.execute(insert, values).lastrowid or 0
     torn = watching = False
     try:
-        recording = Recording(journal.paths[0])
+        # of what grows, and is read again and again, lines are only looked at
+        recording = Recording(journal.paths[0], strict=False if is_held(journal.paths[-1]) else None)
         for _ in recording.scan():
             pass
     except OtherFormat as error:

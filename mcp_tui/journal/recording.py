@@ -46,13 +46,13 @@ class Recording:
 
     ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, ``lost`` what the writer could
     not write. ``end`` is how many bytes were read. ``torn`` says that the file ends within a line: it is still being
-    written, or the writer was stopped. ``strict`` parses every record, whatever the length of the file.
+    written, or the writer was stopped. ``strict`` says whether every record is parsed, whatever the length of the file.
 
     Raises:
         RecordingError: the file cannot be opened, is no recording, or is one of another version of the format.
     """
 
-    def __init__(self, path: Path | str, *, strict: bool = False) -> None:
+    def __init__(self, path: Path | str, *, strict: bool | None = None) -> None:
         self.path = Path(path)
         self.header = Header()
         self.table = EventTable()
@@ -76,7 +76,7 @@ class Recording:
         record = read_record(first)
         if record is not None and record.get("record") == "session":
             self._begin(record)
-        self.strict = strict or self.size() <= STRICT
+        self.strict = self.size() <= STRICT if strict is None else strict
         self.head = lru_cache(512)(self._head)
 
     @classmethod
