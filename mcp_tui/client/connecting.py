@@ -275,7 +275,7 @@ class _Attempt:
             self._found(decision.why)
             try:
                 await self._open("sse")
-            except Unauthorized:
+            except (Unauthorized, base.EndpointError):
                 raise
             except base.TransportError as error:
                 # there is no event stream either: what is wrong is what initialize was told

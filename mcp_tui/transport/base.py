@@ -37,6 +37,10 @@ def sentence(text: str) -> str:
     return capital if capital.endswith((".", "?", "!", "…")) else f"{capital}."
 
 
+class EndpointError(TransportError):
+    """HTTP+SSE: there is an event stream, and messages must not go where it wants them."""
+
+
 class Unauthorized(TransportError):
     """The server wants authorization (HTTP 401 or 403); ``challenge`` is its answer, where there is one.
 

@@ -410,7 +410,7 @@ class Exchange(Sending):
         except Refused as error:
             if self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)
-            return str(error), error.status < 500
+            return str(error), error.status < 500 and not await self._session.renewed(error.challenge)
         except OversizedBody as error:
             self._oversize(error)
             return str(error), True

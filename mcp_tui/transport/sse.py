@@ -11,7 +11,7 @@ import contextlib
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
+from mcp_tui.transport.base import EndpointError, Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
@@ -75,7 +75,7 @@ class SseTransport(HttpTransport):
                 try:
                     session.endpoint = session.http.address.resolve(data.decode("utf-8", "replace"))
                 except TransportError as error:
-                    self._fail(error)
+                    self._fail(EndpointError(str(error)))
                 else:
                     if not self._endpoint.done():
                         self._endpoint.set_result(None)

@@ -129,6 +129,20 @@ async def test_an_expired_token_is_refreshed_without_a_person(tmp_path: Path):
         assert server.signed_in == server.refreshed == 1
 
 
+async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
+    async with lying() as server:
+        first, _ = client_of(server, Person(), tmp_path)
+        await first.connect()
+        second, _ = client_of(server, None, tmp_path)
+        await second.connect()
+        server.good.clear()
+        frames = await asyncio.gather(first.request("tools/list"), second.request("tools/list"))
+        assert [frame is not None and frame.error is None for frame in frames] == [True, True]
+        await first.close()
+        await second.close()
+        assert server.signed_in == server.refreshed == 1
+
+
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_is_refused_with_a_sentence_and_no_secret_is_sent(lie: str, tmp_path: Path):
     async with lying(lie) as server:

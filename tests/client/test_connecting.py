@@ -211,6 +211,20 @@ async def test_without_an_event_stream_the_response_to_initialize_says_what_fail
     assert "GET" in rpc(calls)
 
 
+async def test_an_event_stream_that_wants_messages_elsewhere_is_what_failed():
+    async def script(call: Call) -> None:
+        if call.method != "GET":
+            await call.respond(405)
+            return
+        await call.stream()
+        await call.event(b"http://evil.example/messages", name="endpoint")
+        await call.disconnected()
+
+    result, _ = await over_http(script)
+    assert isinstance(result, TransportError)
+    assert "evil.example" in str(result)
+
+
 @pytest.mark.parametrize("status", [400, 404, 405])
 async def test_a_server_of_2024_is_found_by_its_event_stream(status: int):
     streams: list[Call] = []

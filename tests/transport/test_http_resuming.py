@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import Challenge, RequestToken
 from tests.servers.http_scripted import (
     Call,
     Stateful,
@@ -17,6 +18,7 @@ from tests.servers.http_scripted import (
     connected,
     polite,
     request,
+    shake_hands,
     shaken,
 )
 from tests.servers.recorder import Happened, Received, Signalled, StreamEnded
@@ -87,6 +89,36 @@ async def test_resuming_is_given_up_after_some_failures():
         end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
         assert "503" in end.detail
     assert len(script.resumptions) == 6
+
+
+async def test_a_token_that_expired_meanwhile_is_renewed_to_resume():
+    class Tokens:
+        access = "old"
+
+        def for_request(self, method: str, url: str) -> RequestToken:
+            return RequestToken(self.access, headers={"Authorization": f"Bearer {self.access}"})
+
+        def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
+            pass
+
+        async def renew(self, challenge: Challenge) -> bool:
+            self.access = "new"
+            return True
+
+    async def resumed(call: Call) -> None:
+        if call.headers["authorization"] != "Bearer new":
+            await call.respond(401)
+            return
+        await call.stream()
+        await call.result(7)
+        await call.end()
+
+    script = Dropping(resumed, retry=1)
+    async with connected(script, tokens=Tokens()) as (_, transport, heard):
+        await shake_hands(transport, heard)
+        transport.send(request(7))
+        await heard.until(Received, lambda item: item.stream == 7 and b'"result"' in item.raw)
+    assert len(script.resumptions) == 2
 
 
 async def test_a_cancelled_stream_that_drops_is_not_resumed():

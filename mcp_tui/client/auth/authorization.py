@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -303,15 +304,18 @@ class Authorization:
     async def _refreshed(self, kept: Credentials, resource: ProtectedResource) -> bool:
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
         endpoint = self._endpoint(server, resource, kept.token.proof_key)
-        try:
-            token = await endpoint.refresh(kept.registration, kept.token)
-        except AuthorizationError as error:
-            if not error.refused:
-                raise
-            self._tell(str(error))
-            return False
-        await self._keep(replace(kept, token=token), "refreshed")
-        return True
+        async with nullcontext() if self._store is None else self._store.renewing():
+            if await self._take_newer(kept.token.access):
+                return True
+            try:
+                token = await endpoint.refresh(kept.registration, kept.token)
+            except AuthorizationError as error:
+                if not error.refused:
+                    raise
+                self._tell(str(error))
+                return False
+            await self._keep(replace(kept, token=token), "refreshed")
+            return True
 
     async def _issue(self, challenge: TokenChallenge | None, resource: ProtectedResource) -> Credentials:
         server = await self._discovery.authorization_server(

@@ -6,11 +6,12 @@ its owner can read, and whoever signs in is told so. The rest (for whom, until w
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -28,6 +29,9 @@ from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 FILE: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
 """The name under which a keyring has our secrets."""
+
+RENEWING: Final = 30.0
+"""Seconds for which another mcp-tui may renew a token, before this one does so too."""
 
 _MAX: Final = 8 * 1024 * 1024
 _CLIENT_SECRETS: Final = ("client_secret", "private_key", "idp_client_secret")
@@ -154,17 +158,34 @@ class CredentialStore:
                 self.keyring.delete_password(SERVICE, server)
         return True
 
+    @asynccontextmanager
+    async def renewing(self) -> AsyncGenerator[None]:
+        """Let no other mcp-tui renew a token meanwhile, for :data:`RENEWING` seconds at most.
+
+        A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
+        """
+        with ExitStack() as stack:
+            with suppress(OSError, RecordingError, TimeoutError):
+                lock = self._lock_file(".renewing", stack)
+                async with asyncio.timeout(RENEWING):
+                    while not _taken(lock):  # noqa: ASYNC110 - another process tells nothing
+                        await asyncio.sleep(0.05)
+            yield
+
     @contextmanager
     def _locked(self) -> Generator[None]:
         """Let no other mcp-tui write between our reading and our writing, where the file system has locks."""
         with ExitStack() as stack:
             with suppress(OSError, RecordingError):
-                make_private(self.path.parent)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                lock = os.open(self.path.with_suffix(".lock"), flags, 0o600)
-                stack.callback(os.close, lock)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                fcntl.flock(self._lock_file(".lock", stack), fcntl.LOCK_EX)
             yield
+
+    def _lock_file(self, suffix: str, stack: ExitStack) -> int:
+        make_private(self.path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        lock = os.open(self.path.with_suffix(suffix), flags, 0o600)
+        stack.callback(os.close, lock)
+        return lock
 
     def _entries(self) -> dict[str, Json]:
         try:
@@ -195,6 +216,14 @@ class CredentialStore:
         except (OSError, RecordingError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise StorageError(f"Cannot save the sign-in in {self.path}: {why}.") from None
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _public(credentials: Credentials) -> dict[str, Any]:
