@@ -339,23 +339,19 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     async def action_servers(self) -> None:
         """Open the list of servers."""
-        from mcp_tui.tui.screens.servers import ServerAction, ServerPick, ServersScreen
-        from mcp_tui.tui.servers import Server
+        from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
 
         def chosen(what: ServerPick | None) -> None:
-            match what:
-                case ServerPick(do=ServerAction.ADD):
-                    self.pick()
-                case ServerPick(do=ServerAction.SHOW, server=Server() as server):
-                    self.show(server)
-                case ServerPick(do=ServerAction.CLOSE, server=Server() as server):
-                    self.close_server(server)
-                case ServerPick(do=ServerAction.MENU, server=Server() as server):
-                    self.show(server)
+            do, server = what or ("", None)
+            if do == "add":
+                self.pick()
+            elif server is not None and do == "close":
+                self.close_server(server)
+            elif server is not None:
+                self.show(server)
+                if do == "menu":
                     bench = self.benches[server]
-                    bench.run_worker(bench.action_server(), exit_on_error=True)
-                case _:
-                    pass
+                    bench.run_worker(bench.connection.menu(), exit_on_error=True)
 
         if self.servers.current is not None:
             await self.benches[self.servers.current].ask(ServersScreen(self.servers), chosen)

@@ -35,12 +35,12 @@ from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice, ServerChoices, ServerGroup
+from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
+from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
@@ -116,7 +116,7 @@ def picker() -> Screen[Any]:
     some = tuple(
         ServerChoice(name=SafeText(f"server-{number}"), said=words("x"), line="demo") for number in range(60)
     )
-    return PickerScreen(gathered=lambda: ServerChoices((ServerGroup(words("Recent"), some),)))
+    return PickerScreen(gathered=lambda: (some, ()))
 
 
 def history() -> ModalScreen[Any]:
@@ -218,7 +218,7 @@ def button(host: Dialog) -> object:
 
 
 def does(do: str) -> Check[Dialog]:
-    return Check(sees=lambda host: isinstance(host.answer, ServerPick) and host.answer.do.value == do)
+    return Check(sees=lambda host: host.answer[0] == do)
 
 
 def pending(host: Dialog) -> object:
@@ -273,9 +273,9 @@ CHECKS: dict[str, Check[Dialog]] = {
     "servers.close": does("close"),
     "servers.menu": does("menu"),
     **{f"servers.{number}": does("show") for number in range(1, 10)},
-    "overdue.cancel": chose(OverdueAction.CANCEL_NOW),
-    "overdue.wait": chose(OverdueAction.WAIT_30),
-    "overdue.wait-on": chose(OverdueAction.WAIT_FOREVER),
+    "overdue.cancel": chose("cancel_now"),
+    "overdue.wait": chose("wait_30"),
+    "overdue.wait-on": chose("wait_forever"),
     "overdue.next": changes(focused),
     "overdue.previous": changes(focused, "down", "right"),
     "overdue.reason": changes(focused, "down"),
@@ -300,7 +300,7 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     ("SamplingScreen", "question.copy"): Check(sees=lambda host: host.clipboard == "x", first=("x",)),
     ("SamplingScreen", "question.decline"): GOES,
     ("SamplingScreen", "question.send"): says("The answer is empty"),
-    ("TimeoutScreen", "app.interrupt"): chose(OverdueAction.CANCEL_NOW),
+    ("TimeoutScreen", "app.interrupt"): chose("cancel_now"),
 }
 """What it does where it is another thing."""
 

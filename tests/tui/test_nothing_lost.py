@@ -11,7 +11,7 @@ from textual.widgets import Input
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.inputs import InputsScreen
-from mcp_tui.tui.screens.picker import PickerScreen, ServerChoices
+from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
@@ -62,7 +62,7 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
 
 
 async def test_esc_takes_away_the_line_for_a_server_and_never_brings_it_back():
-    picker = PickerScreen(gathered=ServerChoices)
+    picker = PickerScreen(gathered=lambda: ((), ()))
     app = Host(picker)  # type: ignore[arg-type] - a screen that fills the terminal
     async with app.run_test() as pilot:
         await pilot.press(*"uvx x", "escape")

@@ -12,24 +12,8 @@ from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.view.badges import (
-    AWAITING_INPUT,
-    CANCEL_REQUESTED,
-    CANCELLED,
-    COMPLETED,
-    FAILED,
-    FROM_SERVER,
-    GOING_ON,
-    IN_FLIGHT,
-    LATE,
-    LOST,
-    OVERDUE,
-    QUEUED,
-    TASK,
-    TIMED_OUT,
-    TOOL_ERROR,
-    Badge,
-)
+from mcp_tui.tui.view import badges
+from mcp_tui.tui.view.badges import FROM_SERVER, Badge
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import COUNTERS, GLYPHS
@@ -44,20 +28,20 @@ KEYS = 14
 
 
 _MEANINGS: Final = {
-    QUEUED: words("waits to be written"),
-    IN_FLIGHT: words("sent, no answer yet"),
-    OVERDUE: words("past its timeout; you are asked what to do"),
-    AWAITING_INPUT: words("the server asks something"),
-    TASK: words("runs as a task, no answer yet"),
-    CANCEL_REQUESTED: words("a cancel was sent, nothing came of it yet"),
-    CANCELLED: words("cancelled, no answer came"),
-    LATE: words("an answer came after the cancel; it was not used"),
-    GOING_ON: words("cancelled, and the server still reports progress"),
-    TIMED_OUT: words("cancelled because its timeout ran out"),
-    COMPLETED: words("answered"),
-    TOOL_ERROR: words("answered; the tool says that it failed"),
-    FAILED: words("answered with an error"),
-    LOST: words("the connection ended before an answer"),
+    badges.QUEUED: words("waits to be written"),
+    badges.IN_FLIGHT: words("sent, no answer yet"),
+    badges.OVERDUE: words("past its timeout; you are asked what to do"),
+    badges.AWAITING_INPUT: words("the server asks something"),
+    badges.TASK: words("runs as a task, no answer yet"),
+    badges.CANCEL_REQUESTED: words("a cancel was sent, nothing came of it yet"),
+    badges.CANCELLED: words("cancelled, no answer came"),
+    badges.LATE: words("an answer came after the cancel; it was not used"),
+    badges.GOING_ON: words("cancelled, and the server still reports progress"),
+    badges.TIMED_OUT: words("cancelled because its timeout ran out"),
+    badges.COMPLETED: words("answered"),
+    badges.TOOL_ERROR: words("answered; the tool says that it failed"),
+    badges.FAILED: words("answered with an error"),
+    badges.LOST: words("the connection ended before an answer"),
 }
 """What the badges of the table mean."""
 

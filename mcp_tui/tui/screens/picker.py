@@ -7,8 +7,9 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -19,7 +20,7 @@ from mcp_tui.config import consent, filling, recent
 from mcp_tui.config.consent import Availability, availability, problem, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.servers import FoundServers, discover
+from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
@@ -27,12 +28,17 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width
 from mcp_tui.tui.widgets.editor import LineInput
 
 
+_OURS: Final = words("mcp-tui")
+_NOTHING: Final = words("")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerChoice:
     """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
 
+    group: SafeText = _OURS
     name: SafeText
-    said: SafeText
+    said: SafeText = _NOTHING
     availability: Availability = Availability.USABLE
     definition: Definition | None = None
     line: str = ""
@@ -43,35 +49,15 @@ class ServerChoice:
         return self.availability is not Availability.PROBLEM
 
 
-@dataclass(frozen=True, slots=True)
-class ServerGroup:
-    """Servers under one title."""
+ServerChoices = tuple[Sequence[ServerChoice], Sequence[SafeText]]
+"""Everything to choose from, and a sentence for each file that cannot be read."""
 
-    title: SafeText
-    choices: tuple[ServerChoice, ...]
+DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerChoices:
-    """Everything to choose from, and a sentence for each file that cannot be read."""
-
-    groups: tuple[ServerGroup, ...] = ()
-    problems: tuple[SafeText, ...] = ()
-
-    def matching(self, text: str) -> ServerChoices:
-        """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
-        needle = text.strip().lower()
-        named = self._with(lambda each: needle in each.name.lower())
-        return named if named.groups else self._with(lambda each: needle in each.said.lower())
-
-    def _with(self, passes: Callable[[ServerChoice], bool]) -> ServerChoices:
-        groups = (ServerGroup(each.title, tuple(filter(passes, each.choices))) for each in self.groups)
-        return ServerChoices(tuple(each for each in groups if each.choices), self.problems)
-
-
-def gather(around: Surroundings | None = None) -> ServerChoices:
+def gather() -> ServerChoices:
     """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
-    around = around or Surroundings.now()
+    around = Surroundings.now()
     found = discover(around)
     made = {
         (each.file, each.name, each.line): _choice(each, around)
@@ -81,45 +67,26 @@ def gather(around: Surroundings | None = None) -> ServerChoices:
     latest: list[ServerChoice] = []
     for entry in recent.load():
         if entry.line:
-            latest.append(_typed(entry.line))
+            latest.append(ServerChoice(name=brief(entry.line, 400), line=entry.line))
             continue
         if entry.server == "demo":
             latest.append(DEMO)
-        keys = [
-            key for key, choice in made.items() if key[1] == entry.server and choice.definition is not None
-        ]
-        latest += [made.pop(key) for key in keys]
-    groups = [ServerGroup(words("Recent"), tuple(latest))] if latest else []
-    groups += _by_file(list(made.values()), around)
-    if DEMO not in latest:
-        groups.append(ServerGroup(words("mcp-tui"), (DEMO,)))
-    return ServerChoices(tuple(groups), _problems(found))
-
-
-DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
+        latest += [made.pop(key) for key in list(made) if key[1] == entry.server]
+    others = [*made.values(), *([] if DEMO in latest else [DEMO])]
+    choices = [*(replace(each, group=words("Recent")) for each in latest), *others]
+    return choices, [brief(each, 400) for each in found.problems]
 
 
 def _choice(definition: Definition, around: Surroundings) -> ServerChoice:
     state, said = availability(definition, around)
     shown = said if state is Availability.PROBLEM else what(definition, around)
     return ServerChoice(
-        name=brief(definition.name, 80), said=brief(shown, 400), availability=state, definition=definition
+        group=clean(f"{definition.source.title}  {_short(definition.file, around)}"),
+        name=brief(definition.name, 80),
+        said=brief(shown, 400),
+        availability=state,
+        definition=definition,
     )
-
-
-def _typed(line: str) -> ServerChoice:
-    return ServerChoice(name=brief(line, 400), said=words(""), line=line)
-
-
-def _by_file(choices: Sequence[ServerChoice], around: Surroundings) -> list[ServerGroup]:
-    files: dict[tuple[str, Path], list[ServerChoice]] = {}
-    for each in choices:
-        if each.definition is not None:
-            files.setdefault((each.definition.source.title, each.definition.file), []).append(each)
-    return [
-        ServerGroup(clean(f"{title}  {_short(file, around)}"), tuple(found))
-        for (title, file), found in files.items()
-    ]
 
 
 def _short(file: Path, around: Surroundings) -> str:
@@ -129,8 +96,11 @@ def _short(file: Path, around: Surroundings) -> str:
     return str(file)
 
 
-def _problems(found: FoundServers) -> tuple[SafeText, ...]:
-    return tuple(brief(each, 400) for each in found.problems)
+def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoice]:
+    """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
+    needle = text.strip().lower()
+    named = [each for each in choices if needle in each.name.lower()]
+    return named or [each for each in choices if needle in each.said.lower()]
 
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
@@ -208,7 +178,8 @@ class PickerScreen(Dialog[Target | None]):
         self._back = back
         self._complete: Complete = complete or filling.target
         self._gather = gathered
-        self._all = ServerChoices()
+        self._all: Sequence[ServerChoice] = ()
+        self._problems: Sequence[SafeText] = ()
         self._rows: list[ServerChoice | None] = []
         self._cells = self._inner = 0
         self._marked: int | None = None
@@ -246,48 +217,43 @@ class PickerScreen(Dialog[Target | None]):
 
     async def _fill(self) -> None:
         """Read the files beside the screen: some tools keep megabytes of history in theirs."""
-        self._all = await asyncio.to_thread(self._gather)
+        self._all, self._problems = await asyncio.to_thread(self._gather)
         self._read = True
         self._grow()
         self._show(self._line.value)
 
     def _grow(self) -> None:
         """Be as large as all the servers take, whatever the filter leaves of them."""
-        rows = [each for group in self._all.groups for each in group.choices]
-        self._cells = min(NAME, max((width(each.name) for each in rows if each.said), default=0))
-        wide = max((self._cells + width(each.said) + 20 for each in rows), default=0)
+        self._cells = min(NAME, max((width(each.name) for each in self._all if each.said), default=0))
+        wide = max((self._cells + width(each.said) + 20 for each in self._all), default=0)
         self._inner = max(20, min(104, max(62, wide), self.size.width - 6))
         self._box.styles.width = self._inner + 6
-        height = len(self._all.groups) + len(rows)
+        height = len({each.group for each in self._all}) + len(self._all)
         self._list.styles.height = max(1, min(height, self.size.height - 8))
 
     # -- the list --------------------------------------------------------------------------------------------
 
     def _show(self, text: str) -> None:
         """List what matches, the first of it chosen."""
-        shown = self._all if is_line(text) else self._all.matching(text)
-        inner = self._inner
+        shown = self._all if is_line(text) else matching(self._all, text)
         self._marked = None
-        options: list[Option] = []
         self._rows = []
-        for group in shown.groups:
-            options.append(Option(Content.styled(clip(group.title, inner), "$primary"), disabled=True))
-            self._rows.append(None)
-            for each in group.choices:
-                options.append(Option(self._option(each)))
-                self._rows.append(each)
         self._list.clear_options()
-        self._list.add_options(options)
+        for group in dict.fromkeys(each.group for each in shown):
+            title = Content.styled(clip(group, self._inner), "$primary")
+            members = [each for each in shown if each.group == group]
+            self._list.add_options([Option(title, disabled=True), *map(Option, map(self._option, members))])
+            self._rows += [None, *members]
         self._list.highlighted = None if is_line(text) else self._best(text.strip().lower())
         self._mark()
         self._tell()
 
     def _best(self, wanted: str) -> int | None:
         """The line to choose at first: one that can be used, called just so, or whose name begins so."""
-        lines = [(index, each) for index, each in enumerate(self._rows) if each is not None]
         order = [
             (not each.usable, each.name.lower() != wanted, not each.name.lower().startswith(wanted), index)
-            for index, each in lines
+            for index, each in enumerate(self._rows)
+            if each is not None
         ]
         return min(order)[-1] if order else None
 
@@ -334,16 +300,14 @@ class PickerScreen(Dialog[Target | None]):
             return
         if is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
-            self._say(
-                (safe("enter connects to {}", said) if _URL.match(said) else safe("enter starts {}", said)),
-            )
+            self._say(safe("enter connects to {}" if _URL.match(said) else "enter starts {}", said))
         elif chosen is None:
             self._say(words("No config file defines a server. Type a URL, a command, or demo."))
         elif not chosen.usable:
             self._say(safe("{}: {}.", chosen.name, chosen.said), wrong=True)
-        elif problems := list(self._all.problems):
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            self._say(safe("{}{}.", problems[0], more), wrong=True)
+        elif self._problems:
+            more = f" (and {len(self._problems) - 1} more)" if len(self._problems) > 1 else ""
+            self._say(safe("{}{}.", self._problems[0], more), wrong=True)
         else:
             self._say(words(""))
 

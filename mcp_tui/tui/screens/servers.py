@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from textual.content import Content
@@ -23,21 +21,8 @@ DIGITS: Final = 9
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
 
-class ServerAction(Enum):
-    """What to do with a server of the list."""
-
-    SHOW = "show"
-    ADD = "add"
-    CLOSE = "close"
-    MENU = "menu"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerPick:
-    """What was chosen; ``server`` is ``None`` with ``ADD``."""
-
-    do: ServerAction
-    server: Server | None = None
+ServerPick = tuple[str, Server | None]
+"""What is to be done, ``show``, ``add``, ``close``, or ``menu``, and with which server; ``None`` with ``add``."""
 
 
 class ServersScreen(Dialog[ServerPick | None]):
@@ -120,14 +105,14 @@ class ServersScreen(Dialog[ServerPick | None]):
 
     def action_number(self, number: int) -> None:
         if number <= len(self._servers.all):
-            self.dismiss(ServerPick(ServerAction.SHOW, self._servers.all[number - 1]))
+            self.dismiss(("show", self._servers.all[number - 1]))
 
     def action_choose(self, do: str) -> None:
         at = self._list.highlighted
-        if do == ServerAction.ADD.value:
-            self.dismiss(ServerPick(ServerAction.ADD))
-        elif at is not None and (do != ServerAction.CLOSE.value or self.meant()):
-            self.dismiss(ServerPick(ServerAction(do), self._servers.all[at]))
+        if do == "add":
+            self.dismiss((do, None))
+        elif at is not None and (do != "close" or self.meant()):
+            self.dismiss((do, self._servers.all[at]))
 
 
 def _standing(facts: ServerFacts) -> SafeText:

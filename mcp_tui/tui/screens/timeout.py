@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from textual.widgets import Input
 
@@ -26,12 +25,8 @@ DEAF: Final = 0.5
 """Seconds after its opening in which the prompt hears no key: it comes unasked, and keys were meant for what was there."""
 
 
-class OverdueAction(Enum):
-    """What to do with overdue requests."""
-
-    CANCEL_NOW = "cancel_now"
-    WAIT_30 = "wait_30"
-    WAIT_FOREVER = "wait_forever"
+OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
+"""What to do with overdue requests."""
 
 
 def timeout_reason(row: Request) -> str:
@@ -96,9 +91,9 @@ class TimeoutScreen(Dialog[None]):
         super().__init__(
             *(self._list, self._countdown, self.field, self._why),
             buttons=(
-                KeyButton("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
-                KeyButton("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
-                KeyButton("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
+                KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
+                KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
+                KeyButton("overdue.wait-on", words("No limit"), "wait_forever"),
             ),
         )
 
@@ -173,10 +168,7 @@ class TimeoutScreen(Dialog[None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.choose(OverdueAction.CANCEL_NOW)
-
-    def action_choose(self, choice: str) -> None:
-        self.choose(OverdueAction(choice))
+        self.action_choose("cancel_now")
 
     @property
     def unsent(self) -> str:
@@ -190,7 +182,7 @@ class TimeoutScreen(Dialog[None]):
         if not self.deaf:
             self.dismiss(None)
 
-    def choose(self, choice: OverdueAction) -> None:
+    def action_choose(self, choice: OverdueAction) -> None:
         """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
         if self.deaf:
             return

@@ -224,15 +224,10 @@ class Cancelling:
                 screen.host.notify(self._session.named(said), severity="warning", markup=False)
 
     def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
-        from mcp_tui.tui.screens.timeout import OverdueAction
-
         client = self._session.client
         for id_ in ids:
-            match choice:
-                case OverdueAction.CANCEL_NOW:
-                    client.cancel(id_, Cause.TIMEOUT, reason)
-                case OverdueAction.WAIT_30:
-                    client.extend(id_, MORE)
-                case OverdueAction.WAIT_FOREVER:
-                    client.extend(id_, None)
+            if choice == "cancel_now":
+                client.cancel(id_, Cause.TIMEOUT, reason)
+            else:
+                client.extend(id_, MORE if choice == "wait_30" else None)
         self._screen.look()
