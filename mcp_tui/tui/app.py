@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_tui.journal.recording import Recording
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.tui.screens.workbench import Workbench
-    from mcp_tui.tui.servers import Server, Servers
+    from mcp_tui.tui.servers import Servers
     from mcp_tui.tui.session import Session
 
 
@@ -127,7 +127,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self._twins = [AsciiTwins()] if ascii_only else []
         self.defect: Exception | None = None
         self.guard = KeyGuard()
-        self.benches: dict[Server, Workbench] = {}
+        self.benches: dict[Session, Workbench] = {}
         self._target = target
         self._client = client
         self._leaving = False
@@ -223,7 +223,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     def on_command_palette_closed(self) -> None:
         self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
 
-    def action_help(self) -> None:
+    async def action_help(self) -> None:
         """Show the keys of where one is; once more takes them away."""
         from mcp_tui.tui.screens.help import HelpScreen
 
@@ -232,7 +232,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             screen.action_close()
         else:
             nodes = (screen.focused or screen).ancestors_with_self
-            self.push_screen(HelpScreen(scopes_of(nodes)))
+            await self.push_screen(HelpScreen(scopes_of(nodes)))
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""
@@ -291,10 +291,10 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         session = Session(self._client(target), None if limits is None else partial(limits, target))
         session.consent(self.preferences.consents)
         screen = Workbench(session)
-        server = self.servers.add(session)
-        self.benches[server] = screen
-        self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
-        self.show(server)
+        self.servers.add(session)
+        self.benches[session] = screen
+        self.add_mode(session.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
+        self.show(session)
         opened = self.push_screen(screen)
         screen.connection.connect()
         return opened
@@ -311,14 +311,14 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     @property
     def session(self) -> Session | None:
         """The session of the workbench that is on the screen."""
-        return None if self.servers.current is None else self.servers.current.session
+        return self.servers.current
 
     @property
     def whose(self) -> SafeText:
         """What the server on the screen is called; empty while there is no other."""
         return words("") if self.session is None else self.session.around.whose
 
-    def show(self, server: Server) -> None:
+    def show(self, server: Session) -> None:
         """Put the workbench of a server on the screen, as it was left. Those out of sight go on without being drawn."""
         if self.servers.current is not None:
             self.benches[self.servers.current].rest()
@@ -362,12 +362,12 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             self.notify(said, severity="warning", markup=False)
         self.servers.refresh()
 
-    def close_server(self, server: Server) -> None:
+    def close_server(self, server: Session) -> None:
         """Close one server; asks once while requests are in flight there."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
-        running = server.running
+        running = server.calls
         if not running:
             self._close_server(server)
             return
@@ -379,7 +379,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
         self.push_screen(ConfirmScreen(title, listed(running), yes="Cancel and close", no="Stay"), answered)
 
-    def _close_server(self, server: Server) -> None:
+    def _close_server(self, server: Session) -> None:
         if server not in self.servers.all:
             return
         seen = server.shown
@@ -394,19 +394,19 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         if self._watch is not None and len(self.servers.all) < 2:
             self._watch.stop()
             self._watch = None
-        self._ending.add(server.session)
+        self._ending.add(server)
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 
-    async def _end(self, server: Server) -> None:
+    async def _end(self, server: Session) -> None:
         """Cancel what is in flight at a server that was closed, and end its connection and its screens."""
         for worker in self.workers:
             if worker.group == "connection" and worker.node is self.benches.get(server):
                 worker.cancel()
         try:
-            await server.session.client.close()
+            await server.client.close()
         finally:
-            server.session.client.store.close()
-            self._ending.discard(server.session)
+            server.client.store.close()
+            self._ending.discard(server)
             if not self._leaving:
                 await self.remove_mode(server.mode)
             self.benches.pop(server, None)
@@ -431,7 +431,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             if path is not None:
                 self._open_recording(Path(path))
 
-        current = [writer.path for each in self.servers.all for writer in each.session.client.store.writers]
+        current = [writer.path for each in self.servers.all for writer in each.client.store.writers]
         await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)
 
     def action_history(self) -> None:
@@ -475,7 +475,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         from mcp_tui.tui.screens.confirm import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
-        running = [(server, server.running) for server in self.servers.all if server.running]
+        running = [(server, server.calls) for server in self.servers.all if server.calls]
         asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
         if (not running and not ask) or asked or self._leaving:
             self.leave(0)
@@ -487,9 +487,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
         title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         title = title if running else words("Quit mcp-tui?")
-        lines = [
-            join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
-        ]
+        lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
         screen = ConfirmScreen(
             title, lines, yes="Cancel and quit" if running else "Quit", no="Stay", interrupt=True
         )
@@ -502,7 +500,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     def leave(self, status: int) -> None:
         """Cancel what is in flight, end every connection and exit with ``status``; the second time exit at once."""
-        sessions = [*(server.session for server in self.servers.all), *self._ending]
+        sessions = [*self.servers.all, *self._ending]
         again, self._leaving = self._leaving, True
         if again or not sessions:
             self.exit(status, return_code=status)

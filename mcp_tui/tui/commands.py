@@ -24,7 +24,8 @@ from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.servers import Server, Servers
+from mcp_tui.tui.servers import Servers
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.pane_filters import LEVELS
 from mcp_tui.tui.view.rows import plural, request
@@ -45,12 +46,12 @@ class Home(Protocol):
 
     preferences: Preferences
     theme_names: list[str]
-    benches: dict[Server, Workbench]
+    benches: dict[Session, Workbench]
 
     @property
     def servers(self) -> Servers: ...
-    def show(self, server: Server) -> None: ...
-    def close_server(self, server: Server) -> None: ...
+    def show(self, server: Session) -> None: ...
+    def close_server(self, server: Session) -> None: ...
     def pick(self) -> None: ...
 
 
@@ -209,7 +210,7 @@ def _servers(app: Home) -> Iterator[Found]:
     servers = app.servers
     for server in servers.all if len(servers.all) > 1 else ():
         name = servers.name(server)
-        running = safe("{}, {} in flight", server.session.link.value, plural(len(server.running)))
+        running = safe("{}, {} in flight", server.link.value, plural(len(server.calls)))
         if not server.shown:
             yield safe("Server: {}", name), running, partial(app.show, server)
         yield safe("Close server {}", name), running, partial(app.close_server, server)
@@ -222,12 +223,12 @@ def _elsewhere(app: Home, query: str) -> Iterator[Found]:
         if server.shown:
             continue
         name = app.servers.name(server)
-        for row in _narrowed(server.running[::-1], _row, query):
+        for row in _narrowed(server.calls[::-1], _row, query):
             said = safe("Cancel {} {} at {}", row.id, request(row), name)
             yield said, words("go there and ask for a reason"), partial(_cancel_at, app, server, row)
 
 
-async def _cancel_at(app: Home, server: Server, row: Request) -> None:
+async def _cancel_at(app: Home, server: Session, row: Request) -> None:
     app.show(server)
     await app.benches[server].cancelling.ask_reason(row)
 

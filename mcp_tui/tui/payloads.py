@@ -8,7 +8,6 @@ server; the journal, what is copied and what is saved have it without.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -16,12 +15,11 @@ from pydantic_core import from_json
 
 from mcp_tui.client.results import differences
 from mcp_tui.client.schemas import Problem
-from mcp_tui.client.settings import Target
-from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, hidden
@@ -34,27 +32,13 @@ READ: Final = 4 * 1024 * 1024
 
 
 class Payloads:
-    """The payload sections and the headless command of the request that was asked for last.
+    """The payload sections and the headless command of the request that was asked for last."""
 
-    ``read`` gives the bytes of a frame; ``target`` is ``None`` where nobody knows it: then there is no command.
-    ``redactor`` takes out what the journal would. ``promised`` gives the output schema of a tool, ``None`` where there is
-    none.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[int], bytes | None],
-        target: Target | None,
-        redactor: Callable[[], Redactor],
-        *,
-        promised: Callable[[str], Json],
-    ) -> None:
+    def __init__(self, scene: Scene) -> None:
         self.server = ""
         """What the server is called among several; empty while there is one."""
-        self._read = read
-        self._promised = promised
-        self._target = target
-        self._redactor = redactor
+        self._scene = scene
+        self._read = scene.payload
         self._known: object = None
         self._broken: list[Problem] = []
         self._sections: list[Section] = []
@@ -106,11 +90,11 @@ class Payloads:
     def result(self, row: Request) -> str:
         """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
         raw = self.answer(row)
-        return "" if raw is None else plain(_parsed(self._redactor().redact(raw)))
+        return "" if raw is None else plain(_parsed(self._scene.redactor().redact(raw)))
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
-        secrets = self._redactor()
+        secrets = self._scene.redactor()
         seqs = {"request": row.request_seq, "response": row.response_seq}
         whose = {"server": self.server} if self.server else {}
         found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
@@ -137,7 +121,11 @@ class Payloads:
             else:
                 message = as_object(_parsed(raw))
                 body = message.get("error" if failed else "result", _parsed(raw))
-                schema = self._promised(row.name) if row.method == "tools/call" and not failed else None
+                schema = (
+                    self._scene.catalogue.promised(row.name)
+                    if row.method == "tools/call" and not failed
+                    else None
+                )
                 self._broken = differences(schema, body)
                 sections.extend(received(body, error=failed, broken=self._broken))
         # The answer before the progress that came with it.
@@ -153,10 +141,10 @@ class Payloads:
             sections.extend(detail.ignored(received(body, error="error" in message)))
         asked = self.request(row)
         if asked is not None:
-            secrets = self._redactor()
+            secrets = self._scene.redactor()
             sections.extend(detail.sent(hidden(asked[1], secrets)))
-            if self._target is not None:
-                command = headless_command(asked[0], asked[1], self._target, secrets)
+            if self._scene.target is not None:
+                command = headless_command(asked[0], asked[1], self._scene.target, secrets)
         return sections, command
 
 

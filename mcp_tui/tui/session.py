@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -11,16 +11,16 @@ from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.client.task_store import StoredTask, TaskStore
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.transport.base import TransportError, sentence, within
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.sign_in import SignIn
@@ -28,8 +28,7 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import Rows
-from mcp_tui.tui.view.rows import first_steps, waits_to_cancel
+from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, Around, Counters, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
@@ -47,10 +46,19 @@ class Session:
     ``trouble`` is why there is no connection, in one sentence; empty while there is one or one is being made.
     ``renewing`` says that the client opens a new session by itself: what is asked for meanwhile waits for it.
     ``broke`` says that the last connection ended without anybody here having asked for that.
+
+    It goes on whether it is seen or not: ``mode`` names the stack of screens that it has for itself in the app. ``shown``
+    says that it is the one on the screen; ``late`` counts what was answered too late since it was seen.
     """
+
+    mode = ""
 
     def __init__(self, client: Client, limits: Callable[[str], Limits] | None = None) -> None:
         self.client = client
+        self.target = client.target
+        self.book = client.book
+        self.problems = client.store.problems
+        self.payload = client.store.payload
         self._limits_of = limits
         origin = clock.origin()
         self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
@@ -64,6 +72,9 @@ class Session:
         self.trouble = words("")
         self.version = 0
         self.around = ALONE
+        self.shown = self._told_lost = False
+        self.late = 0
+        self._overdue: dict[ev.RequestId, bool] = {}
         self._attempts = 0
         self.since: float | None = None
         self.stale: set[str] = set()
@@ -101,6 +112,10 @@ class Session:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
             case ev.Notified() if event.method in CHANGES:
                 self.stale.update(CHANGES[event.method])
+            case ev.Late(kind=Kind.RESULT | Kind.ERROR | Kind.OVERSIZE) if not self.shown:
+                self.late += 1
+            case ev.Overdue() if not self.shown:
+                self._overdue[event.id] = False
             case _:
                 pass
 
@@ -139,6 +154,42 @@ class Session:
         if not isinstance(self.client.target, StdioTarget):
             return []
         return [row for row in self.client.book.unfinished.values() if waits_to_cancel(row)]
+
+    @property
+    def calls(self) -> list[Request]:
+        """Requests in flight that a person asked for."""
+        return [row for row in self.running if not row.internal]
+
+    # -- out of sight ----------------------------------------------------------------------------------------
+
+    @property
+    def overdue(self) -> list[Request]:
+        """Requests whose limit passed out of sight, and whose countdown goes on."""
+        rows = [self.book.get(id_) for id_ in self._overdue]
+        return [row for row in rows if row is not None and row.overdue_until is not None]
+
+    def seen(self) -> None:
+        """It is on the screen from here on."""
+        self.shown, self._told_lost, self.late = True, False, 0
+        self._overdue.clear()
+
+    def news(self) -> Iterator[SafeText]:
+        """What happened out of sight that a person should be told, once."""
+        for question in self.questions.waiting:
+            if not question.shown:
+                question.shown = True
+                keys = hint("{server.list} opens it, {question.answer} answers")
+                yield safe("{}: {}", question.wants, keys)
+        for row in self.overdue:
+            if not self._overdue[row.id]:
+                self._overdue[row.id] = True
+                said = "{} {} is overdue and will be cancelled automatically: v goes there"
+                yield safe(said, row.id, request(row))
+        if self.broke and not self._told_lost:
+            yield safe("lost: {}", self.fault)
+        self._told_lost = self.broke
+
+    # -- facts for the bar -----------------------------------------------------------------------------------
 
     def _counts(self, now: float) -> Counts:
         """The counts, gathered once for each version of the book."""
@@ -199,29 +250,14 @@ class Session:
     # -- what the panes show ---------------------------------------------------------------------------------
 
     @property
-    def book(self) -> Rows:
-        return self.client.book
-
-    @property
     def ticking(self) -> bool:
         return self.since is not None or self.link is Link.CONNECTING
-
-    @property
-    def problems(self) -> Sequence[str]:
-        return self.client.store.problems
-
-    @property
-    def target(self) -> Target:
-        return self.client.target
 
     def redactor(self) -> Redactor:
         return redactor(self.client.target, self.client.store.learned)
 
     def now(self) -> float:
         return self.client.now()
-
-    def payload(self, seq: int) -> bytes | None:
-        return self.client.store.payload(seq)
 
     def stamp(self) -> object:
         client = self.client

@@ -96,7 +96,7 @@ class Judge:
         elif step.kind == "type" and before.top == "Workbench":
             pressed -= DECIDES  # nor does a letter answer what another one of its burst has opened
         for server in app.servers.all:
-            for row in server.session.client.book.order:
+            for row in server.client.book.order:
                 key = (id(server), row.id)
                 if row.internal:
                     continue
@@ -172,7 +172,7 @@ def _seen(app: WorkbenchApp) -> Before:
     top = app.screen
     focused = top.focused
     server = app.servers.current
-    rows = () if server is None else server.session.client.book.order
+    rows = () if server is None else server.client.book.order
     return Before(
         type(top).__name__,
         focused is not None and focused.check_consume_key("a", "a"),
@@ -213,7 +213,7 @@ def _connects(app: object) -> bool:
     if not isinstance(app, WorkbenchApp) or isinstance(app, ReplayApp):
         return False
     server = app.servers.current
-    return server is None or server.session.link is Link.CONNECTING
+    return server is None or server.link is Link.CONNECTING
 
 
 @contextlib.contextmanager
@@ -338,7 +338,7 @@ async def _run(
                     judge.judge(app, step, before)
         finally:
             for server in app.servers.all:
-                await server.session.client.close()
+                await server.client.close()
     if wrong:
         raise Failure("; ".join(wrong))
 

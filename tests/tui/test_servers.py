@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.servers import Server
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link
 from tests.tui.driving import DEMO, SCRIPTED, Driven
 
@@ -60,7 +60,7 @@ async def standing(driven: Driven) -> None:
     await driven.until(lambda: driven.session.link is Link.CONNECTED or driven.session.trouble)
 
 
-def server(driven: Driven, number: int) -> Server:
+def server(driven: Driven, number: int) -> Session:
     return driven.app.servers.all[number - 1]
 
 
@@ -198,7 +198,7 @@ async def test_a_question_of_a_server_out_of_sight_is_announced_with_its_name_an
     async with several(DEMO, ASKING) as driven:
         await driven.press("ctrl+n")
         bench = driven.bench
-        server(driven, 2).session.call("tools/call", {"name": "ask", "arguments": {}})
+        server(driven, 2).call("tools/call", {"name": "ask", "arguments": {}})
         await driven.until(lambda: "asking asks for input" in toasts(driven))
         await driven.until(lambda: "? asking asks" in driven.inside("server"))
         assert driven.top is bench
@@ -225,7 +225,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         driven.app.benches[lost].connection.call(
             "tools/call", {"name": "crash", "arguments": {"seconds": 0.1}}
         )
-        await driven.until(lambda: lost.session.link is Link.LOST)
+        await driven.until(lambda: lost.link is Link.LOST)
         await driven.until(lambda: "∅ web lost" in driven.inside("server"))
         assert "web lost: server " in toasts(driven)
 
@@ -250,7 +250,7 @@ async def test_what_is_overdue_out_of_sight_is_announced_and_asked_about_when_it
 async def test_quitting_asks_once_over_all_servers_and_cancels_at_all_of_them():
     async with several(DEMO, WEB) as driven:
         rows = [await driven.in_flight("silent")]
-        sessions = [each.session for each in driven.app.servers.all]
+        sessions = list(driven.app.servers.all)
         await driven.press("ctrl+n")
         rows.append(await driven.in_flight("silent"))
         await driven.press("ctrl+q")

@@ -4,40 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_tui.tui.keys import dialogs, panes
-from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.keys.recording import RECORDING
-from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
+from mcp_tui.tui.keys import dialogs, panes, recording, workbench
+from mcp_tui.tui.keys.key import Key, Scope
 
 SCOPES: Final = {
-    scope.name: scope
-    for scope in (
-        EVERYWHERE,
-        WORKBENCH,
-        panes.REQUESTS,
-        panes.LINES,
-        panes.DETAIL,
-        panes.TIMELINE,
-        RECORDING,
-        dialogs.DIALOG,
-        dialogs.REASON,
-        dialogs.OVERDUE,
-        dialogs.CALL,
-        dialogs.CHOOSE,
-        panes.FORM,
-        panes.FIELD,
-        dialogs.QUESTION,
-        dialogs.LINK,
-        dialogs.SIGN_IN,
-        dialogs.RESULT,
-        panes.PAGE,
-        dialogs.ANSWER,
-        dialogs.MENU,
-        dialogs.SERVERS,
-        dialogs.PICKER,
-        dialogs.PROBE,
-        dialogs.HELP,
-    )
+    each.name: each
+    for module in (workbench, panes, recording, dialogs)
+    for each in vars(module).values()
+    if isinstance(each, Scope)
 }
 """By their names, in the order of the documents."""
 

@@ -27,7 +27,6 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
-
 _OURS: Final = words("mcp-tui")
 _NOTHING: Final = words("")
 

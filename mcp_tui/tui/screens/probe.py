@@ -23,7 +23,7 @@ from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
 from mcp_tui.transport.base import TransportError
-from mcp_tui.tui.bindings import bindings, keys, scopes_of
+from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import PROBE
 from mcp_tui.tui.keys.now import hint
@@ -338,12 +338,8 @@ class ProbeScreen(ModalScreen[None]):
         else:
             self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
 
-    def action_help(self) -> None:
-        """Show the keys."""
-        from mcp_tui.tui.screens.help import HelpScreen
-
-        scopes = scopes_of((self.focused or self).ancestors_with_self)
-        self.host.push_screen(HelpScreen(scopes))
+    async def action_help(self) -> None:
+        await self.host.run_action("help")
 
     def action_other_pane(self) -> None:
         (self.evidence if self.list.has_focus else self.list).focus()

@@ -10,7 +10,8 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.keys.dialogs import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
-from mcp_tui.tui.servers import Server, Servers
+from mcp_tui.tui.servers import Servers
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
@@ -21,7 +22,7 @@ DIGITS: Final = 9
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
 
-ServerPick = tuple[str, Server | None]
+ServerPick = tuple[str, Session | None]
 """What is to be done, ``show``, ``add``, ``close``, or ``menu``, and with which server; ``None`` with ``add``."""
 
 
@@ -72,14 +73,14 @@ class ServersScreen(Dialog[ServerPick | None]):
         super().tick()
 
     def _lines(self) -> list[Content]:
-        now = self.read_at(self._servers.all[0].session.now())
+        now = self.read_at(self._servers.all[0].now())
         cells = max(20, min(100, self.size.width) - 6)
         return [
-            written(*self._described(at, each, each.session.facts(now), cells))
+            written(*self._described(at, each, each.facts(now), cells))
             for at, each in enumerate(self._servers.all, 1)
         ]
 
-    def _described(self, at: int, server: Server, facts: ServerFacts, cells: int) -> list[Piece]:
+    def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
         """Two lines: which server it is, and how it stands."""
         glyph, tone = GLYPHS[facts.link]
         name = self._servers.name(server)

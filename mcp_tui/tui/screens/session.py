@@ -13,7 +13,7 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import is_typed, near_first, scopes_of
+from mcp_tui.tui.bindings import is_typed, near_first
 from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.now import current, key_of
 from mcp_tui.tui.keys.panes import TYPING
@@ -70,9 +70,7 @@ class SessionScreen(LayoutScreen):
         )
         lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
-        self.payloads = Payloads(
-            scene.payload, scene.target, scene.redactor, promised=scene.catalogue.promised
-        )
+        self.payloads = Payloads(scene)
         self.messages = Messages(scene, self.table, index)
         self.filtering = Filtering(self, scene, self.table, self.messages)
         self.details = Details(self, scene, self.table, self.payloads, self.messages, self.detail)
@@ -379,10 +377,7 @@ class SessionScreen(LayoutScreen):
             self.set_focus(self.table)
 
     async def action_help(self) -> None:
-        """Show the keys."""
-        from mcp_tui.tui.screens.help import HelpScreen
-
-        await self.ask(HelpScreen(scopes_of((self.focused or self).ancestors_with_self)))
+        await self.host.run_action("help")
 
     # -- keys of the parts -----------------------------------------------------------------------------------
 

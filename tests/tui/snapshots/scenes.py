@@ -169,7 +169,7 @@ async def staged(
                 yield stage
             finally:
                 for each in app.servers.all:
-                    await each.session.client.close()
+                    await each.client.close()
 
 
 Size = tuple[int, int]

@@ -81,7 +81,7 @@ class ConnectionKeys:
         from mcp_tui.tui.screens.menu import MenuScreen
 
         session = self._session
-        running = len([row for row in session.running if not row.internal])
+        running = len(session.calls)
         note = safe("{} in flight will be cancelled first", plural(running)) if running else words("")
         choices = [("reconnect", self._again())]
         if session.link is not Link.LOST:
