@@ -256,13 +256,15 @@ OBJECTS: Final = 2
 
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 _STRUCTURE: Final = frozenset({"properties", "items", "prefixItems", "not", "if", "$dynamicRef"})
-_LISTED: Final = (
-    FieldKind.TEXT,
-    FieldKind.NUMBER,
-    FieldKind.INTEGER,
-    FieldKind.BOOLEAN,
-    FieldKind.CHOICE,
-)
+_OPEN: Final = frozenset({"anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"})
+_PLAIN: Final[dict[tuple[str, ...], FieldKind]] = {
+    ("boolean",): FieldKind.BOOLEAN,
+    ("integer",): FieldKind.INTEGER,
+    ("number",): FieldKind.NUMBER,
+    ("integer", "number"): FieldKind.NUMBER,
+    ("string",): FieldKind.TEXT,
+}
+"""The kind of a field by its types."""
 
 
 class FormLayout:
@@ -277,13 +279,12 @@ class FormLayout:
 
     def __init__(self, schema: Json) -> None:
         self.schema = Schema(schema)
-        self.fields: tuple[Field, ...] = ()
         self.whole = self._unfit()
-        if not self.whole:
-            self.fields = tuple(_Builder(self.schema).members(self.schema.whole, (), frozenset()))
-            if len(list(_leaves(self.fields))) > FIELDS:
-                self.fields, self.whole = (), f"more than {FIELDS} arguments"
-        self.leaves = tuple(_leaves(self.fields))
+        made = () if self.whole else tuple(_Builder(self.schema).members(self.schema.whole, (), frozenset()))
+        if len(list(_leaves(made))) > FIELDS:
+            made, self.whole = (), f"more than {FIELDS} arguments"
+        self.fields: tuple[Field, ...] = made
+        self.leaves = tuple(_leaves(made))
         self.other = Field(
             (), FieldKind.JSON, {"description": "Arguments without a field."}, types=frozenset(("object",))
         )
@@ -298,14 +299,9 @@ class FormLayout:
         kinds = types_of(self.schema, whole)
         if kinds and "object" not in kinds:
             return "the schema is not for an object"
-        free = any(name in whole for name in ("anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"))
-        if (
-            free
-            or isinstance(whole.get("additionalProperties"), dict)
-            or whole.get("additionalProperties") is True
-        ):
-            return "the schema allows arguments but names none"
-        return ""
+        more = whole.get("additionalProperties")
+        free = _OPEN & whole.keys() or more is True or isinstance(more, dict)
+        return "the schema allows arguments but names none" if free else ""
 
     # -- filling in ------------------------------------------------------------------------------------------
 
@@ -468,43 +464,33 @@ class _Builder:
 
     def _of_types(self, made: Field, trail: frozenset[str]) -> Field:
         described, types = made.schema, made.types
+        kinds = tuple(sorted(types))
         branches = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
-        match sorted(types):
-            case ["string"]:
-                offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
-                return replace(made, kind=FieldKind.TEXT, choices=_distinct(offered))
-            case ["boolean"]:
-                both = (FieldChoice(value=True, label="true"), FieldChoice(value=False, label="false"))
-                return replace(made, kind=FieldKind.BOOLEAN, choices=both)
-            case ["integer"]:
-                return replace(made, kind=FieldKind.INTEGER)
-            case ["number"] | ["integer", "number"]:
-                return replace(made, kind=FieldKind.NUMBER)
-            case ["array"] if not branches:
-                return self._list_of(made, trail)
-            case ["object"] if not branches and len(made.path) <= OBJECTS:
-                return self._object(made, trail)
-            case _:
-                mixed = "string" in types or (types and types <= _SCALARS)
-                free = not types and not branches and not _STRUCTURE & described.keys()
-                return replace(made, kind=FieldKind.ANY) if mixed or free else made
-
-    def _object(self, made: Field, trail: frozenset[str]) -> Field:
-        fields = tuple(self.members(made.schema, made.path, trail))
-        if not fields or isinstance(made.schema.get("patternProperties"), dict) or made.nullable:
-            return made
-        return replace(made, kind=FieldKind.OBJECT, fields=fields)
+        if not branches and kinds == ("array",):
+            return self._list_of(made, trail)
+        if not branches and kinds == ("object",) and len(made.path) <= OBJECTS:
+            fields = tuple(self.members(described, made.path, trail))
+            named = fields and not isinstance(described.get("patternProperties"), dict)
+            return (
+                replace(made, kind=FieldKind.OBJECT, fields=fields) if named and not made.nullable else made
+            )
+        kind = _PLAIN.get(kinds)
+        if kind is FieldKind.TEXT:
+            offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
+            return replace(made, kind=kind, choices=_distinct(offered))
+        mixed = "string" in types or (types and types <= _SCALARS)
+        free = not types and not branches and not _STRUCTURE & described.keys()
+        return replace(made, kind=kind or FieldKind.ANY) if mixed or free else made
 
     def _list_of(self, made: Field, trail: frozenset[str]) -> Field:
         items = made.schema.get("items")
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
         item = self.field(made.path, items, trail, required=True)
-        if item.nullable or item.kind not in _LISTED:
+        if item.nullable or item.kind not in (*_PLAIN.values(), FieldKind.CHOICE):
             return made
-        if item.kind is FieldKind.CHOICE:
-            return replace(made, kind=FieldKind.SEVERAL, item=item, choices=item.choices)
-        return replace(made, kind=FieldKind.LIST, item=item)
+        kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
+        return replace(made, kind=kind, item=item, choices=item.choices)
 
     def _without_null(
         self, described: dict[str, Json], trail: frozenset[str]

@@ -206,7 +206,7 @@ class CallScreen(Dialog[Call | None]):
         & > #dialog { width: 76; }
         &.-wide > #dialog { width: 100; }
 
-        & #form, & #fields, & Form, & Form > VerticalScroll { height: auto; }
+        & #form, & Form, & Form > VerticalScroll { height: auto; }
         & Form > Editor { height: auto; }
         &.-short Form > Static { max-height: 2; }
         & #form { display: none; }
@@ -253,7 +253,7 @@ class CallScreen(Dialog[Call | None]):
         self._form: Form | None = None
         self._described = Section(words(""), ())
         self._help = Detail()
-        self._fields = Vertical(id="fields")
+        self._pane = Vertical(self._help, id="form")
 
     def heading(self) -> SafeText:
         if self._tool is None:
@@ -262,9 +262,7 @@ class CallScreen(Dialog[Call | None]):
 
     def body(self) -> ComposeResult:
         yield self.tool_list
-        with Vertical(id="form"):
-            yield self._help
-            yield self._fields
+        yield self._pane
 
     def buttons(self) -> Sequence[KeyButton]:
         return [KeyButton("call.send", self._what, "call")]
@@ -353,7 +351,7 @@ class CallScreen(Dialog[Call | None]):
         self._box.border_subtitle = Content("")
         filled = None if arguments is not None else self._drafts.get(tool.definition)
         form = self._form = Form(tool.schema, arguments, filled=filled, completer=self._completer)
-        self._fields.mount(form)
+        self._pane.mount(form)
         form.build()
         self._known = [] if self._earlier is None else self._earlier(tool.name)
         self._at, self._typed = -1, None

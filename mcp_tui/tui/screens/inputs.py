@@ -78,18 +78,15 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         for each, input_ in zip(self._asked, self._fields, strict=True):
-            if not input_.value:
-                if input_ is event.input:
-                    self.say(self._wrong, safe("{} is empty.", brief(each.id, 60)))
-                input_.focus()
-                return
-            if each.options and input_.value not in each.options:
-                self.say(
-                    self._wrong,
-                    safe("{} is one of {}.", clean(each.id), ", ".join(map(clean, each.options))),
-                )
-                input_.focus()
-                return
+            if input_.value and (not each.options or input_.value in each.options):
+                continue
+            if input_.value:
+                choices = ", ".join(map(clean, each.options))
+                self.say(self._wrong, safe("{} is one of {}.", clean(each.id), choices))
+            elif input_ is event.input:
+                self.say(self._wrong, safe("{} is empty.", brief(each.id, 60)))
+            input_.focus()
+            return
         self.dismiss(self.typed)
 
     @property

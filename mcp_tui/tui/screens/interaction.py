@@ -129,6 +129,9 @@ class InteractionScreen(Dialog[Answer | None]):
 
     SEND: ClassVar[SafeText] = words("Send")
 
+    KEYS: ClassVar[Sequence[Hint]] = [("app.back", "Later")]
+    """The keys beside the buttons."""
+
     def __init__(self, question: Question, control: Form | Editor | None = None) -> None:
         super().__init__()
         self._control = control
@@ -185,14 +188,10 @@ class InteractionScreen(Dialog[Answer | None]):
         """The answer that stands in the fields; ``None`` where something is wrong with them, which then is said."""
         return None
 
-    def other_hints(self) -> Sequence[Hint | None]:
-        """The keys beside the buttons."""
-        return [("app.back", "Later")]
-
     def hints(self) -> Sequence[Hint | None]:
         if self._settled:
             return [("question.copy", "Copy answer") if self.draft() else None, ("app.back", "Close")]
-        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.other_hints()]
+        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.KEYS]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -282,6 +281,8 @@ class InteractionScreen(Dialog[Answer | None]):
 class FormScreen(InteractionScreen):
     """Elicitation in form mode: the server's message and fields for its schema."""
 
+    KEYS = [("form.json", "JSON"), ("app.back", "Later")]
+
     def __init__(self, question: Question) -> None:
         filled = question.draft if isinstance(question.draft, FormDraft) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
@@ -289,9 +290,6 @@ class FormScreen(InteractionScreen):
 
     def told(self) -> Sequence[Piece]:
         return [lines(self.question.inquiry.params.get("message"))]
-
-    def other_hints(self) -> Sequence[Hint | None]:
-        return [("form.json", "JSON"), ("app.back", "Later")]
 
     def made(self) -> Answer | None:
         content = self.form.submit()
@@ -311,6 +309,7 @@ class LinkScreen(InteractionScreen):
     AUTO_FOCUS = "#later"
 
     SEND = words("I opened it")
+    KEYS = [("link.copy", "Copy")]
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)
@@ -327,9 +326,6 @@ class LinkScreen(InteractionScreen):
     def buttons(self) -> Sequence[KeyButton]:
         opens = [KeyButton("link.open", words("Open"), "open")] if self.link.opens else []
         return [*opens, *super().buttons(), KeyButton("app.back", words("Later"), "later", "close")]
-
-    def other_hints(self) -> Sequence[Hint | None]:
-        return [("link.copy", "Copy")]
 
     def draft(self) -> str:
         return self.url
