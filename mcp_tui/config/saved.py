@@ -91,12 +91,8 @@ def server_of(target: Target) -> SavedServer:
 def secret_arguments(arguments: Mapping[str, Json]) -> list[str]:
     """The arguments that hold what the journal would redact, by name."""
     redactor = Redactor(tagged=False)
-
-    def redacted(name: str, value: Json) -> bool:
-        text = json.dumps({name: value}).encode()
-        return redactor.redact(text) != text
-
-    return [name for name, value in arguments.items() if redacted(name, value)]
+    texts = {name: json.dumps({name: value}).encode() for name, value in arguments.items()}
+    return [name for name, text in texts.items() if redactor.redact(text) != text]
 
 
 def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
@@ -112,9 +108,14 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
     if found and not secrets:
         raise SecretArguments(found)
     file = folder / f"{_word(call.server)}.json"
-    calls = {each.name: each for each in _read(file)} if file.exists() else {}
-    calls[call.name] = call
-    _write(file, call.server, calls)
+    others = [each for each in _read(file) if each.name != call.name] if file.exists() else []
+    whole = {
+        "version": VERSION,
+        "saved": clock.local_stamp(clock.wall()),
+        "server": asdict(call.server),
+        "calls": {each.name: {"tool": each.tool, "arguments": each.arguments} for each in [*others, call]},
+    }
+    write_private(file, json.dumps(whole, indent=2) + "\n")
     return file
 
 
@@ -164,16 +165,6 @@ def _word(server: SavedServer) -> str:
     return f"{word}-{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def _write(file: Path, server: SavedServer, calls: Mapping[str, SavedCall]) -> None:
-    whole = {
-        "version": VERSION,
-        "saved": clock.local_stamp(clock.wall()),
-        "server": asdict(server),
-        "calls": {name: {"tool": each.tool, "arguments": each.arguments} for name, each in calls.items()},
-    }
-    write_private(file, json.dumps(whole, indent=2) + "\n")
-
-
 def _read(file: Path) -> list[SavedCall]:
     text = read_text(file, MAX_BYTES)
     try:
@@ -194,11 +185,8 @@ def _read(file: Path) -> list[SavedCall]:
     )
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
-        fields = as_object(value)
-        tool = as_text(fields.get("tool"))
+        tool, arguments = as_text(as_object(value).get("tool")), as_object(as_object(value).get("arguments"))
         if not tool:
             raise ConfigError(f"{file}: call {name!r} has no tool")
-        calls.append(
-            SavedCall(name=name, tool=tool, arguments=as_object(fields.get("arguments")), server=server)
-        )
+        calls.append(SavedCall(name=name, tool=tool, arguments=arguments, server=server))
     return calls

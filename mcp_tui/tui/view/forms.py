@@ -106,11 +106,8 @@ def _figure(value_: Json) -> bool:
 
 def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
     low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
-    if _figure(low) and _figure(high):
-        return safe("{} to {} {}", value(low), value(high), unit)
-    if _figure(low) and low:
-        return safe("at least {} {}", value(low), unit)
-    return safe("at most {} {}", value(high), unit) if _figure(high) else _NOTHING
+    said = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else _NOTHING
+    return safe("{} {}", said, unit) if said else _NOTHING
 
 
 def value(value_: Json) -> SafeText:
