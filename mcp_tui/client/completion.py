@@ -47,7 +47,7 @@ class Completer:
         self._reference = reference
         self._told = told
         self._pause = pause
-        self._timer: asyncio.TimerHandle | None = None
+        self._asked = 0
         self._id: ev.RequestId | None = None
         self._refused = False
 
@@ -66,37 +66,27 @@ class Completer:
         """
         self.stop()
         if self.offered:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._pause, self._send, name, value, dict(others))
+            spawn(self._complete(self._asked, name, value, dict(others)), name=f"completion of {name}")
 
     def stop(self) -> None:
         """Nothing is wanted any more: what was asked is cancelled."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._id is not None:
-            row = self._client.book.get(self._id)
-            if row is not None and row.open:
-                self._client.cancel(self._id, ev.Cause.USER, REASON)
-            self._id = None
+        self._asked += 1
+        row = None if self._id is None else self._client.book.get(self._id)
+        if row is not None and row.open:
+            self._client.cancel(row.id, ev.Cause.USER, REASON)
+        self._id = None
 
-    def _send(self, name: str, value: str, others: dict[str, str]) -> None:
-        self._timer = None
+    async def _complete(self, asked: int, name: str, value: str, others: dict[str, str]) -> None:
+        await asyncio.sleep(self._pause)
         info = self._client.info
-        if info is None:
+        if asked != self._asked or info is None:
             return
         params: dict[str, Json] = {"ref": self._reference, "argument": {"name": name, "value": value}}
         if others and info.revision.completion_context:
             params["context"] = {"arguments": others}
-        id_ = self._id = self._client.call("completion/complete", params, internal=True)
-        spawn(self._hear(id_, name), name=f"completion {id_}")
-
-    async def _hear(self, id_: ev.RequestId, name: str) -> None:
-        frame = await self._client.wait(id_)
-        if self._id != id_:
-            return
-        self._id = None
-        if frame is None:
+        self._id = self._client.call("completion/complete", params, internal=True)
+        frame = await self._client.wait(self._id)
+        if asked != self._asked or frame is None:
             return
         if frame.error is not None:
             self._refused = self._refused or frame.error.code == _NO_METHOD

@@ -141,7 +141,6 @@ class InteractionScreen(Dialog[Answer | None]):
         self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
-        self._settled = False
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -189,7 +188,7 @@ class InteractionScreen(Dialog[Answer | None]):
         return None
 
     def hints(self) -> Sequence[Hint | None]:
-        if self._settled:
+        if self.question.over:
             return [("question.copy", "Copy answer") if self.draft() else None, ("app.back", "Close")]
         return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.KEYS]
 
@@ -228,8 +227,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def tick(self) -> None:
         over = self.question.over
-        if over and not self._settled:
-            self._settled = True
+        if over:
             self.drop_buttons()
             self.say(self._over, safe("{}. No answer was sent.", f"{over[0].upper()}{over[1:]}"))
         super().tick()
@@ -245,19 +243,19 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def action_accept(self) -> None:
         """Send what stands there."""
-        if not self._settled:
+        if not self.question.over:
             answer = self.made()
             if answer is not None:
                 self.dismiss(answer)
 
     def action_decline(self) -> None:
         """Say no."""
-        if not self._settled:
+        if not self.question.over:
             self.dismiss(declined(self.question.inquiry.method))
 
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
-        if not self._settled and self.question.inquiry.method == ELICIT:
+        if not self.question.over and self.question.inquiry.method == ELICIT:
             self.dismiss({"action": "cancel"})
 
     def action_close(self) -> None:
@@ -335,7 +333,7 @@ class LinkScreen(InteractionScreen):
 
     def action_open(self) -> None:
         """Open the URL in the browser, and tell the server that the person consented."""
-        if self.link.opens and not self._settled and not self._opening and self.meant():
+        if self.link.opens and not self.question.over and not self._opening and self.meant():
             self._opening = True
             self.run_worker(self._open(), exit_on_error=False)
 
@@ -347,7 +345,7 @@ class LinkScreen(InteractionScreen):
                 f"No browser found. {key_of('link.copy')} copies the URL; "
                 f"{key_of('question.send')} accepts after you opened it."
             )
-        elif not self._settled:
+        elif not self.question.over:
             self.dismiss({"action": "accept"})
 
 

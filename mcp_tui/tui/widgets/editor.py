@@ -22,19 +22,8 @@ else:
     _Widget = object
 
 
-def handed_on(widget: Widget, event: events.Key) -> bool:
-    """Hand a key on where ``widget`` has the focus no more; whether it was."""
-    focused = widget.screen.focused
-    if focused is None or focused is widget:
-        return False
-    event.stop()
-    event.prevent_default()
-    focused.post_message(events.Key(event.key, event.character))
-    return True
-
-
 class InOrder(_Widget):
-    """Obeys every key where it arrives, in the order of typing.
+    """Obeys every key where it arrives, in the order of typing; a key behind one that moved the focus is handed on.
 
     Textual runs a binding when its key has bubbled up to the app; a character typed behind it would overtake it.
     """
@@ -43,7 +32,10 @@ class InOrder(_Widget):
         focused = self.screen.focused
         if focused is not None and focused is not self and self in focused.ancestors:
             return  # it bubbles up from a part of this widget
-        if handed_on(self, event):
+        if focused is not None and focused is not self:
+            event.stop()
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
             return
         app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
         if await app._check_bindings(event.key):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
