@@ -400,7 +400,7 @@ def at(host: Dialog) -> object:
 
 
 def found(host: Dialog) -> object:
-    return host.screen.query_one(Pager).finder.at
+    return host.screen.query_one(Pager).match
 
 
 def lines(host: Dialog) -> object:
@@ -440,7 +440,7 @@ async def test_every_key_of_a_field_or_a_page_does_what_it_says(
         pilot = await show(host, result if scope is PAGE else form)
         if check is FOUND:
             await pilot.press("tab", "tab", "tab", "/", "t", "enter")
-            await until(lambda: host.screen.query_one(Pager).finder.found)
+            await until(lambda: host.screen.query_one(Pager).places)
         return pilot
 
     await press_all(scope.keys, lambda id_, _: OF_PARTS[id_], lambda: opened(monkeypatch), ready)

@@ -295,7 +295,7 @@ def changes(seen: Callable[[Stage], object], *first: str) -> Check[Stage]:
 
 
 def finding(stage: Stage) -> object:
-    return stage.bench.detail._finder.at  # pyright: ignore[reportPrivateUsage]
+    return stage.bench.detail.match
 
 
 FOUND = ("1", "/", "e", "enter")

@@ -139,7 +139,7 @@ class SessionScreen(LayoutScreen):
                 closed._replace(id="", label=self.typing[1]),
                 *others,
             ]
-        return near_first(self.focused, self.offered(), lends=bool(self.detail.found))
+        return near_first(self.focused, self.offered(), lends=bool(self.detail.places))
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.pages import Place, TextPage
+from mcp_tui.tui.view.pages import TextPage
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
@@ -294,44 +294,34 @@ class Drawing:
                 return _NONE, ""
 
 
-class ImagePage:
+class ImagePage(TextPage):
     """What is to be said of an image, and below it the image. ``ground`` is what it is drawn over, asked each time."""
 
     def __init__(self, said: Sequence[SafeText], picture: Picture, ground: Callable[[], Colour]) -> None:
-        self._text = TextPage("\n".join([*said, ""]))
+        super().__init__("\n".join([*said, ""]))
         self._picture = picture
         self._ground = ground
-        self._laid: tuple[int, Colour] | None = None
-        self._drawing: Drawing | None = None
+        self._drawn: tuple[int, Colour, Drawing] | None = None
 
     @property
     def count(self) -> int:
-        return self._text.count + (self._drawing.count if self._drawing else 0)
+        return super().count + (self._drawn[2].count if self._drawn else 0)
 
     def lay_out(self, cells: int) -> None:
-        self._text.lay_out(cells)
+        super().lay_out(cells)
         self._draw(cells)
 
     def _draw(self, cells: int) -> Drawing:
-        wanted = (cells, self._ground())
-        if self._drawing is None or wanted != self._laid:
-            self._laid = wanted
-            self._drawing = Drawing(self._picture, *wanted)
-        return self._drawing
+        ground = self._ground()
+        if self._drawn is None or self._drawn[:2] != (cells, ground):
+            self._drawn = cells, ground, Drawing(self._picture, cells, ground)
+        return self._drawn[2]
 
     def line(self, number: int) -> Line:
-        if number < self._text.count or self._laid is None:
-            return self._text.line(number)
-        return Line(self._draw(self._laid[0]).line(number - self._text.count))
-
-    def toggle(self, number: int) -> bool:
-        return False
-
-    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
-        return self._text.find(wanted, stop)
-
-    def reveal(self, place: Place) -> int:
-        return self._text.reveal(place)
+        above = super().count
+        if number < above or self._drawn is None:
+            return super().line(number)
+        return Line(self._draw(self._drawn[0]).line(number - above))
 
 
 def facts(part: Part, picture: Picture | None = None) -> list[SafeText]:

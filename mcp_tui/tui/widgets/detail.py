@@ -16,8 +16,9 @@ from mcp_tui.tui.bindings import bindings, means, rivals
 from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
+from mcp_tui.tui.view.pages import Place
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import Canvas, marked
+from mcp_tui.tui.widgets.canvas import marked
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.image import Pictures
 
@@ -25,7 +26,7 @@ _BLANK: Final = Line(())
 _INDENT: Final = (words("  "), "")
 
 
-class Detail(Canvas):
+class Detail(Finder):
     """A pane that is read and not written.
 
     :meth:`show` takes sections; those that are the same objects as before are not wrapped again, so it may be called on
@@ -34,6 +35,8 @@ class Detail(Canvas):
     """
 
     ALLOW_SELECT = True
+
+    not_found = words("not found here")
 
     SCOPES = (DETAIL,)
     BINDINGS = bindings(*SCOPES)
@@ -51,8 +54,6 @@ class Detail(Canvas):
         self._wrapped: list[tuple[Section, list[Segments]]] = []
         self._wrapped_to = 0
         self._lines: list[Segments] = []
-        self._finder = Finder(words("not found here"))
-        self._places: list[int] = []
         self._pictures = Pictures(self, self._draw)
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
@@ -61,7 +62,7 @@ class Detail(Canvas):
         self._title, self._key = title, key
         self._sections = list(sections)
         if moved:
-            self._finder.end()
+            self.end()
             self._pictures.forget()
         self._lay_out()
         if moved:
@@ -98,9 +99,9 @@ class Detail(Canvas):
                 lines.append(((clip(section.title, cells), "title"),))
             lines.extend(wrapped)
         before, self._lines = self._lines, lines
-        if self._finder.wanted and before != lines:
-            self._look()
-        self._caption()
+        if self.wanted and before != lines:
+            self._find()
+        self.placed()
         self.virtual_size = Size(cells, len(lines))  # draws everything where it changed
         for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner_height):
             if before[at : at + 1] != lines[at : at + 1]:
@@ -128,86 +129,56 @@ class Detail(Canvas):
         if self._pictures.any:
             self.call_after_refresh(self._draw)
 
-    def _caption(self) -> None:
+    def placed(self) -> None:
         hint = self.hint if self.has_focus and self._sections else words("")
         cells = max(1, self.outer_size.width - 6)
-        self.caption(clip(self._title, cells), clip(self._finder.said or hint, cells))
+        self.caption(clip(self._title, cells), clip(self.said or hint, cells))
 
     def on_focus(self) -> None:
-        self.call_after_refresh(self._caption)
-
-    def on_blur(self) -> None:
-        self._finder.typing = False
-        self._caption()
+        self.call_after_refresh(self.placed)
 
     # -- finding ---------------------------------------------------------------------------------------------
-
-    @property
-    def finding(self) -> bool:
-        """Whether a text to find is being typed."""
-        return self.has_focus and self._finder.typing
-
-    @property
-    def found(self) -> bool:
-        """Whether the text to find is in it."""
-        return bool(self._finder.wanted and self._finder.found)
 
     def claims(self, action: str) -> bool:
         """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
         if not self.has_focus:
             return False
-        if self._finder.typing or action in rivals("detail.find"):
+        if self.typing or action in rivals("detail.find"):
             return True
-        return bool(self._finder.wanted) and action in rivals("detail.next", "detail.previous")
+        return bool(self.wanted) and action in rivals("detail.next", "detail.previous")
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._finder.takes(event.key, event.character):
+        if not self.typing and self.wanted and means("app.back", event.key):
             event.stop()
             event.prevent_default()
-            self._finder.at = 0
-            self._look()
-            self._go()
-        elif means("app.back", event.key) and self._finder.wanted:
-            event.stop()
-            event.prevent_default()
-            self._finder.end()
-            self._go()
+            self.end()
+            self.go()
 
     def action_open(self) -> None:
         self.post_message(self.Opened())
 
-    def action_find(self) -> None:
-        self._finder.begin()
-        self._caption()
+    def look(self) -> None:
+        self._find()
+        self.go()
 
-    def action_step(self, by: int) -> None:
-        if not self._finder.wanted:
-            self._finder.begin()
-        self._finder.step(by)
-        self._go()
-
-    def _look(self) -> None:
-        wanted = self._finder.wanted.casefold()
+    def _find(self) -> None:
+        wanted = self.wanted.casefold()
         lines = enumerate(self._lines) if wanted else ()
-        self._places = [
-            at for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()
+        self.places = [
+            (at,) for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()
         ]
-        self._finder.found = len(self._places)
-        self._finder.at = min(self._finder.at, max(0, len(self._places) - 1))
+        self.match = min(self.match, max(0, len(self.places) - 1))
 
-    def _go(self) -> None:
-        if self._finder.wanted and self._places:
-            at = self._places[self._finder.at]
-            if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner_height:
-                self.scroll_to(y=max(0, at - self.inner_height // 3), animate=False, force=True)
-        self._caption()
-        self.refresh()
+    def reveal(self, place: Place) -> None:
+        at = place[0]
+        if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner_height:
+            self.scroll_to(y=max(0, at - self.inner_height // 3), animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
-        strip = self._finder.highlighted(self, Strip(self.paint(self._lines[at])))
+        strip = self.highlighted(Strip(self.paint(self._lines[at])))
         selection = self.text_selection
         if selection is not None:
             strip = marked(self, strip, selection.get_span(at))

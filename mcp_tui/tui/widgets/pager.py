@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
@@ -23,7 +22,7 @@ PAUSE: Final = 0.1
 _NOTHING: Final = words("")
 
 
-class Pager(ListCanvas):
+class Pager(Finder, ListCanvas):
     """Shows one :class:`~mcp_tui.tui.view.pages.Page`, with a cursor on a line."""
 
     DEFAULT_CSS = """
@@ -48,9 +47,7 @@ class Pager(ListCanvas):
 
     def __init__(self) -> None:
         super().__init__(Numbers((), newest_first=False))
-        self.finder = Finder()
         self._page: Page | None = None
-        self._places: list[Place] = []
         self._searches = 0
 
     @property
@@ -61,8 +58,7 @@ class Pager(ListCanvas):
     def show(self, title: SafeText, page: Page | None) -> None:
         """Show another page from its top; ``None`` while it is being read."""
         self.title, self._page = title, page
-        self.finder.end()
-        self._places = []
+        self.end()
         self._searches += 1
         self._cursor, self._follow = 0, True
         self.settle(None)
@@ -83,7 +79,7 @@ class Pager(ListCanvas):
     def placed(self) -> None:
         count = len(self.lines)
         where = safe("line {:,} of {:,}", self.at + 1, count) if count else _NOTHING
-        self.caption(self.title, self.finder.said or where)
+        self.caption(self.title, self.said or where)
 
     def render_line(self, y: int) -> Strip:
         if self._page is None:
@@ -92,7 +88,7 @@ class Pager(ListCanvas):
         if line is None:
             return self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
-        return self.finder.highlighted(self, strip)
+        return self.highlighted(strip)
 
     def opened(self, line: int) -> None:
         """Fold or unfold the line; where it does not fold, say so to whoever follows links."""
@@ -103,35 +99,11 @@ class Pager(ListCanvas):
 
     # -- finding ---------------------------------------------------------------------------------------------
 
-    async def _on_key(self, event: events.Key) -> None:
-        before = self.finder.wanted
-        if not self.finder.takes(event.key, event.character):
-            return
-        event.stop()
-        event.prevent_default()
-        if self.finder.wanted != before:
-            self._look()
-        self.placed()
-        self.refresh()
-
-    def action_find(self) -> None:
-        """Type what is to be found."""
-        self.finder.begin()
-        self.placed()
-
-    def action_step(self, by: int) -> None:
-        """To the next place, or the one before."""
-        if not self.finder.wanted:
-            self.action_find()
-            return
-        self.finder.step(by)
-        self._go()
-
-    def _look(self) -> None:
+    def look(self) -> None:
         self._searches += 1
-        self.finder.found, self.finder.at = (None if self.finder.wanted else 0), 0
-        if self.finder.wanted and self._page is not None:
-            self.run_worker(self._search(self._page, self.finder.wanted, self._searches), exit_on_error=True)
+        self.places = None if self.wanted else ()
+        if self.wanted and self._page is not None:
+            self.run_worker(self._search(self._page, self.wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: Page, wanted: str, number: int) -> None:
         # Beside the screen: a large page takes seconds, and keys are heard meanwhile.
@@ -139,15 +111,12 @@ class Pager(ListCanvas):
         if number != self._searches:
             return
         places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)
-        if number != self._searches:
-            return
-        self._places, self.finder.found = places, len(places)
-        self._go()
+        if number == self._searches:
+            self.places = places
+            self.go()
 
-    def _go(self) -> None:
-        if self._page is not None and self._places and self.finder.found:
-            line = self._page.reveal(self._places[self.finder.at])
+    def reveal(self, place: Place) -> None:
+        if self._page is not None:
+            line = self._page.reveal(place)
             self.resize()
             self.put_cursor(line)
-        self.placed()
-        self.refresh()
