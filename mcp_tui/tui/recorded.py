@@ -346,7 +346,7 @@ class RecordedCancellations:
     def line(self, number: int, width: int) -> Line:
         if self._measured != self._book.position:
             self._measured = self._book.position
-            self._columns.grow(map(self.item, self.numbers[-_MEASURED:]))
+            self._columns.measure(map(self.item, self.numbers[-_MEASURED:]))
         row = self.item(number)
         until = end_of_watching(row, self._now())
         shown = cancellation(row, origin=self._origin, until=until)

@@ -76,7 +76,7 @@ class Entries:
         self.numbers = range(len(entries))
         self._entries = entries
         self._columns = CancellationColumns()
-        self._columns.grow(entry.cancelled.row for entry in entries[-_MEASURED:])
+        self._columns.measure(entry.cancelled.row for entry in entries[-_MEASURED:])
 
     def line(self, number: int, width: int) -> Line:
         entry = self._entries[number]

@@ -37,23 +37,8 @@ TOOL_ERROR: Final = Badge(words("tool error"), words("✗"), "failed")
 FAILED: Final = Badge(words("failed"), words("✗"), "failed")
 LOST: Final = Badge(words("lost"), words("∅"), "lost")
 
-BADGES: Final = (
-    QUEUED,
-    IN_FLIGHT,
-    OVERDUE,
-    AWAITING_INPUT,
-    TASK,
-    CANCEL_REQUESTED,
-    CANCELLED,
-    LATE,
-    GOING_ON,
-    TIMED_OUT,
-    COMPLETED,
-    TOOL_ERROR,
-    FAILED,
-    LOST,
-)
-"""Every badge there is."""
+BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
+"""Every badge there is, in the order in which they stand above."""
 
 STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
 """The names of styles that badges use; a widget has a component class for each."""

@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.projections import cancelled
@@ -28,7 +27,7 @@ from mcp_tui.protocol.evidence import (
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.columns import Column, ColumnWidths, Piece
+from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
@@ -85,32 +84,13 @@ def cancellation_json(row: Request, now: float) -> str:
     return json.dumps(made.as_json(), ensure_ascii=True)
 
 
-class CancelSort(Enum):
-    """An order of the cancellations."""
-
-    NEWEST = "newest"
-    OUTCOME = "outcome"
-    LAG = "lag"
-    """What was answered latest first."""
-    NAME = "name"
-
-    @property
-    def next(self) -> CancelSort:
-        """The one that comes after this."""
-        sorts = list(CancelSort)
-        return sorts[(sorts.index(self) + 1) % len(sorts)]
-
-    def place(self, row: Request) -> tuple[object, ...]:
-        """What rows are ordered by, the least first."""
-        match self:
-            case CancelSort.OUTCOME:
-                return (list(Outcome).index(outcome(row, end_of_watching(row))),)
-            case CancelSort.LAG:
-                return (-max((each.last_after for each in row.late), default=-1.0),)
-            case CancelSort.NAME:
-                return ((row.name or row.method).casefold(),)
-            case CancelSort.NEWEST:
-                return (-_cancelled_at(row),)
+SORTS: Final = (
+    NEWEST,
+    Sort("outcome", lambda row, _: list(Outcome).index(outcome(row, end_of_watching(row)))),
+    Sort("lag", lambda row, _: -max((each.last_after for each in row.late), default=-1.0)),
+    BY_NAME,
+)
+"""The orders of the cancellations; by their lag, what was answered latest is first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,47 +144,32 @@ def _reply_first(row: Request) -> SafeText:
     return words("reply came first")
 
 
-class CancellationColumns:
-    """Lays out lines of the log. Columns are as wide as what :meth:`grow` has seen needs."""
+class CancellationColumns(ColumnWidths[CancellationLine]):
+    """Lays out lines of the log. Columns are as wide as what :meth:`measure` has seen needs."""
 
-    def __init__(self) -> None:
-        self._widths: ColumnWidths[CancellationLine] = ColumnWidths()
-
-    def reset(self) -> None:
-        """Fit the columns to what comes from now on alone."""
-        self._widths.reset()
-
-    def grow(self, rows: Iterable[Request]) -> bool:
+    def measure(self, rows: Iterable[Request]) -> bool:
         """Take in more rows; whether any column needs more than before."""
         lines = (cancellation(row, origin=0.0, until=end_of_watching(row)) for row in rows)
-        return self._widths.grow(_MEASURED, (line for line in lines if line is not None))
+        return self.grow(_MEASURED, (line for line in lines if line is not None))
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
         """A line in columns: the signal's place is taken by what came after, where there is no room for both."""
-        layouts = (self._widths.layout(columns, cells) for columns in _CHOICES)
+        layouts = (self.layout(columns, cells) for columns in _CHOICES)
         layout = next((layout for layout in layouts if not layout.cut), None)
-        layout = layout or self._widths.layout(_CHOICES[0 if cells >= _BOTH else -1], cells)
+        layout = layout or self.layout(_CHOICES[0 if cells >= _BOTH else -1], cells)
         if layout.squeezed:
-            layout = self._widths.layout(_NARROW, cells)
+            layout = self.layout(_NARROW, cells)
         return Line(layout.pieces(shown), key)
 
 
 def _column(
-    cell: Callable[[CancellationLine], Piece], weight: int, *, least: int = 0, most: int = 0, **others: Any
+    cell: Callable[[CancellationLine], Piece], weight: int, *, gap: int = 2, **others: Any
 ) -> Column[CancellationLine]:
-    return Column(title=words(""), cell=cell, weight=weight, least=least, most=most, gap=2, **others)
+    return Column(title=words(""), cell=cell, weight=weight, gap=gap, **others)
 
 
-def _time(*, fine: bool) -> Column[CancellationLine]:
-    cells = _FINE if fine else _COARSE
-    return Column(
-        title=words(""),
-        cell=lambda shown: (clean(shown.time[:cells]), "muted"),
-        weight=7,
-        usual=cells,
-        most=cells,
-        gap=0,
-    )
+def _time(cells: int) -> Column[CancellationLine]:
+    return _column(lambda shown: (clean(shown.time[:cells]), "muted"), 7, usual=cells, most=cells, gap=0)
 
 
 _ALL: Final = (
@@ -217,7 +182,7 @@ _SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style), 4)
 _AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=25)
 _EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=25)
 _CHOICES: Final = tuple(
-    (_time(fine=fine), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for fine in (True, False)
+    (_time(cells), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for cells in (_FINE, _COARSE)
 )
 _NARROW: Final = (
     replace(_ALL[0], gap=0),
@@ -272,7 +237,7 @@ class Cancellations:
     def _fit(self) -> None:
         """Fit the columns to what changed."""
         if self._changed:
-            self._version += self._columns.grow(self._rows(self._changed))  # the columns of all lines move
+            self._version += self._columns.measure(self._rows(self._changed))  # the columns of all lines move
             self._changed.clear()
 
     @property

@@ -19,14 +19,26 @@ Piece = tuple[SafeText, str]
 """Text and the name of its style."""
 
 
-class Sort(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sort:
     """An order of rows, by what ``key`` makes of one at a moment; without a key they stand as they came."""
 
     value: str
     key: Callable[[Request, float], Any] | None = None
 
+    def at(self, now: float) -> Callable[[Request], Any] | None:
+        """What rows are put in order by at a moment, the least first."""
+        key = self.key
+        return None if key is None else lambda row: key(row, now)
+
 
 NEWEST: Final = Sort("newest")
+BY_NAME: Final = Sort("name", lambda row, _: (row.name or row.method).casefold())
+
+
+def after(sort: Sort, among: Sequence[Sort]) -> Sort:
+    """The order that comes after one."""
+    return among[(among.index(sort) + 1) % len(among)]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -362,11 +362,10 @@ class Outline:
         """Put the rows into an order as they are at ``now``."""
         self.sort = sort
         self._order = []
-        place = sort.key
+        place = sort.at(now)
         if place is not None:
-            rows = [self.index.row(line) for line in range(len(self.index))]
-            rows.sort(key=lambda row: place(row, now))
-            self._order = [key(row) for row in rows]
+            rows = (self.index.row(line) for line in range(len(self.index)))
+            self._order = [key(row) for row in sorted(rows, key=place)]
         self._arrange()
 
     def expand(self, key: Key, *, expanded: bool) -> None:

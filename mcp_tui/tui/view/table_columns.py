@@ -17,7 +17,7 @@ from mcp_tui.tui.view.badges import (
     outcome_of,
     server_request_badge,
 )
-from mcp_tui.tui.view.columns import NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
+from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
 from mcp_tui.tui.view.index import Item
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
@@ -145,19 +145,6 @@ def _limit(line: TableLine) -> Piece:
     return _NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
 
 
-def _by_name(row: Request, _: float) -> str:
-    return (row.name or row.method).casefold()
-
-
-def _by_state(row: Request, _: float) -> int:
-    """As badges are listed: what is open first."""
-    return BADGES.index(badge(row))
-
-
-def _longest_first(row: Request, now: float) -> float:
-    return -row.elapsed(now)
-
-
 # -- the columns -----------------------------------------------------------------------------------------------
 
 REQUEST: Final = Column(
@@ -168,12 +155,16 @@ REQUEST: Final = Column(
     least=24,
     usual=7,
     gap=2,
-    sort=Sort("name", _by_name),
+    sort=BY_NAME,
 )
 INFO: Final = Column(
     title=words("Result or progress"), cell=_info, weight=3, least=18, usual=18, live=True, spare=True
 )
 LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True)
+
+_BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
+_BY_STATE: Final = Sort("state", lambda row, _: BADGES.index(badge(row)))
+"""As badges are listed: what is open first."""
 
 STATE: Final = Column(
     title=words("State"),
@@ -182,7 +173,7 @@ STATE: Final = Column(
     usual=16,
     most=16,
     gap=0,
-    sort=Sort("state", _by_state),
+    sort=_BY_STATE,
 )
 
 COLUMNS: Final[Columns[TableLine]] = (
@@ -197,7 +188,7 @@ COLUMNS: Final[Columns[TableLine]] = (
         usual=7,
         right=True,
         live=True,
-        sort=Sort("elapsed", _longest_first),
+        sort=_BY_ELAPSED,
     ),
     LIMIT,
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final, Protocol, cast
+from typing import Any, Protocol, cast
 
 from rich.color import Color
 from rich.segment import Segment
@@ -22,22 +22,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcp_tui.tui.view.badges import STYLES
 from mcp_tui.tui.view.text import TO_ASCII, SafeText, clean, fit, words, wrap
-
-TONES: Final = (
-    *STYLES,
-    "cursor",
-    "header",
-    "title",
-    "muted",
-    "accent",
-    "success",
-    "warning",
-    "error",
-    "struck",
-)
-"""Names of styles that a piece of a line may have. Each is a class of its own, ``tone--`` and the name."""
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
@@ -105,7 +90,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             return style if style.bgcolor else self.tone("") + style
         style = self._tones.get(name)
         if style is None:
-            style = self._tones[name] = self._found_tone(name) if name in TONES else self.rich_style
+            style = self._tones[name] = self._found_tone(name)
         return style
 
     def _found_tone(self, name: str) -> Style:

@@ -19,7 +19,7 @@ from mcp_tui.protocol.requests import Book, Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.keys.panes import REQUESTS
-from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
+from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort, after
 from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, RowIndex, Rows, key
 from mcp_tui.tui.view.lines import Segments
@@ -368,7 +368,7 @@ class RequestTable(ListCanvas):
     @property
     def next_sort(self) -> Sort:
         """The order that comes after this."""
-        return SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        return after(self.sort, SORTS)
 
     def resort(self, sort: Sort | None = None) -> bool:
         """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""

@@ -8,13 +8,14 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
+    SORTS,
     CancellationLine,
     Cancellations,
-    CancelSort,
     cancellation,
     cancellation_json,
     counted,
 )
+from mcp_tui.tui.view.columns import NEWEST, after
 from tests.tui.making import book, called, cancelled, completed, late, row, started
 
 ORIGIN = 1_700_000_000.0
@@ -137,14 +138,13 @@ def test_orders_of_the_log():
         [*started(2, name="a"), *cancelled(id=2, at=3.0), late(id=2, after=0.1)],
         [*started(3, name="c"), *cancelled(id=3, at=4.0), late(id=3, after=9.0)],
     ).order
-    found = {sort: [row.id for row in sorted(rows, key=sort.place)] for sort in CancelSort}
-    assert found == {
-        CancelSort.NEWEST: [3, 2, 1],
-        CancelSort.OUTCOME: [2, 3, 1],
-        CancelSort.LAG: [3, 2, 1],
-        CancelSort.NAME: [2, 1, 3],
-    }
-    assert CancelSort.NAME.next is CancelSort.NEWEST
+    found: dict[str, list[object]] = {}
+    for sort in SORTS[1:]:
+        place = sort.at(UNTIL)
+        assert place is not None
+        found[sort.value] = [row.id for row in sorted(rows, key=place)]
+    assert found == {"outcome": [2, 3, 1], "lag": [3, 2, 1], "name": [2, 1, 3]}
+    assert after(SORTS[-1], SORTS) is NEWEST
 
 
 def test_a_cancellation_as_json():

@@ -16,8 +16,8 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.view.cancellations import CancelSort, counted
-from mcp_tui.tui.view.columns import NEWEST
+from mcp_tui.tui.view.cancellations import SORTS, counted
+from mcp_tui.tui.view.columns import NEWEST, after
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.pane_filters import (
     CANCELLATIONS_HINT,
@@ -96,7 +96,7 @@ class Filtering:
         self._typed_for = "requests"
         self._texts: dict[str, str] = {}
         self._problems: dict[str, SafeText] = {}
-        self._cancel_sort = CancelSort.NEWEST
+        self._cancel_sort = NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, _NOTHING
         self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
@@ -134,7 +134,7 @@ class Filtering:
         parts: list[SafeText] = []
         if name == "cancellations":
             parts.append(self._outcomes())
-            if self._cancel_sort is not CancelSort.NEWEST:
+            if self._cancel_sort is not NEWEST:
                 parts.append(safe("sort {}", self._cancel_sort.value))
         if name == "wire" and self._only is not None:
             parts.append(safe("request {} only", brief(str(self._only.id), 40)))
@@ -247,7 +247,7 @@ class Filtering:
             self._lists[name].tell(*self._about(name))
             return offered.problem
         cancels = cancellations_filter(text, self._scene.now)
-        order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
+        order = self._cancel_sort.at(self._scene.now())
         self.cancellations.filter(cancels.matches if cancels else None, order)
         return cancels.problem
 
@@ -257,7 +257,7 @@ class Filtering:
         """The next order of the focused list: of the cancellations, or else the requests."""
         screen = self._screen
         if screen.focused is self._lists["cancellations"]:
-            self._cancel_sort = self._cancel_sort.next
+            self._cancel_sort = after(self._cancel_sort, SORTS)
             self._narrow("cancellations")
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
