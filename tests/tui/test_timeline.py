@@ -17,9 +17,7 @@ async def test_it_knows_the_requests_before_it_is_opened() -> None:
     async with driving() as driven:
         assert not driven.bench.timeline.display
         row = await driven.in_flight("silent")
-        await driven.until(
-            lambda: row in [each for _, each in driven.session.spans.during(row.called_at, row.called_at)]
-        )
+        await driven.until(lambda: row in [*driven.session.spans.during(row.called_at, row.called_at)])
 
 
 async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control) -> None:

@@ -30,7 +30,7 @@ from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation
@@ -165,7 +165,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 def _column(
     cell: Callable[[CancellationLine], Piece], weight: int, *, gap: int = 2, **others: Any
 ) -> Column[CancellationLine]:
-    return Column(title=words(""), cell=cell, weight=weight, gap=gap, **others)
+    return Column(title=NOTHING, cell=cell, weight=weight, gap=gap, **others)
 
 
 def _time(cells: int) -> Column[CancellationLine]:

@@ -10,10 +10,8 @@ from typing import Final, LiteralString, cast
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import EMPTY, Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
 from mcp_tui.tui.view.tools import Tool
-
-_NOTHING: Final = words("")
 
 TITLES: Final = {
     "tools": words("Tools"),
@@ -51,7 +49,7 @@ class Entry:
             given = map(as_object, as_list(self.raw.get("arguments"))[:20])
             return join([brief(str(each.get("name", "")), 40) for each in given], " ")
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
-        return brief(said, 200) if isinstance(said, str) else words("")
+        return brief(said, 200) if isinstance(said, str) else NOTHING
 
 
 class Catalogue:
@@ -98,7 +96,7 @@ class Catalogue:
         )
         return next(found, None)
 
-    def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = _NOTHING) -> None:
+    def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
         """Replace the entries of one kind; ``problem`` says why there are none."""
         self.entries[kind] = [Entry(kind, each) for each in raw]
         self._problems[kind] = problem
@@ -137,8 +135,8 @@ class Catalogue:
             return EMPTY
         if isinstance(row, str):
             count = safe(" {:,}", len(self.entries.get(row, ())))
-            problem = self._problems.get(row) or words("")
-            said = safe("  {}", problem) if problem else words("")
+            problem = self._problems.get(row) or NOTHING
+            said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
         if width - 4 - self._names < HINT:
             return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)

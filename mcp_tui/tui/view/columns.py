@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import SafeText, clip, fit, join, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, clip, fit, join, width, words
 
 Thing = TypeVar("Thing")
 
@@ -135,7 +135,7 @@ class Layout(Generic[Thing]):
         return sum(column.gap for column in self.columns[: self._live]) + sum(self.widths[: self._live])
 
 
-_NO_TAIL: Final = words("")
+_NO_TAIL: Final = NOTHING
 
 
 def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = _NO_TAIL) -> SafeText:
@@ -144,7 +144,7 @@ def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = _N
     return join((_GAPS[column.gap], fit(text, cells, right=column.right)))
 
 
-_GAPS: Final = (words(""), words(" "), words("  "), words("   "))
+_GAPS: Final = (NOTHING, words(" "), words("  "), words("   "))
 
 
 class ColumnWidths(Generic[Thing]):

@@ -38,6 +38,7 @@ WAITED: Final = 0.02
 ERROR: Final = words("Error")
 """The title of an error in full."""
 
+
 _NOTHING: Final = words("")
 
 

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.badges import badge, server_request_badge
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
 
@@ -22,7 +22,6 @@ Test = Callable[[Subject], bool]
 Field = Callable[[str], Test[Subject]]
 """Makes the test of a field from its value, which is never empty and in lower case."""
 
-_NOTHING: Final = words("")
 
 SEARCHED: Final = 20_000
 """Characters of one text that an expression is looked for in."""
@@ -52,7 +51,7 @@ class Terms(Generic[Subject]):
 
     text: str = ""
     tests: tuple[Test[Subject], ...] = ()
-    problem: SafeText = _NOTHING
+    problem: SafeText = NOTHING
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -78,7 +77,7 @@ def read(
         searched: those that an expression is looked for in; the same where none are given.
     """
     tests: list[Test[Subject]] = []
-    problem = _NOTHING
+    problem = NOTHING
     for term in _TERM.finditer(text.strip()):
         field = (term["field"] or "").lower()
         value = (term["value"] or "").strip('"').casefold()

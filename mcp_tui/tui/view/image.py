@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content
@@ -43,26 +45,14 @@ READS: Final = 1_000_000
 WIDEST: Final = (800, 4000)
 """Pixels that are kept, across and down: more than any terminal shows."""
 
-FORMATS: Final = ("PNG", "JPEG", "GIF", "WebP", "BMP")
-
-_BEGINNINGS: Final = {
-    b"\x89PNG\r\n\x1a\n": "PNG",
-    b"\xff\xd8\xff": "JPEG",
-    b"GIF87a": "GIF",
-    b"GIF89a": "GIF",
-    b"BM": "BMP",
+FORMATS: Final = {
+    "PNG": (rb"\x89PNG\r\n\x1a\n", ("image/png", "image/apng", "image/x-png")),
+    "JPEG": (rb"\xff\xd8\xff", ("image/jpeg", "image/jpg", "image/pjpeg")),
+    "GIF": (rb"GIF8[79]a", ("image/gif",)),
+    "WebP": (rb"RIFF....WEBP", ("image/webp",)),
+    "BMP": (rb"BM", ("image/bmp", "image/x-bmp", "image/x-ms-bmp")),
 }
-
-_TYPES: Final = {
-    "PNG": ("image/png", "image/apng", "image/x-png"),
-    "JPEG": ("image/jpeg", "image/jpg", "image/pjpeg"),
-    "GIF": ("image/gif",),
-    "WebP": ("image/webp",),
-    "BMP": ("image/bmp", "image/x-bmp", "image/x-ms-bmp"),
-}
-
-_PLUGINS: Final = {name: f"PIL.{name.capitalize()}ImagePlugin" for name in ("PNG", "JPEG", "GIF", "BMP")}
-_PLUGINS["WebP"] = "PIL.WebPImagePlugin"
+"""Each format that is drawn: what its bytes begin with, and the types that it may be declared as."""
 
 _CHUNKS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"acTL", b"fcTL", b"fdAT"})
 """Chunks of a PNG that its pixels are made of."""
@@ -80,9 +70,7 @@ class NotDrawn(ValueError):
 
 def format_of(data: bytes) -> str:
     """The format of :data:`FORMATS` that these bytes begin as; empty for any other."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "WebP"
-    return next((name for start, name in _BEGINNINGS.items() if data.startswith(start)), "")
+    return next((name for name, (start, _) in FORMATS.items() if re.match(start, data, re.DOTALL)), "")
 
 
 def pictured(part: Part) -> bool:
@@ -101,7 +89,7 @@ def remarks(part: Part) -> list[SafeText]:
     """Where the type that was declared is not that of the bytes."""
     found = _begins_as(part) if pictured(part) else ""
     declared = part.mime.partition(";")[0].strip().lower()
-    if not found or declared in _TYPES[found]:
+    if not found or declared in FORMATS[found][1]:
         return []
     said = f"declared as {brief(declared, 60)}" if declared else "no declared type"
     return [safe("{}, and its bytes are {}", said, found)]
@@ -161,7 +149,8 @@ def decoded(part: Part) -> Picture:
         raise NotDrawn(str(error)) from None
     name = format_of(data)
     if not name:
-        raise NotDrawn(f"not a {', '.join(FORMATS[:-1])}, or {FORMATS[-1]}")
+        *most, last = FORMATS
+        raise NotDrawn(f"not a {', '.join(most)}, or {last}")
     try:
         return _decoded(data, name)
     except NotDrawn:
@@ -174,7 +163,8 @@ def decoded(part: Part) -> Picture:
 def _decoded(data: bytes, name: str) -> Picture:
     from PIL import Image, ImageOps
 
-    import_module(_PLUGINS[name])  # else Pillow would load every format that it knows
+    # Else Pillow would load every format that it knows.
+    import_module(f"PIL.{name if name == 'WebP' else name.capitalize()}ImagePlugin")
     most = PIXELS_WEBP if name == "WebP" else PIXELS
     Image.MAX_IMAGE_PIXELS = most
     warnings.filterwarnings("ignore", module="PIL")  # what it warns of would be written over the screen
@@ -267,19 +257,9 @@ class Drawing:
 
     def line(self, number: int) -> Segments:
         """One line, from 0 up to :attr:`count`. Its tones are colours: ``#rrggbb``, or ``#rrggbb on #rrggbb``."""
-        pieces: list[tuple[SafeText, str]] = []
-        glyph, tone, run = _NONE, "", 0
-        for column in range(self._width):
-            upper = 2 * number * self._width + column
-            made = self._cell(upper, upper + self._width)
-            if made == (glyph, tone):
-                run += 1
-                continue
-            if run:
-                pieces.append((clean(glyph * run), tone))
-            (glyph, tone), run = made, 1
-        pieces.append((clean(glyph * run), tone))
-        return tuple(pieces)
+        start = 2 * number * self._width
+        cells = (self._cell(at, at + self._width) for at in range(start, start + self._width))
+        return tuple((clean(glyph * len([*run])), tone) for (glyph, tone), run in groupby(cells))
 
     def _cell(self, upper: int, lower: int) -> tuple[SafeText, str]:
         top, bottom = (f"#{self._colours[3 * at : 3 * at + 3].hex()}" for at in (upper, lower))

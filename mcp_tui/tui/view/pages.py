@@ -17,7 +17,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
 
 TEXT: Final = 32 * 1024 * 1024
 """Characters of a text that are shown; a file takes all of it."""
@@ -173,7 +173,7 @@ class JsonPage:
         lead = safe("{}{}", "  " * min(node.depth, 30), mark)
         if node.ranged:
             return line((lead, "muted"), (safe("{:,} … {:,}", node.start, node.stop - 1), "muted"))
-        label = safe("{}: ", brief(node.label, 200)) if node.label else words("")
+        label = safe("{}: ", brief(node.label, 200)) if node.label else NOTHING
         room = max(8, self._cells - len(lead) - len(label))
         shown, tone = self._shown(node, room)
         return line((lead, "muted"), label, (shown, tone))

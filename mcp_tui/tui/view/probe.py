@@ -8,7 +8,7 @@ from typing import Final, cast
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json, text
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paint, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
 
 GLYPHS: Final = {
     Verdict.PASS: "✓",
@@ -108,16 +108,16 @@ def why_lines(
 def table(report: Report, *, colour: bool = False) -> list[SafeText]:
     """The whole report for a terminal; the last line is the answer."""
     rows = report.rows()
-    lines = [headline(report), provenance(report), words("")]
+    lines = [headline(report), provenance(report), NOTHING]
     lines += [rule_line(*row, colour=colour) for row in rows]
     order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
     for verdict in order:
         chosen = [row for row in rows if row[2].verdict is verdict]
         if chosen:
-            lines.append(words(""))
+            lines.append(NOTHING)
         for row in chosen:
             lines += why_lines(*row, report.revision.name, colour=colour)
-    lines.append(words(""))
+    lines.append(NOTHING)
     lines += [safe("{}.", clean(note)) for note in report.notes]
     lines.append(called(report))
     lines.append(counted(report))

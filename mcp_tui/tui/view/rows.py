@@ -21,7 +21,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 
 WARN_AT: Final = 0.8
 """The share of the nearest limit from which on the elapsed time warns."""
@@ -33,8 +33,6 @@ BAR: Final = 10
 """Cells of a progress bar."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-
-_NOTHING: Final = words("")
 
 
 def request(row: Request) -> SafeText:
@@ -63,7 +61,7 @@ def _used(start: float | None, end: float | None, now: float) -> float:
 def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
     """The time since the request was written, with a ``!`` where ``warn``; blank before."""
     if row.sent_at is None:
-        return _NOTHING
+        return NOTHING
     shown = durations.elapsed(row.elapsed(now))
     return safe("{}!", shown) if warn else shown
 
@@ -99,7 +97,7 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
 def silence(row: Request, now: float) -> SafeText:
     """How long nothing was heard about an open request: ``quiet 8s``; blank at first."""
     if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
-        return _NOTHING
+        return NOTHING
     return safe("quiet {}", durations.quiet(now - row.heard_at))
 
 
@@ -161,8 +159,8 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
 def progress(row: Request, *, wide: bool = False) -> SafeText:
     """A bar and per cent where the total is known, else the number and the message, else nothing."""
     if row.progress is None:
-        return _NOTHING
-    message = _NOTHING if row.message is None else brief(row.message)
+        return NOTHING
+    message = NOTHING if row.message is None else brief(row.message)
     percent = _percent(row)
     if percent is None:
         return join((number(row.progress), message), " ")
@@ -213,8 +211,8 @@ def waits_to_cancel(row: Request) -> bool:
 def _completed(row: Request, *, wide: bool) -> SafeText:
     if row.method == LISTEN:
         return words("closed by the server")
-    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
-    size = durations.size(row.response_size) if row.response_size else _NOTHING
+    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else NOTHING
+    size = durations.size(row.response_size) if row.response_size else NOTHING
     said = first_line(row.summary) or size
     return join((again, said), " · ") if wide else again or said
 
@@ -224,16 +222,16 @@ def first_line(text: str) -> SafeText:
     lines = [each.strip() for each in text.strip().splitlines()]
     if text.lstrip()[:1] in ("{", "["):
         lines = [" ".join(lines)]
-    return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else _NOTHING
+    return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else NOTHING
 
 
 def failure(row: Request) -> SafeText:
     """Why a request failed: the server's code, or the rule of ours in its stead, and the message."""
     kind = row.rule if row.code is None else str(row.code)
-    label = _NOTHING if kind is None else brief(kind, 40)
+    label = NOTHING if kind is None else brief(kind, 40)
     if row.origin is Origin.CLIENT and label:
         label = safe("{}:", label)
-    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
+    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else NOTHING
     return join((again, label, brief(row.error)), " ")
 
 
@@ -289,7 +287,7 @@ def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: boo
 
 
 def counted(
-    shown: int, total: int, what: LiteralString, *, internal: int = 0, key: SafeText = _NOTHING
+    shown: int, total: int, what: LiteralString, *, internal: int = 0, key: SafeText = NOTHING
 ) -> SafeText:
     """Returns how many of the lines are shown, each a ``what``, and how many internal ones ``key`` would show."""
     if internal:

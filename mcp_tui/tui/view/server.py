@@ -23,9 +23,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge, badge
 from mcp_tui.tui.view.index import has, put
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
-
-_NOTHING: Final = words("")
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 
 
 class Link(Enum):
@@ -118,7 +116,7 @@ class Around:
 
     place: int = 1
     of: int = 1
-    whose: SafeText = _NOTHING
+    whose: SafeText = NOTHING
     wants: Segments = ()
 
 
@@ -134,16 +132,16 @@ class ServerFacts:
     """
 
     link: Link = Link.CONNECTING
-    name: SafeText = _NOTHING
-    transport: SafeText = _NOTHING
+    name: SafeText = NOTHING
+    transport: SafeText = NOTHING
     pid: int | None = None
-    revision: SafeText = _NOTHING
-    detail: SafeText = _NOTHING
+    revision: SafeText = NOTHING
+    detail: SafeText = NOTHING
     up: float | None = None
     counts: Counts = Counts()
     limits: Limits | None = None
     around: Around = ALONE
-    sign_in: SafeText = _NOTHING
+    sign_in: SafeText = NOTHING
 
 
 GLYPHS: Final = {
@@ -187,28 +185,28 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bo
     glyph, tone = GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
-    place = safe(" {} of {}", around.place, around.of) if around.of > 1 else _NOTHING
+    place = safe(" {} of {}", around.place, around.of) if around.of > 1 else NOTHING
     transport = facts.transport
-    process = safe("pid {}", facts.pid) if wide and facts.pid is not None else _NOTHING
+    process = safe("pid {}", facts.pid) if wide and facts.pid is not None else NOTHING
     connected = facts.link is Link.CONNECTED
     state = facts.revision if connected else facts.detail or facts.revision
     if not state and not connected:
         state = clean(facts.link.value)
-    up = safe("up {}", durations.up(facts.up)) if wide and facts.up is not None else _NOTHING
+    up = safe("up {}", durations.up(facts.up)) if wide and facts.up is not None else NOTHING
     gap = "   " if wide else "  "
     if connected and around.wants:
-        state = up = _NOTHING
+        state = up = NOTHING
     room = cells - 3 - width(place)
     # What can be looked up in the detail goes whole, before a name of usual length is cut; why it was lost stays.
-    for spare in (up, process, transport, state if connected else _NOTHING):
+    for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
         if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
             break
-        transport, process, state, up = (_NOTHING if text is spare else text for text in told)
+        transport, process, state, up = (NOTHING if text is spare else text for text in told)
     rest = [
-        (clean(gap + join((transport, process), " ")) if transport or process else _NOTHING, "muted"),
-        (clean(gap + state) if state else _NOTHING, "error" if facts.link is Link.LOST else "muted"),
-        (clean(gap + up) if up else _NOTHING, "muted"),
+        (clean(gap + join((transport, process), " ")) if transport or process else NOTHING, "muted"),
+        (clean(gap + state) if state else NOTHING, "error" if facts.link is Link.LOST else "muted"),
+        (clean(gap + up) if up else NOTHING, "muted"),
     ]
     rest = [(text, tone) for text, tone in rest if text]
     # Of what is left the name gives way first: it is the longest and the one that a server chooses.

@@ -19,12 +19,11 @@ from mcp_tui.tui.view.badges import (
 )
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
 from mcp_tui.tui.view.index import Item
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 WIDE: Final = 104
 """Cells from which on a row has room for more words."""
 
-_NOTHING: Final = words("")
 _OUT: Final = words("→")
 
 
@@ -80,7 +79,7 @@ def _id(line: TableLine) -> Piece:
     if item.server_request is not None:
         return brief(str(item.server_request.request_id), 40), "muted"
     shown = item.round_ if item.round_ is not None else item.row
-    return _NOTHING if shown is None else brief(str(shown.id), 40), "muted"
+    return NOTHING if shown is None else brief(str(shown.id), 40), "muted"
 
 
 def _request(line: TableLine) -> Piece:
@@ -99,7 +98,7 @@ def _request(line: TableLine) -> Piece:
 def _children(line: TableLine) -> SafeText:
     """How much belongs to a row, and whether that is shown: `` [+3]``."""
     item = line.item
-    return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else _NOTHING
+    return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else NOTHING
 
 
 def _name(line: TableLine) -> Piece:
@@ -122,12 +121,12 @@ def _info(line: TableLine) -> Piece:
     if item.server_request is not None:
         said = outcome_of(item.server_request)
     elif row is None:
-        said = brief(item.round_.why, 80) if item.round_ is not None else _NOTHING
+        said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
     elif line.still and item.after is None and row.overdue_until is not None:
         said = words("overdue")
     else:
         said = rows.info(row, line.now, wide=line.wide)
-    since = _NOTHING if item.after is None else durations.lag(item.after)
+    since = NOTHING if item.after is None else durations.lag(item.after)
     return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
 
 
@@ -135,14 +134,14 @@ def _elapsed(line: TableLine) -> Piece:
     if line.item.server_request is not None:
         return durations.elapsed(line.item.server_request.elapsed(line.now)), ""
     if line.row is None:
-        return _NOTHING, ""
+        return NOTHING, ""
     warn = rows.near_limit(line.row, line.now)
     return rows.elapsed(line.row, line.now, warn=warn), "warning" if warn else ""
 
 
 def _limit(line: TableLine) -> Piece:
     row = line.row
-    return _NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
+    return NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
 
 
 # -- the columns -----------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from mcp_tui.protocol.units import OUT_OF_RANGE
 SafeText = NewType("SafeText", str)
 """Text that a terminal shows and does not obey. Made by :func:`clean` and from the words of our own."""
 
+NOTHING: Final = SafeText("")
+
 MARKS: Final = 4
 """Combining marks that one character may carry; more would paint over the lines above and below."""
 

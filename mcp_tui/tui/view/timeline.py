@@ -21,7 +21,7 @@ from mcp_tui.tui.view.badges import TIMEOUTS, badge
 from mcp_tui.tui.view.index import Rows, has, put
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words
 
 SPANS: Final = (
     *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
@@ -346,15 +346,15 @@ class TimelineCounts:
         self._counted_at = 0.0
         self._measured_at: float | None = None
 
-    def during(self, window: Window, below: int | None = None) -> Iterator[tuple[int, Request]]:
-        """The requests in a window that pass the filter, newest first, with their places; those before ``below``."""
-        found = self._spans.during(window.begin, window.end, below)
+    def during(self, window: Window) -> Iterator[Request]:
+        """The requests in a window that pass the filter, newest first."""
+        found = self._spans.during(window.begin, window.end)
         self.left_out = False
         for looked, each in enumerate(found):
             if looked == LOOKED:
                 self.left_out = True
                 return
-            if self._shows(each[1]):
+            if self._shows(each):
                 yield each
 
     def count(self, window: Window, now: float) -> None:
@@ -379,7 +379,7 @@ class TimelineCounts:
         said = (
             (safe(" messages, peak {}", often) if gutter > 22 else safe(" peak {}", often))
             if most
-            else words("")
+            else NOTHING
         )
         return (fit(said, gutter), "muted"), (sparkline(self._counts, most), "accent")
 
@@ -389,7 +389,7 @@ class TimelineCounts:
             return
         self._measured_at = now
         newest = islice(self._spans.during(float("-inf"), float("inf")), MEASURED)
-        self.latencies = latencies(row for _, row in newest if self._shows(row))
+        self.latencies = latencies(filter(self._shows, newest))
 
 
 # -- requests and messages by their time ---------------------------------------------------------------------
@@ -402,7 +402,7 @@ _FINAL: Final = frozenset({State.COMPLETED, State.FAILED})
 
 
 class Spans(Protocol):
-    """Requests by when they were under way. Times are monotonic seconds; a place is a number in the book's order.
+    """Requests by when they were under way. Times are monotonic seconds.
 
     A request is under way from its call to its outcome, or to what came late.
     """
@@ -418,8 +418,8 @@ class Spans(Protocol):
         """When the first request was called."""
         ...
 
-    def during(self, begin: float, end: float, below: int | None = None) -> Iterator[tuple[int, Request]]:
-        """The requests under way between two moments with their places, newest first; only those before ``below``."""
+    def during(self, begin: float, end: float) -> Iterator[Request]:
+        """The requests under way between two moments, newest first."""
         ...
 
     def messages(self, until: float) -> int:
@@ -471,16 +471,15 @@ class BookSpans:
     def first(self) -> float | None:
         return self._begins[0] if self._begins else None
 
-    def during(self, begin: float, end: float, below: int | None = None) -> Iterator[tuple[int, Request]]:
-        place = bisect_right(self._begins, end)
-        place = (place if below is None else min(place, below)) - 1
+    def during(self, begin: float, end: float) -> Iterator[Request]:
+        place = bisect_right(self._begins, end) - 1
         order = self._book.order
         while place >= 0:
             if self._latest[place // BLOCK] < begin:
                 place = place // BLOCK * BLOCK - 1
                 continue
             if self._ends[place] >= begin:
-                yield place, order[place]
+                yield order[place]
             place -= 1
 
     def messages(self, until: float) -> int:
@@ -508,11 +507,10 @@ class RecordedSpans:
             return None
         return self._book.recording.at(table.first[0] + 1)
 
-    def during(self, begin: float, end: float, below: int | None = None) -> Iterator[tuple[int, Request]]:
+    def during(self, begin: float, end: float) -> Iterator[Request]:
         book, table = self._book, self._book.recording.table
         since, until = self._position(begin), min(book.position, self._position(end))
-        number = bisect_left(table.first, until)
-        number = (number if below is None else min(number, below)) - 1
+        number = bisect_left(table.first, until) - 1
         late = self._late(since, until)
         blocks = {each // BLOCK for each in late}
         while number >= 0:
@@ -521,7 +519,7 @@ class RecordedSpans:
                 number = block * BLOCK - 1
                 continue
             if table.over[number] >= since or number in late:
-                yield number, book.row(number)
+                yield book.row(number)
             number -= 1
 
     def _late(self, since: int, until: int) -> set[int]:

@@ -21,31 +21,29 @@ from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.server import ServerFacts, server_bar
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
 KEPT: Final = frozenset({"app.help", "app.leave"})
 """Keys that lead to all others and out, by their ids. No sentence covers them."""
 
 _SPACE: Final = words(" ")
-_NOTHING: Final = words("")
 
 
 class KeyBar(Bar, can_focus=False):
     """Keys with their labels: those that are :attr:`offered` and would do something now, as many as there is room for."""
 
+    @dataclass
     class Pressed(Message):
         """A click on a key."""
 
-        def __init__(self, key: Key) -> None:
-            super().__init__()
-            self.key = key
+        key: Key
 
     def __init__(self, *, now: Callable[[], float], id: str | None = None) -> None:
         super().__init__(id=id)
         self.now = now
         self.offered: Callable[[], Iterable[Key]] = keys
-        self.said: SafeText = words("")
+        self.said: SafeText = NOTHING
         self._tone = ""
         self._until = 0.0
         self._holds: Callable[[], bool] = lambda: True
@@ -67,7 +65,7 @@ class KeyBar(Bar, can_focus=False):
     def hush(self) -> None:
         """Show the keys again."""
         if self.said:
-            self.said = words("")
+            self.said = NOTHING
             self.refresh()
 
     def show(self, idle: AbstractSet[str]) -> None:
@@ -158,10 +156,10 @@ class Position:
 
     speed: float | None = None
     read: float | None = None
-    moment: SafeText = _NOTHING
+    moment: SafeText = NOTHING
     position: int = 0
     events: int = 0
-    event: SafeText = _NOTHING
+    event: SafeText = NOTHING
     damaged: int = 0
 
     @property
@@ -173,7 +171,7 @@ class Position:
 def said(event: ev.Event | None) -> SafeText:
     """An event in a few words: ``cancel requested 212``."""
     if event is None:
-        return _NOTHING
+        return NOTHING
     name = clean(name_of(type(event)).replace("_", " "))
     return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
 
@@ -227,12 +225,11 @@ class PositionBar(Bar, can_focus=False):
 
     position = Position()
 
+    @dataclass
     class Pressed(Message):
         """A click on the graph, at a share of it from 0 to 1."""
 
-        def __init__(self, share: float) -> None:
-            super().__init__()
-            self.share = share
+        share: float
 
     def show(self, position: Position) -> None:
         """Say something else; the same again costs nothing."""

@@ -22,7 +22,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcp_tui.tui.view.text import TO_ASCII, SafeText, clean, fit, words, wrap
+from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
@@ -177,7 +177,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_title = Content(title)
             self.border_subtitle = Content(subtitle)
 
-    _captions: tuple[SafeText, SafeText] = (words(""), words(""))
+    _captions: tuple[SafeText, SafeText] = (NOTHING, NOTHING)
 
 
 def styled(pieces: Iterable[tuple[SafeText, str]]) -> Content:
@@ -280,7 +280,7 @@ class ListCanvas(Canvas):
     def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines = lines
-        self.title = words("")
+        self.title = NOTHING
         self._cursor: Any = None
         self._follow = True
         self._placing = False

@@ -17,7 +17,7 @@ from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import Place
-from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words, wrap
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import marked
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.image import Pictures
@@ -47,7 +47,7 @@ class Detail(Finder):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.empty = words("Nothing selected.")
-        self.hint = words("")
+        self.hint = NOTHING
         self._title = words("Detail")
         self._key: object = None
         self._sections: list[Section] = []
@@ -130,7 +130,7 @@ class Detail(Finder):
             self.call_after_refresh(self._draw)
 
     def placed(self) -> None:
-        hint = self.hint if self.has_focus and self._sections else words("")
+        hint = self.hint if self.has_focus and self._sections else NOTHING
         cells = max(1, self.outer_size.width - 6)
         self.caption(clip(self._title, cells), clip(self.said or hint, cells))
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import means
 from mcp_tui.tui.view.pages import Place
-from mcp_tui.tui.view.text import SafeText, clean, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, marked
 
 LONGEST: Final = 200
@@ -116,7 +116,7 @@ class Finder(Canvas):
     def said(self) -> SafeText:
         """What stands in the border: ``/wanted▏ 3 of 17``."""
         if not self.typing and not self.wanted:
-            return words("")
+            return NOTHING
         if not self.wanted:
             count = ""
         elif self.places is None:

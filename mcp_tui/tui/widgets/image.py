@@ -19,8 +19,8 @@ from mcp_tui.client.results import Part
 from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.results import label
-from mcp_tui.tui.view.text import SafeText, clip, join, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.view.text import NOTHING, SafeText, clip, join, safe, words
+from mcp_tui.tui.widgets.canvas import Bar, Canvas
 
 PATIENCE: Final = 20.0
 """Seconds after which an image is given up."""
@@ -41,15 +41,11 @@ async def decode(part: Part) -> Picture:
         NotDrawn: it cannot be, or takes too long.
     """
     loop = asyncio.get_running_loop()
-    made: asyncio.Future[Picture] = loop.create_future()
+    made: asyncio.Future[Picture | NotDrawn] = loop.create_future()
 
     def tell(result: Picture | NotDrawn) -> None:
-        if made.done():
-            return
-        if isinstance(result, Picture):
+        if not made.done():
             made.set_result(result)
-        else:
-            made.set_exception(result)
 
     def work() -> None:
         with _ONE:
@@ -66,9 +62,12 @@ async def decode(part: Part) -> Picture:
     threading.Thread(target=work, name="image", daemon=True).start()
     try:
         async with asyncio.timeout(PATIENCE):
-            return await made
+            result = await made
     except TimeoutError:
         raise NotDrawn(f"decoding took more than {PATIENCE:g} s") from None
+    if isinstance(result, NotDrawn):
+        raise result
+    return result
 
 
 def undrawn(app: App[Any]) -> SafeText:
@@ -81,7 +80,7 @@ def undrawn(app: App[Any]) -> SafeText:
         return words("not drawn: no colours in this terminal")
     if find_spec("PIL") is None:
         return words("not drawn: install mcp-tui-client[images] to see images")
-    return words("")
+    return NOTHING
 
 
 def ground(widget: Widget) -> tuple[int, int, int]:
@@ -142,18 +141,10 @@ class Pictures:
         return bool(self._known)
 
 
-class ImageView(Canvas, can_focus=False):
+class ImageView(Bar, can_focus=False):
     """One image on its own, below what is known of it."""
 
-    DEFAULT_CSS = """
-    ImageView {
-        height: auto;
-        border: none;
-        overflow: hidden;
-        scrollbar-gutter: auto;
-        background: $surface;
-    }
-    """
+    DEFAULT_CSS = "ImageView { height: auto; background: $surface; }"
 
     def __init__(self, part: Part) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 from textual.cache import LRUCache
@@ -16,7 +17,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import ListCanvas, marked
 
 COPIED: Final = 10_000
@@ -87,13 +88,12 @@ class LineList(ListCanvas):
     SCOPES = (LINES,)
     BINDINGS = bindings(*SCOPES)
 
+    @dataclass
     class Selected(Message):
         """The cursor went to another line; ``key`` is what that line is about."""
 
-        def __init__(self, lines: LineList, key: object) -> None:
-            super().__init__()
-            self.lines = lines
-            self.key = key
+        lines: LineList
+        key: object
 
     class Activated(Selected):
         """Enter or a double click on a line."""
@@ -117,7 +117,7 @@ class LineList(ListCanvas):
         self._what: LiteralString = what
         self.newest_on_top = newest_first
         self.empty = clean(empty)
-        self.wanted = words("")
+        self.wanted = NOTHING
         self._from_top = from_top
         self._follow = not from_top
         self._counted = count

@@ -11,15 +11,13 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
-from mcp_tui.tui.view.text import SafeText, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, safe, words
 from mcp_tui.tui.widgets.canvas import ListCanvas
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.line_list import Numbers
 
 PAUSE: Final = 0.1
 """Seconds without a keystroke after which is looked for what was typed."""
-
-_NOTHING: Final = words("")
 
 
 class Pager(Finder, ListCanvas):
@@ -78,7 +76,7 @@ class Pager(Finder, ListCanvas):
 
     def placed(self) -> None:
         count = len(self.lines)
-        where = safe("line {:,} of {:,}", self.at + 1, count) if count else _NOTHING
+        where = safe("line {:,} of {:,}", self.at + 1, count) if count else NOTHING
         self.caption(self.title, self.said or where)
 
     def render_line(self, y: int) -> Strip:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.segment import Segment
@@ -152,12 +153,11 @@ class RequestTable(ListCanvas):
 
     cursor_in_sight = True
 
+    @dataclass
     class Selected(Message):
         """The cursor went to another request; ``id`` is ``None`` when it is on none."""
 
-        def __init__(self, id: RequestId | None) -> None:
-            super().__init__()
-            self.id = id
+        id: RequestId | None
 
     class Activated(Selected):
         """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -14,22 +15,10 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import TIMELINE
+from mcp_tui.tui.view import timeline as view
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, clean, fit, join, safe, words
-from mcp_tui.tui.view.timeline import (
-    LOOKED,
-    SPANS,
-    Spans,
-    TimelineCounts,
-    Window,
-    axis,
-    bar,
-    label,
-    label_cells,
-    latency_line,
-    span_words,
-)
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.canvas import ListCanvas
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
@@ -82,19 +71,18 @@ class Timeline(ListCanvas):
     SCOPES = (TIMELINE,)
     BINDINGS = bindings(*SCOPES)
 
+    @dataclass
     class Selected(Message):
         """The cursor went to another request."""
 
-        def __init__(self, id: RequestId) -> None:
-            super().__init__()
-            self.id = id
+        id: RequestId
 
     class Activated(Selected):
         """Enter or a double click on a request."""
 
     def __init__(
         self,
-        spans: Spans,
+        spans: view.Spans,
         *,
         shows: Callable[[Request], bool],
         get: Callable[[RequestId], Request | None],
@@ -111,8 +99,8 @@ class Timeline(ListCanvas):
         self._present = True
         self._span: float | None = None
         self._right = 0.0
-        self._counts = TimelineCounts(spans, shows)
-        self._window = Window(0, 1, 1.0)
+        self._counts = view.TimelineCounts(spans, shows)
+        self._window = view.Window(0, 1, 1.0)
         self._drawn_at = 0.0
         self._longest = 0  # cells of a request's label: they only grow, so that bars do not jump
 
@@ -131,7 +119,7 @@ class Timeline(ListCanvas):
         self.draw()
 
     @property
-    def window(self) -> Window:
+    def window(self) -> view.Window:
         """The time in sight."""
         return self._window
 
@@ -143,7 +131,9 @@ class Timeline(ListCanvas):
         first = self._spans.first()
         age = 0.0 if first is None else self.now() - first
         return (
-            next((each for each in SPANS if each >= 10 and each * 0.9 >= age), 300.0) if age < 300 else 300.0
+            next((each for each in view.SPANS if each >= 10 and each * 0.9 >= age), 300.0)
+            if age < 300
+            else 300.0
         )
 
     @property
@@ -167,8 +157,8 @@ class Timeline(ListCanvas):
     def zoom(self, steps: int, at: float | None = None) -> None:
         """Show less time, or more for a negative number; what is at a moment stays in its place."""
         span = self.span
-        nearest = min(range(len(SPANS)), key=lambda place: abs(SPANS[place] - span))
-        self._span = SPANS[max(0, min(len(SPANS) - 1, nearest - steps))]
+        nearest = min(range(len(view.SPANS)), key=lambda place: abs(view.SPANS[place] - span))
+        self._span = view.SPANS[max(0, min(len(view.SPANS) - 1, nearest - steps))]
         if not self._present:
             row = self._row()
             end = None if row is None else row.ended_at or row.called_at
@@ -196,9 +186,9 @@ class Timeline(ListCanvas):
 
     # -- what is in sight ----------------------------------------------------------------------------------------
 
-    def _place(self, now: float) -> Window:
+    def _place(self, now: float) -> view.Window:
         right = now if self._present else self._right
-        return Window.ending(right, self.span, self.inner_width - self._gutter)
+        return view.Window.ending(right, self.span, self.inner_width - self._gutter)
 
     @property
     def _gutter(self) -> int:
@@ -225,8 +215,8 @@ class Timeline(ListCanvas):
         anchor = self.anchored()
         most = None if all_ else self.scroll_offset.y + 3 * self.room
         found = islice(self._counts.during(self._window), most)
-        self.lines = self._requests = _Requests([row for _, row in found])
-        longest = max(map(label_cells, self._requests.rows), default=0)
+        self.lines = self._requests = _Requests([*found])
+        longest = max(map(view.label_cells, self._requests.rows), default=0)
         if longest > self._longest:
             self._longest = longest
             self._window = self._place(now)
@@ -257,13 +247,16 @@ class Timeline(ListCanvas):
             return self._clock()
         if self.footer and y == self.inner_height - 1:
             first = self._row()
-            said = words("") if first is None else request(first)
-            return self.strip(latency_line(self._counts.latencies, self.inner_width, first=said))
+            said = NOTHING if first is None else request(first)
+            return self.strip(view.latency_line(self._counts.latencies, self.inner_width, first=said))
         line = self.line_at(y)
         if line is not None:
             row = self._requests.rows[line]
             selected = key(row) == self._cursor
-            pieces = (*label(row, self._gutter, selected=selected), *bar(row, self._window, self.now()))
+            pieces = (
+                *view.label(row, self._gutter, selected=selected),
+                *view.bar(row, self._window, self.now()),
+            )
             return self.strip(pieces, cursor=selected)
         if y == self.header and not self._requests.rows:
             return self.say(join((clean(" " * self._gutter), self._words_for_none())))
@@ -271,14 +264,14 @@ class Timeline(ListCanvas):
 
     def _words_for_none(self) -> SafeText:
         if self._counts.left_out:
-            return safe("No match among the newest {:,} of this time range", LOOKED)
+            return safe("No match among the newest {:,} of this time range", view.LOOKED)
         if self._spans.first() is None:
             return words("No requests yet")
         return words("No visible requests in this time range")
 
     def _clock(self) -> Strip:
-        said = safe(" last {}" if self._present else " span {}", span_words(self.span))
-        pieces = axis(self._window, origin=self._spans.origin, now=self.now())
+        said = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
+        pieces = view.axis(self._window, origin=self._spans.origin, now=self.now())
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
     def placed(self) -> None:
@@ -286,7 +279,7 @@ class Timeline(ListCanvas):
         if self._present:
             parts.append(words("following"))
         else:
-            parts.append(safe("ends {} ago", span_words(max(0.0, self.now() - self._right))))
+            parts.append(safe("ends {} ago", view.span_words(max(0.0, self.now() - self._right))))
         if self.scroll_offset.y:
             parts.append(words("newer above"))
         if self.in_view().stop < len(self.lines):
