@@ -21,10 +21,9 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.view import detail, durations
-from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.detail import Section, held, plain, received
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.results import held, plain, received
 from mcp_tui.tui.view.text import SafeText, paragraphs, safe, words
 
 READ: Final = 4 * 1024 * 1024

@@ -49,9 +49,9 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions
+from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
-from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.making import book, row, started
 from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
 from tests.tui.pressing import Check, press_all, press_and_see

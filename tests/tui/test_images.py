@@ -23,7 +23,7 @@ from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
-from mcp_tui.tui.widgets.pager import Pager
+from mcp_tui.tui.widgets.detail import Pager
 from tests.tui.driving import Driven, driving
 from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips

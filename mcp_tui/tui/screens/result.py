@@ -18,13 +18,13 @@ from mcp_tui.tui.keys.dialogs import RESULT
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.detail import label, ordered, plain
 from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
-from mcp_tui.tui.view.results import label, ordered, plain
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
+from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
-from mcp_tui.tui.widgets.pager import Pager
 
 LARGE: Final = 64 * 1024
 """Bytes from which an answer is read beside the screen."""

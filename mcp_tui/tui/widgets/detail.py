@@ -1,9 +1,10 @@
-"""The detail of one thing: sections of lines, wrapped to the width, drawn where they are in sight."""
+"""What is read: the detail of one thing, in sections of lines; and a page of any length. A text can be found in both."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from textual import events
 from textual.geometry import Offset, Size
@@ -13,14 +14,129 @@ from textual.strip import Strip
 
 from mcp_tui.client.results import Part
 from mcp_tui.tui.bindings import bindings, means, rivals
-from mcp_tui.tui.keys.panes import DETAIL
+from mcp_tui.tui.keys.panes import DETAIL, PAGE
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.pages import Place
+from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import marked
-from mcp_tui.tui.widgets.finder import Finder
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, marked
 from mcp_tui.tui.widgets.image import Pictures
+from mcp_tui.tui.widgets.line_list import Numbers
+
+LONGEST: Final = 200
+"""Characters of a text that is looked for."""
+
+
+class Finder(Canvas):
+    """A canvas in which a text can be found.
+
+    Attributes:
+        not_found: is said where the text has no place.
+        typing: whether the text is being typed.
+        wanted: the text.
+        places: where it is; ``None`` while it is looked for.
+        match: the number of the place that is shown, from 0.
+    """
+
+    not_found = words("not found")
+    typing = False
+    wanted = ""
+    places: Sequence[Place] | None = ()
+    match = 0
+
+    # -- for the widget to say ---------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Look for :attr:`wanted`, set :attr:`places`, and then :meth:`go`."""
+        raise NotImplementedError
+
+    def reveal(self, place: Place) -> None:
+        """Bring a place into sight."""
+        raise NotImplementedError
+
+    def placed(self) -> None:
+        """Say in the border where one is, or :attr:`said`."""
+        raise NotImplementedError
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def finding(self) -> bool:
+        """Whether a text to find is being typed here."""
+        return self.has_focus and self.typing
+
+    def end(self) -> None:
+        """Look for nothing any more."""
+        self.typing, self.wanted, self.places = False, "", ()
+
+    def go(self) -> None:
+        """Show the match."""
+        if self.places:
+            self.match = min(self.match, len(self.places) - 1)
+            self.reveal(self.places[self.match])
+        self.placed()
+        self.refresh()
+
+    async def _on_key(self, event: events.Key) -> None:
+        if not self.typing:
+            return
+        event.stop()
+        event.prevent_default()
+        before = self.wanted
+        if event.key == "enter":
+            self.typing = False
+        elif means("app.back", event.key):
+            self.end()
+        elif event.key == "backspace":
+            self.wanted = self.wanted[:-1]
+        elif event.character is not None and event.character.isprintable():
+            self.wanted = (self.wanted + event.character)[:LONGEST]
+        if self.wanted != before:
+            self.match = 0
+            self.look()
+        self.placed()
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.typing = False
+        self.placed()
+
+    def action_find(self) -> None:
+        """Type what is to be found."""
+        self.end()
+        self.typing, self.match = True, 0
+        self.placed()
+
+    def action_step(self, by: int) -> None:
+        """To the next place, or the one before; behind the last comes the first."""
+        if not self.wanted:
+            self.action_find()
+            return
+        if self.places:
+            self.match = (self.match + by) % len(self.places)
+        self.go()
+
+    def highlighted(self, strip: Strip) -> Strip:
+        """A line with the text shown as selected, where it stands in that."""
+        wanted = self.wanted.casefold()
+        start = strip.text.casefold().find(wanted) if wanted else -1
+        return marked(self, strip, (start, start + len(wanted)) if start >= 0 else None)
+
+    @property
+    def said(self) -> SafeText:
+        """What stands in the border: ``/wanted▏ 3 of 17``."""
+        if not self.typing and not self.wanted:
+            return NOTHING
+        if not self.wanted:
+            count = ""
+        elif self.places is None:
+            count = "  …"
+        elif self.places:
+            count = f"  {self.match + 1:,} of {len(self.places):,}"
+        else:
+            count = safe("  {}", self.not_found)
+        return safe("/{}{}{}", clean(self.wanted), "▏" if self.typing else "", count)
+
 
 _BLANK: Final = Line(())
 _INDENT: Final = (words("  "), "")
@@ -236,3 +352,109 @@ def _wrapped_line(line: Line, cells: int) -> list[Segments]:
     first, *rest = wrap(text, cells - taken)
     indent = (clean(" " * taken), "")
     return [(*before, (first, tone)), *((indent, (part, tone)) for part in rest)]
+
+
+# -- a page --------------------------------------------------------------------------------------------------
+
+PAUSE: Final = 0.1
+"""Seconds without a keystroke after which is looked for what was typed."""
+
+
+class Pager(Finder, ListCanvas):
+    """Shows one :class:`~mcp_tui.tui.view.pages.Page`, with a cursor on a line."""
+
+    DEFAULT_CSS = """
+    Pager {
+        border: round $primary;
+        border-title-color: $foreground;
+        border-subtitle-color: $text-muted;
+        padding-left: 1;
+    }
+    """
+
+    SCOPES = (PAGE,)
+    BINDINGS = bindings(*SCOPES)
+
+    cursor_in_sight = True
+
+    class Moved(Message):
+        """The cursor is on another line."""
+
+    class Opened(Message):
+        """enter on a line that does not fold."""
+
+    def __init__(self) -> None:
+        super().__init__(Numbers((), newest_first=False))
+        self._page: Page | None = None
+        self._searches = 0
+
+    @property
+    def at(self) -> int:
+        """The number of the line under the cursor."""
+        return self.cursor_line or 0
+
+    def show(self, title: SafeText, page: Page | None) -> None:
+        """Show another page from its top; ``None`` while it is being read."""
+        self.title, self._page = title, page
+        self.end()
+        self._searches += 1
+        self._cursor, self._follow = 0, True
+        self.settle(None)
+
+    def chosen(self, line: int) -> None:
+        self.post_message(self.Moved())
+
+    def settle(self, anchor: tuple[Any, int] | None) -> None:
+        if self._page is not None and self.inner_width > 0:
+            self._page.lay_out(self.inner_width)
+        super().settle(anchor)
+
+    def resize(self) -> None:
+        count = 0 if self._page is None else self._page.count
+        self.lines = Numbers(range(count), newest_first=False)
+        super().resize()
+
+    def placed(self) -> None:
+        count = len(self.lines)
+        where = safe("line {:,} of {:,}", self.at + 1, count) if count else NOTHING
+        self.caption(self.title, self.said or where)
+
+    def render_line(self, y: int) -> Strip:
+        if self._page is None:
+            return self.say(words("reading …")) if y == 0 else self.blank()
+        line = self.line_at(y)
+        if line is None:
+            return self.blank()
+        strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
+        return self.highlighted(strip)
+
+    def opened(self, line: int) -> None:
+        """Fold or unfold the line; where it does not fold, say so to whoever follows links."""
+        if self._page is not None and self._page.toggle(line):
+            self.settle(self.anchored())
+        else:
+            self.post_message(self.Opened())
+
+    # -- finding ---------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        self._searches += 1
+        self.places = None if self.wanted else ()
+        if self.wanted and self._page is not None:
+            self.run_worker(self._search(self._page, self.wanted, self._searches), exit_on_error=True)
+
+    async def _search(self, page: Page, wanted: str, number: int) -> None:
+        # Beside the screen: a large page takes seconds, and keys are heard meanwhile.
+        await asyncio.sleep(PAUSE)
+        if number != self._searches:
+            return
+        places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)
+        if number == self._searches:
+            self.places = places
+            self.go()
+
+    def reveal(self, place: Place) -> None:
+        if self._page is not None:
+            line = self._page.reveal(place)
+            self.resize()
+            self.put_cursor(line)

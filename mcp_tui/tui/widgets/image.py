@@ -16,9 +16,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.client.results import Part
+from mcp_tui.tui.view.detail import label
 from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.results import label
 from mcp_tui.tui.view.text import NOTHING, SafeText, clip, join, safe, words
 from mcp_tui.tui.widgets.canvas import Bar, Canvas
 

@@ -6,8 +6,16 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import ServerRequest
-from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent, server_request_sections
-from mcp_tui.tui.view.results import received
+from mcp_tui.tui.view.detail import (
+    Section,
+    facts,
+    history,
+    ignored,
+    received,
+    sections,
+    sent,
+    server_request_sections,
+)
 from mcp_tui.tui.view.text import words
 from tests.tui.making import called, cancelled, completed, late, progress, row, started
 

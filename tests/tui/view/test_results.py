@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.results import FOLDED, received
+from mcp_tui.tui.view.detail import FOLDED, Section, received
 
 
 def titles(found: list[Section]) -> list[str]:
