@@ -33,20 +33,14 @@ LISTED: Final = 200
 
 
 class FilterInput(InOrder, LineInput):
-    """The filter above the list. Keys that come behind enter belong to the form that it opens."""
+    """The filter above the list. Enter is the screen's: keys that come behind it belong to the form that it opens."""
 
-    def __init__(self, submit: Callable[[], None]) -> None:
-        super().__init__(
-            placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
-        )
-        self._submit = submit
-
-    async def action_submit(self) -> None:
-        self._submit()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "submit"
 
 
 class ToolList(Vertical):
-    """Tools with a filter above and a description below. ``choose`` is called with the one chosen."""
+    """Tools with a filter above and a description below."""
 
     DEFAULT_CSS = """
     ToolList {
@@ -61,11 +55,12 @@ class ToolList(Vertical):
     }
     """
 
-    def __init__(self, tools: list[Tool], choose: Callable[[Tool], None]) -> None:
+    def __init__(self, tools: list[Tool]) -> None:
         super().__init__(id="list")
         self.tools = tools
-        self.filter = FilterInput(self.open_highlighted)
-        self._choose = choose
+        self.filter = FilterInput(
+            placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
+        )
         self._found: list[Tool] = []
         self._filtered = ""
         self._options = OptionList(markup=False, compact=True)
@@ -149,15 +144,11 @@ class ToolList(Vertical):
         event.stop()
         self._tell()
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.open_highlighted()
-
-    def open_highlighted(self) -> None:
-        """Choose the tool under the cursor."""
-        self.fill()  # a key may come before the news of what was typed ahead of it
-        if self.highlighted is not None:
-            self._choose(self.highlighted)
+    @property
+    def chosen(self) -> Tool | None:
+        """The tool under the cursor, whatever news is still under way of what was typed ahead of a key."""
+        self.fill()
+        return self.highlighted
 
     def move(self, step: str) -> None:
         """Move the cursor by one of the steps of the list: ``cursor_up``, ``page_down``."""
@@ -237,7 +228,7 @@ class CallScreen(Dialog[Call | None]):
         what: SafeText = _CALL,
     ) -> None:
         super().__init__()
-        self.tool_list = ToolList(tools(list(tools_)), self.open_tool)
+        self.tool_list = ToolList(tools(list(tools_)))
         self._tool: Tool | None = None
         self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
         self._preset_name = preset_name
@@ -341,7 +332,13 @@ class CallScreen(Dialog[Call | None]):
         self.tool_list.move(step)
 
     def action_arguments(self) -> None:
-        self.tool_list.open_highlighted()
+        tool = self.tool_list.chosen
+        if tool is not None:
+            self.open_tool(tool)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_arguments()
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
@@ -415,8 +412,7 @@ class CallScreen(Dialog[Call | None]):
             self._form.action_json()
 
     def _send_from_list(self) -> None:
-        self.tool_list.fill()
-        tool = self.tool_list.highlighted
+        tool = self.tool_list.chosen
         if tool is None:
             return
         layout = FormLayout(tool.schema)
