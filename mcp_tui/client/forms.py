@@ -279,8 +279,9 @@ class FormLayout:
 
     def __init__(self, schema: Json) -> None:
         self.schema = Schema(schema)
+        self._left = 4 * FIELDS
         self.whole = self._unfit()
-        made = () if self.whole else tuple(_Builder(self.schema).members(self.schema.whole, (), frozenset()))
+        made = () if self.whole else tuple(self._members(self.schema.whole, (), frozenset()))
         if len(list(_leaves(made))) > FIELDS:
             made, self.whole = (), f"more than {FIELDS} arguments"
         self.fields: tuple[Field, ...] = made
@@ -347,6 +348,103 @@ class FormLayout:
         yield from _rows(self.fields, draft)
         if draft.get((), ABSENT).given is not Given.ABSENT:
             yield self.other
+
+    # -- from a schema to fields -----------------------------------------------------------------------------
+
+    def _members(self, node: dict[str, Json], path: FieldPath, trail: frozenset[str]) -> Iterable[Field]:
+        needed = set(texts_in(node.get("required")))
+        for name, property_ in as_object(node.get("properties")).items():
+            self._left -= 1
+            if self._left < 0:
+                return
+            yield self._field((*path, name), property_, trail, required=name in needed)
+
+    def _field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
+        described, trail = self.schema.resolved(node, trail)
+        described, trail, nullable = self._without_null(described, trail)
+        types = types_of(self.schema, described, trail)
+        made = Field(
+            path,
+            FieldKind.JSON,
+            described,
+            required=required,
+            nullable=nullable or "null" in types,
+            types=types - {"null"},
+        )
+        if "$ref" in described or len(as_list(described.get("allOf"))) > 1:
+            return made
+        choices = _distinct(self._values(described, trail))
+        kept = tuple(choice for choice in choices if choice.value is not None)
+        if choices and all(type_of(choice.value) in _SCALARS for choice in kept):
+            kind = FieldKind.CHOICE if kept else FieldKind.JSON
+            return replace(made, kind=kind, choices=kept, nullable=made.nullable or kept != choices)
+        return self._of_types(made, trail)
+
+    def _of_types(self, made: Field, trail: frozenset[str]) -> Field:
+        described, types = made.schema, made.types
+        kinds = tuple(sorted(types))
+        branches = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
+        if not branches and kinds == ("array",):
+            return self._list_of(made, trail)
+        if not branches and kinds == ("object",) and len(made.path) <= OBJECTS:
+            fields = tuple(self._members(described, made.path, trail))
+            named = fields and not isinstance(described.get("patternProperties"), dict)
+            return (
+                replace(made, kind=FieldKind.OBJECT, fields=fields) if named and not made.nullable else made
+            )
+        kind = _PLAIN.get(kinds)
+        if kind is FieldKind.TEXT:
+            offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
+            return replace(made, kind=kind, choices=_distinct(offered))
+        mixed = "string" in types or (types and types <= _SCALARS)
+        free = not types and not branches and not _STRUCTURE & described.keys()
+        return replace(made, kind=kind or FieldKind.ANY) if mixed or free else made
+
+    def _list_of(self, made: Field, trail: frozenset[str]) -> Field:
+        items = made.schema.get("items")
+        if not isinstance(items, dict) or "prefixItems" in made.schema:
+            return made
+        item = self._field(made.path, items, trail, required=True)
+        if item.nullable or item.kind not in (*_PLAIN.values(), FieldKind.CHOICE):
+            return made
+        kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
+        return replace(made, kind=kind, item=item, choices=item.choices)
+
+    def _without_null(
+        self, described: dict[str, Json], trail: frozenset[str]
+    ) -> tuple[dict[str, Json], frozenset[str], bool]:
+        """The one alternative beside ``null`` in the place of a choice of those two."""
+        for keyword in ("anyOf", "oneOf"):
+            branches = as_list(described.get(keyword))
+            if not 1 <= len(branches) <= 2:
+                continue
+            rest = [each for each in branches if not _null(as_object(each))]
+            if len(rest) == 1:
+                inner, trail = self.schema.resolved(rest[0], trail)
+                beside = {name: value for name, value in described.items() if name != keyword}
+                return {**inner, **beside}, trail, len(branches) == 2
+        return described, trail, False
+
+    def _values(self, described: dict[str, Json], trail: frozenset[str], depth: int = 3) -> list[FieldChoice]:
+        """The values that are all a schema permits, with their titles; none where it permits others."""
+        if "const" in described:
+            return [_choice(described["const"], described.get("title"))]
+        values = as_list(described.get("enum"))
+        if values:
+            titles = as_list(described.get("enumNames"))
+            padded = [*titles, *[None] * len(values)]
+            return [_choice(value, title) for value, title in zip(values[:CHOICES], padded, strict=False)]
+        branches = as_list(described.get("oneOf")) or as_list(described.get("anyOf"))
+        if not depth or len(branches) > CHOICES:
+            return []
+        found: list[FieldChoice] = []
+        for each in branches:
+            branch, inner = self.schema.resolved(each, trail)
+            choices = [_choice(None)] if _null(branch) else self._values(branch, inner, depth - 1)
+            if not choices:
+                return []
+            found.extend(choices)
+        return found
 
 
 def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
@@ -421,112 +519,6 @@ def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> d
             if said:
                 wrong.append(Problem(each.path, said))
     return made
-
-
-# -- from a schema to fields -----------------------------------------------------------------------------------
-
-
-class _Builder:
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self.left = 4 * FIELDS
-
-    def members(self, node: dict[str, Json], path: FieldPath, trail: frozenset[str]) -> Iterable[Field]:
-        """A field for each property of an object."""
-        needed = set(texts_in(node.get("required")))
-        for name, property_ in as_object(node.get("properties")).items():
-            self.left -= 1
-            if self.left < 0:
-                return
-            yield self.field((*path, name), property_, trail, required=name in needed)
-
-    def field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
-        """The field of a property, whatever stands there."""
-        described, trail = self.schema.resolved(node, trail)
-        described, trail, nullable = self._without_null(described, trail)
-        types = types_of(self.schema, described, trail)
-        made = Field(
-            path,
-            FieldKind.JSON,
-            described,
-            required=required,
-            nullable=nullable or "null" in types,
-            types=types - {"null"},
-        )
-        if "$ref" in described or len(as_list(described.get("allOf"))) > 1:
-            return made
-        choices = _distinct(self._values(described, trail))
-        kept = tuple(choice for choice in choices if choice.value is not None)
-        if choices and all(type_of(choice.value) in _SCALARS for choice in kept):
-            kind = FieldKind.CHOICE if kept else FieldKind.JSON
-            return replace(made, kind=kind, choices=kept, nullable=made.nullable or kept != choices)
-        return self._of_types(made, trail)
-
-    def _of_types(self, made: Field, trail: frozenset[str]) -> Field:
-        described, types = made.schema, made.types
-        kinds = tuple(sorted(types))
-        branches = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
-        if not branches and kinds == ("array",):
-            return self._list_of(made, trail)
-        if not branches and kinds == ("object",) and len(made.path) <= OBJECTS:
-            fields = tuple(self.members(described, made.path, trail))
-            named = fields and not isinstance(described.get("patternProperties"), dict)
-            return (
-                replace(made, kind=FieldKind.OBJECT, fields=fields) if named and not made.nullable else made
-            )
-        kind = _PLAIN.get(kinds)
-        if kind is FieldKind.TEXT:
-            offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
-            return replace(made, kind=kind, choices=_distinct(offered))
-        mixed = "string" in types or (types and types <= _SCALARS)
-        free = not types and not branches and not _STRUCTURE & described.keys()
-        return replace(made, kind=kind or FieldKind.ANY) if mixed or free else made
-
-    def _list_of(self, made: Field, trail: frozenset[str]) -> Field:
-        items = made.schema.get("items")
-        if not isinstance(items, dict) or "prefixItems" in made.schema:
-            return made
-        item = self.field(made.path, items, trail, required=True)
-        if item.nullable or item.kind not in (*_PLAIN.values(), FieldKind.CHOICE):
-            return made
-        kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
-        return replace(made, kind=kind, item=item, choices=item.choices)
-
-    def _without_null(
-        self, described: dict[str, Json], trail: frozenset[str]
-    ) -> tuple[dict[str, Json], frozenset[str], bool]:
-        """The one alternative beside ``null`` in the place of a choice of those two."""
-        for keyword in ("anyOf", "oneOf"):
-            branches = as_list(described.get(keyword))
-            if not 1 <= len(branches) <= 2:
-                continue
-            rest = [each for each in branches if not _null(as_object(each))]
-            if len(rest) == 1:
-                inner, trail = self.schema.resolved(rest[0], trail)
-                beside = {name: value for name, value in described.items() if name != keyword}
-                return {**inner, **beside}, trail, len(branches) == 2
-        return described, trail, False
-
-    def _values(self, described: dict[str, Json], trail: frozenset[str], depth: int = 3) -> list[FieldChoice]:
-        """The values that are all a schema permits, with their titles; none where it permits others."""
-        if "const" in described:
-            return [_choice(described["const"], described.get("title"))]
-        values = as_list(described.get("enum"))
-        if values:
-            titles = as_list(described.get("enumNames"))
-            padded = [*titles, *[None] * len(values)]
-            return [_choice(value, title) for value, title in zip(values[:CHOICES], padded, strict=False)]
-        branches = as_list(described.get("oneOf")) or as_list(described.get("anyOf"))
-        if not depth or len(branches) > CHOICES:
-            return []
-        found: list[FieldChoice] = []
-        for each in branches:
-            branch, inner = self.schema.resolved(each, trail)
-            choices = [_choice(None)] if _null(branch) else self._values(branch, inner, depth - 1)
-            if not choices:
-                return []
-            found.extend(choices)
-        return found
 
 
 def _null(schema: dict[str, Json]) -> bool:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
 from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, texts_in
-from mcp_tui.protocol.units import OUT_OF_RANGE
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -200,43 +199,25 @@ class Schema:
     # -- bounds ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def refused(self) -> str:
-        """Why nothing is checked against this schema, as a clause; empty where it can be."""
-        raw: Json = self.raw
-        if not isinstance(raw, dict):
-            return "the schema is not an object"
-        if _deep(raw):
-            return f"the schema is more than {MAX_DEPTH} levels deep"
-        try:
-            size = len(encode(cast("dict[str, Json]", raw)))
-        except (RecursionError, ValueError):
-            return "the schema is not JSON"
-        if not in_range(raw):
-            return f"the schema has {OUT_OF_RANGE}"
-        if size > MAX_SCHEMA:
-            return f"the schema is larger than {MAX_SCHEMA:,} bytes"
+    def usable(self) -> bool:
+        """Whether values are checked against this schema: it is a valid one, and within all bounds."""
+        raw = as_object(self.raw)
+        if not isinstance(self.raw, dict) or _deep(raw) or not in_range(raw) or len(encode(raw)) > MAX_SCHEMA:
+            return False
         nodes = patterns = 0
         for node in _nodes(raw, MAX_SUBSCHEMAS + 1):
-            nodes += 1
             needed = [node.get("required"), *as_object(node.get("dependentRequired")).values()]
-            if any(len(as_list(names)) > MAX_NAMES for names in needed):
-                return f"the schema requires more than {MAX_NAMES:,} members"
             found = texts_in([node.get("pattern"), *as_object(node.get("patternProperties"))])
+            nodes += 1
             patterns += len(found)
+            if any(len(as_list(names)) > MAX_NAMES for names in needed):
+                return False
             if any(len(pattern) > MAX_PATTERN for pattern in found):
-                return f"a pattern in the schema has more than {MAX_PATTERN:,} characters"
-        if nodes > MAX_SUBSCHEMAS:
-            return f"the schema has more than {MAX_SUBSCHEMAS:,} parts"
-        if patterns > MAX_PATTERNS:
-            return f"the schema has more than {MAX_PATTERNS} patterns"
-        import jsonschema_rs
-
+                return False
         try:
-            _ = self._plain
-        except Exception as error:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
-            broken = isinstance(error, jsonschema_rs.ValidationError) and error.kind.name == "$ref"
-            return "the schema has a broken $ref" if broken else "the schema is not valid JSON Schema"
-        return ""
+            return nodes <= MAX_SUBSCHEMAS and patterns <= MAX_PATTERNS and bool(self._plain)
+        except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
+            return False
 
     @cached_property
     def _plain(self) -> jsonschema_rs.Validator:
@@ -305,10 +286,10 @@ class Schema:
     def problems(self, value: Json) -> list[Problem]:
         """What is wrong with ``value``, the first of it; advisory problems only where there are no others.
 
-        A schema that is :attr:`refused`, or that has too much work with this value, checks nothing: the server has the
+        A schema that is not :attr:`usable`, or that has too much work with this value, checks nothing: the server has the
         last word. Nor is a value checked with a number out of range, which the validator would take for null.
         """
-        if self.refused or not self.within(value):
+        if not self.usable or not self.within(value):
             return []
         try:
             found = told(self._plain, value)

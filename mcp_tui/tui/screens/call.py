@@ -12,7 +12,6 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.completion import Completer, Told
-from mcp_tui.client.forms import FormLayout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
@@ -399,31 +398,22 @@ class CallScreen(Dialog[Call | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
-        """Call the tool, or say why that cannot be."""
-        if self._form is None or self._tool is None:
-            self._send_from_list()
+        """Call the tool, or say why that cannot be. From the list: the tool chosen, if nothing has to be filled in."""
+        tool = self._tool or self.tool_list.chosen
+        if tool is None:
             return
-        arguments = self._form.submit()
+        form = self._form or Form(tool.schema)
+        arguments = None if self._form is None and tool.required else form.submit()
         if arguments is not None:
-            self._send(self._tool, arguments)
+            self._send(tool, arguments)
+        elif self._form is None:
+            self.open_tool(tool)
+            if not tool.required:
+                self.action_send()  # which says what is wrong with the defaults
 
     def action_json(self) -> None:
         if self._form is not None:
             self._form.action_json()
-
-    def _send_from_list(self) -> None:
-        tool = self.tool_list.chosen
-        if tool is None:
-            return
-        layout = FormLayout(tool.schema)
-        draft = layout.first()
-        problems = [each for each in layout.problems(draft) if not each.advisory]
-        if tool.required or problems:
-            self.open_tool(tool)
-            if self._form is not None and not tool.required:
-                self._form.submit()  # which says what is wrong with the defaults
-        else:
-            self._send(tool, layout.read(draft)[0])
 
     def _send(self, tool: Tool, arguments: dict[str, Json]) -> None:
         """Dismiss the call; of a tool that says it may destroy something, ask first."""
