@@ -238,8 +238,9 @@ class Schema:
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE),
         )
 
-    def within(self, value: Json, work: int = WORK) -> bool:
-        """Whether checking ``value`` applies parts of the schema to parts of it at most ``work`` times."""
+    def within(self, value: Json) -> bool:
+        """Whether checking ``value`` applies parts of the schema to parts of it at most :data:`WORK` times."""
+        work = WORK
         waiting = [(as_object(self.raw), value)]
         while waiting:
             schema, instance = waiting.pop()

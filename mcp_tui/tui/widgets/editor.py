@@ -64,15 +64,8 @@ class Editor(InOrder, TextArea):
     }
     """
 
-    def __init__(self, text: str = "", *, line_numbers: bool = False, id: str | None = None) -> None:
-        super().__init__(
-            text,
-            compact=True,
-            highlight_cursor_line=False,
-            show_line_numbers=line_numbers,
-            soft_wrap=True,
-            id=id,
-        )
+    def __init__(self, text: str = "", *, line_numbers: bool = False) -> None:
+        super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)
         self.cursor_blink = False
 
     def get_line(self, line_index: int) -> Text:
