@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mcp_tui.client import catalogue
-from mcp_tui.client.auth.held_requests import HeldRequests
+from mcp_tui.client.auth.held_requests import INITIALIZED, HeldRequests
 from mcp_tui.client.connecting import ConnectStep, Renewal, connect
 from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.client.headers import Mirrors, traced
@@ -91,7 +91,7 @@ class Client:
         self._listeners: list[Listener] = []
         self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
-        self._delivered: dict[str, asyncio.Future[None]] = {}
+        self._initialized = asyncio.Event()
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -143,10 +143,6 @@ class Client:
         self.held.stop()
         return await connect(self)
 
-    async def reopen(self) -> None:
-        """Open a new session at a server that is known to want a handshake, and ended the one before."""
-        await connect(self, handshake=True)
-
     async def close(self) -> None:
         """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
         self.held.stop()
@@ -166,7 +162,7 @@ class Client:
     async def disconnect(self) -> None:
         """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
         self.ledger.stop_watching(at=self.now())
-        self._drain()
+        self.drain()
         if self.transport is not None:
             await self.transport.close()
         if self._ended is not None:
@@ -207,7 +203,7 @@ class Client:
         )
         if self.transport is None and not self.renewal.active:
             self.ledger.refused(id_, "not connected", at=at)
-        self._drain()
+        self.drain()
         return id_
 
     def call_tool(
@@ -262,7 +258,7 @@ class Client:
         What no signal can cancel is refused to a person; with ``leave`` it is waited for no more instead.
         """
         outcome = self.ledger.cancel(id, cause, reason, at=self.now(), leave=leave)
-        self._drain()
+        self.drain()
         return outcome
 
     def resume_task(self, task_id: str) -> RequestId:
@@ -294,50 +290,15 @@ class Client:
 
     def stop_waiting(self, id: RequestId) -> bool:
         """Watch a task no more and let it run: not a cancel."""
-        return self._drained(self.ledger.tasks.stop_waiting(id, at=self.now()))
-
-    def answer(
-        self,
-        request_id: RequestId,
-        value: Json = None,
-        *,
-        code: int | None = None,
-        text: str = "",
-        how: str = "",
-    ) -> bool:
-        """Answer a request of the server's; false where it waits for no answer any more."""
-        return self._drained(
-            self.ledger.inbound.answer(request_id, value, code=code, text=text, how=how, at=self.now())
-        )
-
-    def supply(self, id: RequestId, responses: dict[str, Json]) -> bool:
-        """Go on with a request for which the server asked for input; false where it waits for none any more."""
-        return self._drained(self.ledger.rounds.supply(id, responses, at=self.now()))
-
-    def update_task(self, id: RequestId, responses: dict[str, Json]) -> bool:
-        """Answer a task's questions; false where it waits for none any more."""
-        return self._drained(self.ledger.tasks.update(id, responses, at=self.now()))
-
-    def unanswered(self, id: RequestId, keys: Iterable[str]) -> None:
-        """Leave questions of a task without an answer: its clocks run on, and the task can be cancelled."""
-        self.ledger.tasks.unanswered(id, keys, at=self.now())
-        self._drain()
-
-    def give_up(self, id: RequestId, text: str, rule: str = "unsupported") -> bool:
-        """End a request that cannot go on without what we do not have; false where it does not wait."""
-        return self._drained(self.ledger.rounds.give_up(id, text, at=self.now(), rule=rule))
-
-    def resend(self, id: RequestId) -> bool:
-        """Send a request again that was held; false where it waits no more."""
-        return self._drained(self.ledger.rounds.resend(id))
-
-    def hold(self, id: RequestId, why: str) -> RequestId | None:
-        """Keep a request that was refused, its clocks stopped; its row's id, ``None`` where it cannot be sent again."""
-        return self.ledger.hold(id, why, at=self.now())
+        stopped = self.ledger.tasks.stop_waiting(id, at=self.now())
+        self.drain()
+        return stopped
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
         """Give a request ``seconds`` more before its nearest limit, or lift its limits with ``None``."""
-        return self._drained(self.ledger.extend(id, seconds, at=self.now()))
+        extended = self.ledger.extend(id, seconds, at=self.now())
+        self.drain()
+        return extended
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Wait until a request's outcome stands, or until it shows that its cancel cannot be delivered.
@@ -366,13 +327,13 @@ class Client:
     def notify(self, method: str, params: Json = None) -> None:
         """Send a notification."""
         self._write(messages.notification(method, params), method, None)
-        self._drain()
+        self.drain()
 
-    async def delivered(self, method: str, params: Json = None) -> None:
-        """Send a notification and wait until it was written, or over HTTP taken or refused."""
-        future = self._delivered[method] = asyncio.get_running_loop().create_future()
-        self.notify(method, params)
-        await future
+    async def initialized(self) -> None:
+        """Say that the handshake is over, and wait until that was written, or over HTTP taken or refused."""
+        self._initialized.clear()
+        self.notify(INITIALIZED)
+        await self._initialized.wait()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Be told every event as it happens; the result ends that."""
@@ -408,19 +369,19 @@ class Client:
             self._torn = True
         else:
             self.ledger.receive(frame, at=at, seq=seq, stream=stream)
-        self._drain()
+        self.drain()
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
     ) -> None:
         """Have the ledger judge what is known of a message that was dropped."""
         self.ledger.too_large(head, size, at=self.now(), tail=tail, stream=stream)
-        self._drain()
+        self.drain()
 
     def writing(self, *, id: RequestId) -> None:
         """From here on a request cannot be taken back."""
         self.ledger.writing(id)
-        self._drain()
+        self.drain()
 
     def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
         """Journal what was sent; a request's clocks start."""
@@ -429,17 +390,18 @@ class Client:
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
         elif self.ledger.negotiated.transport == "stdio":
-            self._done(method)
-        self._drain()
+            self.accepted(method=method)
+        self.drain()
 
     def accepted(self, *, method: str) -> None:
         """A notification arrived."""
-        self._done(method)
+        if method == INITIALIZED:
+            self._initialized.set()
 
     def signal_leaving(self, *, id: RequestId) -> None:
         """From here on a cancel cannot be withdrawn."""
         self.ledger.signal_leaving(id)
-        self._drain()
+        self.drain()
 
     def signalled(
         self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
@@ -447,12 +409,12 @@ class Client:
         """Journal a cancel that left."""
         at = self.now()
         self.ledger.signalled(id, signal, at=at, answered=answered, seq=self._signal_frame(raw, at))
-        self._drain()
+        self.drain()
 
     def signal_accepted(self, *, id: RequestId) -> None:
         """The server took a cancel."""
         self.ledger.signal_accepted(id, at=self.now())
-        self._drain()
+        self.drain()
 
     def signal_failed(
         self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
@@ -461,7 +423,7 @@ class Client:
         at = self.now()
         self._signal_frame(raw, at)
         self.ledger.signal_failed(id, detail, at=at, refused=refused)
-        self._drain()
+        self.drain()
 
     def stream_ended(
         self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
@@ -469,7 +431,7 @@ class Client:
         """Nothing more comes on the stream of a request, unless it is resumed."""
         if not resumable:
             self.ledger.stream_ended(id, detail, at=self.now())
-            self._drain()
+            self.drain()
 
     def not_sent(
         self,
@@ -487,16 +449,16 @@ class Client:
             if self.held.notifies(method, challenge):
                 return
             self.note(f"{method} was not delivered: {detail}")
-            self._done(method)
+            self.accepted(method=method)
         else:
             seq = self.store.frame("in", body, at=at, stream=id) if body else 0
             self.challenge = challenge or self.challenge
             if self.held.holds(id, challenge, detail):
-                self._drain()
+                self.drain()
                 return
             self._http_status(id, status)
             self.ledger.refused(id, detail, at=at, status=status, seq=seq)
-        self._drain()
+        self.drain()
 
     def _http_status(self, stream: RequestId, status: int) -> None:
         """Keep what HTTP said while connecting, and of a request that was not authorized, by the row that it belongs to."""
@@ -508,17 +470,17 @@ class Client:
         """Log a line of the server's stderr."""
         self.stderr_tail.append(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
-        self._drain()
+        self.drain()
 
     def happened(self, *, text: str) -> None:
         """Log a fact about the connection."""
         self.note(text)
-        self._drain()
+        self.drain()
 
     def unheard(self, *, detail: str) -> None:
         """Nothing more can be heard of what was cancelled; how the connection ends is still waited for."""
         self.ledger.unheard(detail, at=self.now())
-        self._drain()
+        self.drain()
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
@@ -542,14 +504,8 @@ class Client:
         )
         self.disconnected.set()
         self.ledger.closed(detail, at=self.now(), expected=expected, held=self.renewal.held)
-        self._drain()
-        for method in tuple(self._delivered):
-            self._done(method)
-
-    def _done(self, method: str) -> None:
-        future = self._delivered.pop(method, None)
-        if future is not None and not future.done():
-            future.set_result(None)
+        self.drain()
+        self._initialized.set()
 
     def note(self, text: str) -> None:
         """Put a line about the connection into the log."""
@@ -557,14 +513,10 @@ class Client:
 
     # -- what the ledger has done: its port (mcp_tui.protocol.ports.LedgerPort) -------------------------------
 
-    def _drain(self) -> None:
+    def drain(self) -> None:
         """Have everything told and done that the ledger decided, and look at its next deadline."""
         self.ledger.perform()
         self._keep_time()
-
-    def _drained(self, done: bool) -> bool:
-        self._drain()
-        return done
 
     def event(self, event: ev.Event) -> None:
         """Something became true."""
@@ -613,10 +565,11 @@ class Client:
         try:
             await catalogue.every(self, "tools")
         except catalogue.ListFailed as error:
-            self.give_up(id, f"the server requires other headers, and tools/list does not name them: {error}")
-            return
-        self.ledger.rounds.resend(id)
-        self._drain()
+            text = f"the server requires other headers, and tools/list does not name them: {error}"
+            self.ledger.rounds.give_up(id, text, at=self.now())
+        else:
+            self.ledger.rounds.resend(id)
+        self.drain()
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
         """Let whoever waits for a request go on."""
@@ -653,7 +606,7 @@ class Client:
     def _tick(self) -> None:
         self._timer = self._timer_at = None
         self.ledger.tick(self.now())
-        self._drain()
+        self.drain()
 
 
 def is_undelivered(row: Request) -> bool:

@@ -19,12 +19,11 @@ from mcp_tui.client import negotiation
 from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
 from mcp_tui.client.negotiation import Decision, Reply, Step
-from mcp_tui.client.ports import Caller, Tokens
+from mcp_tui.client.ports import Caller
 from mcp_tui.client.settings import Offers, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
@@ -96,27 +95,20 @@ _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpo
 """What the opening of a transport takes its time for."""
 
 
-Opened = tuple[Connection, ServerInfo]
-
-
 class Connector(Caller, base.Sink, Protocol):
     """What connecting asks of a client, which is told how it goes."""
 
     target: Target
-    tokens: Tokens | None
     held: HeldRequests
-    ledger: Ledger
     connection: Connection | None
     disconnected: asyncio.Event
     last_words: str
     stderr_tail: deque[str]
     steps: list[ConnectStep]
-    http_status: dict[RequestId, int]
     challenge: base.Challenge | None
 
-    async def delivered(self, method: str, params: Json = None) -> None: ...
+    async def initialized(self) -> None: ...
     async def disconnect(self) -> None: ...
-    async def reopen(self) -> None: ...
     def lost(self, detail: str, /) -> None: ...
     def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
 
@@ -129,7 +121,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     try:
         async with asyncio.timeout(client.settings.connect_timeout) as limit:
             with client.held.stopping(limit):
-                connection, info = await attempt.run(handshake=handshake)
+                info = await attempt.run(handshake=handshake)
     except TimeoutError:
         said = timed_out(client)  # before the end of the connection settles what is unanswered
         await client.disconnect()
@@ -137,29 +129,16 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     except BaseException:
         await client.disconnect()
         raise
-    client.connection = replace(connection, info=info)
-    server = f"{info.name} {info.version}".strip()
-    client.tell(
-        ev.Connected(
-            at=client.now(),
-            transport=info.transport,
-            revision=info.revision.name,
-            server=server,
-            pid=info.pid,
-        )
+    revision, server = info.revision.name, f"{info.name} {info.version}".strip()
+    made = ev.Connected(
+        at=client.now(), transport=info.transport, revision=revision, server=server, pid=info.pid
     )
+    client.tell(made)
     return info
 
 
 def _advised(text: str) -> str:
     return f"{text}. Is the server running?" if text.startswith("connection refused") else text
-
-
-def _shaken(outcome: Reply) -> bool:
-    """Whether ``initialize`` was answered, and not by the name of a revision that has no handshake."""
-    version = as_object(outcome.result).get("protocolVersion")
-    revision = REVISIONS.get(version) if isinstance(version, str) else None
-    return outcome.result is not None and (revision is None or not revision.modern)
 
 
 class _Attempt:
@@ -172,7 +151,7 @@ class _Attempt:
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may be answered yet."""
 
-    async def run(self, *, handshake: bool) -> Opened:
+    async def run(self, *, handshake: bool) -> ServerInfo:
         wanted = self.client.settings.protocol
         await self._open()
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
@@ -183,11 +162,13 @@ class _Attempt:
             decision = await self._probe(decision.revision, retried=True)
         return await self._follow(decision, forced=wanted != "auto")
 
-    async def _follow(self, decision: Decision, *, forced: bool) -> Opened:
+    async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
         if decision.step is Step.SPEAK and decision.revision is not None:
             if decision.why:
                 self._found(decision.why)
-            return self._ready_modern(decision.revision)
+            found = self.discovered
+            inside = as_object(found.get("_meta")).get("io.modelcontextprotocol/serverInfo")
+            return await self._ready(decision.revision, found, found.get("serverInfo") or inside)
         if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
             raise self._failure(decision)
         if forced:
@@ -244,7 +225,7 @@ class _Attempt:
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
         self._step("waiting for the response to server/discover")
-        self._speak(revision, modern_meta(revision, _offers(client)))
+        self._speak(revision, modern_meta(revision, self._offers))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
         outcome = await self._outcome(id_, wait)
@@ -254,7 +235,7 @@ class _Attempt:
             self.discovered = as_object(outcome.result)
         return decision
 
-    async def _initialize(self, wanted: str | None) -> Opened:
+    async def _initialize(self, wanted: str | None) -> ServerInfo:
         client = self.client
         self._step("waiting for the response to initialize")
         self._speak(None, {})
@@ -265,12 +246,10 @@ class _Attempt:
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, internal=True)
         outcome = await self._slow(id_)
-        if not _shaken(outcome) and (decision := await self._second_look(outcome)) is not None:
-            return await self._follow(decision, forced=False)
         fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
-        decision = negotiation.handshaken(
-            outcome, wanted=wanted, transport=self.kind, may_fall_back=fall_back
-        )
+        decision = negotiation.handshaken(outcome, wanted=wanted, may_fall_back=fall_back)
+        if decision.step is not Step.SPEAK and (found := await self._second_look(outcome)) is not None:
+            return await self._follow(found, forced=False)
         if decision.step is Step.LEGACY_SSE:
             self._found(decision.why)
             try:
@@ -280,14 +259,13 @@ class _Attempt:
             except base.TransportError as error:
                 # there is no event stream either: what is wrong is what initialize was told
                 self._found(str(error))
-                decision = negotiation.handshaken(
-                    outcome, wanted=wanted, transport=self.kind, may_fall_back=False
-                )
+                decision = negotiation.handshaken(outcome, wanted=wanted, may_fall_back=False)
                 raise self._failure(decision) from error
             return await self._initialize(wanted)
         if decision.step is not Step.SPEAK or decision.revision is None:
             raise self._failure(decision)
-        return await self._ready_handshake(decision.revision, as_object(outcome.result))
+        result = as_object(outcome.result)
+        return await self._ready(decision.revision, result, result.get("serverInfo"))
 
     async def _slow(self, id_: RequestId) -> Reply:
         """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
@@ -333,41 +311,41 @@ class _Attempt:
             return None
         return decision if decision.step is Step.SPEAK else None
 
-    async def _ready_handshake(self, revision: Revision, result: dict[str, Json]) -> Opened:
+    async def _ready(self, revision: Revision, result: dict[str, Json], server: Json) -> ServerInfo:
+        """Speak a revision from here on; the server as its answer to the opening request describes it."""
         client, connection = self.client, self.client.connection
         if connection is None:
-            raise ConnectError("the connection closed during the handshake")
-        offers, capabilities = client.settings.offers, as_object(result.get("capabilities"))
+            when = "after the probe" if revision.modern else "during the handshake"
+            raise ConnectError(f"the connection closed {when}")
+        offers, capabilities = self._offers, as_object(result.get("capabilities"))
         client.ledger.negotiated = Negotiated(
             transport=self.kind,
             revision=revision,
-            cancels_tasks="cancel" in as_object(capabilities.get("tasks")),
+            meta=modern_meta(revision, offers, client.settings.log_level) if revision.modern else {},
+            cancels_tasks=revision.modern or "cancel" in as_object(capabilities.get("tasks")),
             prompts=offers.prompts(revision),
             modes=offers.modes(revision),
         )
         client.connection = ready = replace(connection, speaking=revision)
-        ready.transport.negotiated(revision.name, modern=False)
-        self._step("sending notifications/initialized")
-        await client.delivered("notifications/initialized")
-        if client.connection is not ready:
-            raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
-        return ready, _info(ready, revision, as_object(result.get("serverInfo")), result)
-
-    def _ready_modern(self, revision: Revision) -> Opened:
-        client, connection = self.client, self.client.connection
-        if connection is None:
-            raise ConnectError("the connection closed after the probe")
-        meta = modern_meta(revision, _offers(client))
-        if client.settings.log_level:
-            meta[negotiation.LOG_LEVEL] = client.settings.log_level
-        client.ledger.negotiated = Negotiated(transport=self.kind, revision=revision, meta=meta)
-        client.connection = ready = replace(connection, speaking=revision)
-        ready.transport.negotiated(revision.name, modern=True)
-        result = self.discovered
-        server = result.get("serverInfo") or as_object(result.get("_meta")).get(
-            "io.modelcontextprotocol/serverInfo"
+        ready.transport.negotiated(revision.name, modern=revision.modern)
+        if not revision.modern:
+            self._step("sending notifications/initialized")
+            await client.initialized()
+            if client.connection is not ready:
+                raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
+        said = as_object(server)
+        info = ServerInfo(
+            transport=self.kind,
+            revision=revision,
+            name=_text(said.get("name")),
+            version=_text(said.get("version")),
+            title=_text(said.get("title")),
+            instructions=_text(result.get("instructions")),
+            capabilities=capabilities,
+            pid=ready.transport.pid,
         )
-        return ready, _info(ready, revision, as_object(server), result)
+        client.connection = replace(ready, info=info)
+        return info
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
         """Have requests claim a revision by their headers and their ``_meta``, before one is settled."""
@@ -385,66 +363,46 @@ class _Attempt:
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
-        return await self._exit_of(self._read(id_, frame))
-
-    def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Reply:
-        row = self.client.book.get(id_)
-        status = self.client.http_status.pop(id_, 0)
-        if row is not None and row.state is State.LOST:
-            frame = None
-        if frame is not None and frame.error is not None:
-            error = frame.error
-            code = error.code or 0  # an error it is, whatever the server made of its code
-            return Reply(code=code, message=error.message, data=error.data, status=status)
-        if frame is not None:
+        row, status = client.ledger.row(id_), client.http_status.pop(id_, 0)
+        lost = row.state is State.LOST
+        if frame is None or lost:
+            detail = await self._exit() if lost and self.kind == "stdio" else ""
+            return Reply(status=status, detail=detail or row.error, closed=lost)
+        if frame.error is None:
             return Reply(result=frame.result if frame.result is not None else {}, status=status)
-        detail = "" if row is None else row.error
-        lost = row is not None and row.state is State.LOST
-        return Reply(status=status, detail=detail, closed=lost)
+        error = frame.error
+        code = error.code or 0  # an error it is, whatever the server made of its code
+        return Reply(code=code, message=error.message, data=error.data, status=status)
 
-    async def _exit_of(self, outcome: Reply) -> Reply:
+    async def _exit(self) -> str:
         """A server that closed its pipes is about to exit: its exit status says more than the broken pipe."""
-        if outcome.closed and self.kind == "stdio":
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EXIT_WAIT):
-                    await self.client.disconnected.wait()
-                return replace(outcome, detail=self.client.last_words)
-        return outcome
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_WAIT):
+                await self.client.disconnected.wait()
+            return self.client.last_words
+        return ""
+
+    @property
+    def _offers(self) -> Offers:
+        """What this client declares, with the extensions that its authorization is part of."""
+        offers, tokens = self.client.settings.offers, self.client.tokens
+        if tokens is None:
+            return offers
+        return replace(offers, extensions={**offers.extensions, **tokens.extensions})
 
 
-def _info(
-    connection: Connection, revision: Revision, server: dict[str, Json], result: dict[str, Json]
-) -> ServerInfo:
-    def text(value: Json) -> str:
-        return as_text(value)[:10_000]
-
-    return ServerInfo(
-        transport=connection.transport.kind,
-        revision=revision,
-        name=text(server.get("name")),
-        version=text(server.get("version")),
-        title=text(server.get("title")),
-        instructions=text(result.get("instructions")),
-        capabilities=as_object(result.get("capabilities")),
-        pid=connection.transport.pid,
-    )
+def _text(value: Json) -> str:
+    return as_text(value)[:10_000]
 
 
-def _offers(client: Connector) -> Offers:
-    """What this client declares, with the extensions that its authorization is part of."""
-    offers, tokens = client.settings.offers, client.tokens
-    return (
-        offers if tokens is None else replace(offers, extensions={**offers.extensions, **tokens.extensions})
-    )
-
-
-def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
+def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict[str, Json]:
     """The ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
-    return {
+    made: dict[str, Json] = {
         negotiation.PROTOCOL_VERSION: revision.name,
         negotiation.CLIENT_INFO: CLIENT_INFO,
         negotiation.CLIENT_CAPABILITIES: offers.capabilities(revision),
     }
+    return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made
 
 
 def make_transport(client: Connector, kind: str = "") -> base.Transport:
@@ -532,7 +490,7 @@ class Renewal:
             client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
             await asyncio.sleep(pause)
             try:
-                await client.reopen()
+                await connect(client, handshake=True)
             except TransportError as error:
                 last = within(str(error))
                 client.note(f"no new session: {last}")

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from mcp_tui.client.ports import Answerer
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import REJECTED
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.transport.base import spawn
 
 
@@ -59,7 +59,7 @@ Respond = Callable[[Inquiry], Awaitable[Answer]]
 class Interactions:
     """The questions of one server that wait for an answer, and the way of each answer back. ``open`` are all of them."""
 
-    def __init__(self, client: Answerer, respond: Respond | None) -> None:
+    def __init__(self, client: Caller, respond: Respond | None) -> None:
         self.respond = respond
         self.open: list[Inquiry] = []
         self._client = client
@@ -88,11 +88,12 @@ class Interactions:
         if inquiry.over.done():
             return
         del self._prompts[type(request_id), request_id]
+        inbound, at = self._client.ledger.inbound, self._client.now()
         if isinstance(answer, Refusal):
-            self._client.answer(request_id, code=answer.code, text=answer.text)
+            inbound.answer(request_id, code=answer.code, text=answer.text, at=at)
         else:
-            action = answer.get("action")
-            self._client.answer(request_id, answer, how=action if isinstance(action, str) else "")
+            inbound.answer(request_id, answer, how=as_text(answer.get("action")), at=at)
+        self._client.drain()
 
     # -- input for requests of ours --------------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class Interactions:
         client = self._client
         if not requests:
             await asyncio.sleep(wait)
-            client.supply(id, {})
+            self._supply(id, {})
             return
         offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
         for ask in requests.values():
@@ -123,9 +124,10 @@ class Interactions:
                 text = (
                     f"the server requests {str(ask.get('method'))[:80]}, which this client does not support"
                 )
-                if not client.give_up(id, text):
-                    client.unanswered(id, requests)
+                if not client.ledger.rounds.give_up(id, text, at=client.now()):
+                    client.ledger.tasks.unanswered(id, requests, at=client.now())
                     client.note(f"{text}; the task of {id} is waiting for it and can be cancelled")
+                client.drain()
                 return
         inquiries: dict[str, Inquiry] = {}
         for key, ask in requests.items():
@@ -148,7 +150,11 @@ class Interactions:
                 client.cancel(id, Cause.USER, f"declined {inquiry.method}")
                 return
             gathered[key] = answer
-        client.supply(id, gathered)
+        self._supply(id, gathered)
+
+    def _supply(self, id_: RequestId, responses: dict[str, Json]) -> None:
+        self._client.ledger.rounds.supply(id_, responses, at=self._client.now())
+        self._client.drain()
 
     async def _update(self, id_: RequestId, key: str, inquiry: Inquiry) -> None:
         """Answer one question of a task. A refusal has no message: the task waits on, and can be cancelled."""
@@ -156,10 +162,12 @@ class Interactions:
         if inquiry.over.done():
             return
         self._gathering.pop((id_, key), None)
+        tasks, at = self._client.ledger.tasks, self._client.now()
         if isinstance(answer, Refusal):
-            self._client.unanswered(id_, [key])
+            tasks.unanswered(id_, [key], at=at)
         else:
-            self._client.update_task(id_, {key: answer})
+            tasks.update(id_, {key: answer}, at=at)
+        self._client.drain()
 
     # -- both ------------------------------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
     return Decision(Step.NO_COMMON, no_common(offered))
 
 
-def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_back: bool) -> Decision:
+def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
     """The next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
     if outcome.status in (401, 403):
         return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
@@ -134,7 +134,7 @@ def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_b
         if revision is None or (wanted is not None and name != wanted):
             return Decision(Step.NO_COMMON, no_common([name[:40]], wanted))
         return Decision(Step.SPEAK, "", revision)
-    if transport == "http" and may_fall_back and outcome.status in (400, 404, 405):
+    if may_fall_back and outcome.status in (400, 404, 405):
         return Decision(
             Step.LEGACY_SSE,
             f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05",

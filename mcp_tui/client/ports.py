@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_tui.client.connection import ServerInfo
@@ -11,7 +11,7 @@ from mcp_tui.client.settings import ClientSettings
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.ledger import CancelOutcome
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book
 from mcp_tui.protocol.revisions import Revision
@@ -51,6 +51,9 @@ class Caller(Protocol):
 
     store: Store
     settings: ClientSettings
+    ledger: Ledger
+    tokens: Tokens | None
+    http_status: dict[RequestId, int]
     mirrors: dict[str, Mirrors]
     task_support: dict[str, str]
 
@@ -68,22 +71,6 @@ class Caller(Protocol):
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId: ...
     def cancel(self, id: RequestId, cause: Cause = ..., reason: str = ...) -> CancelOutcome: ...
+    def notify(self, method: str, params: Json = None) -> None: ...
+    def drain(self) -> None: ...
     async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
-
-
-class Answerer(Caller, Protocol):
-    """Whoever sends answers to the server's questions."""
-
-    def answer(
-        self,
-        request_id: RequestId,
-        value: Json = ...,
-        *,
-        code: int | None = ...,
-        text: str = ...,
-        how: str = ...,
-    ) -> bool: ...
-    def supply(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...
-    def update_task(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...
-    def unanswered(self, id: RequestId, keys: Iterable[str], /) -> None: ...
-    def give_up(self, id: RequestId, text: str, /) -> bool: ...

@@ -79,10 +79,8 @@ def test_a_process_that_exits_on_the_probe_is_started_again():
     assert "code 4" in decision.why
 
 
-def shaken(
-    outcome: Reply, *, wanted: str | None = None, transport: str = "stdio", fall: bool = False
-) -> Decision:
-    return handshaken(outcome, wanted=wanted, transport=transport, may_fall_back=fall)
+def shaken(outcome: Reply, *, fall: bool = False) -> Decision:
+    return handshaken(outcome, wanted=None, may_fall_back=fall)
 
 
 @pytest.mark.parametrize("version", [NEW, "1999-01-01", None, 7, ["2025-11-25"]])
@@ -107,7 +105,7 @@ def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(ver
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_refused_authorization_is_no_reason_to_fall_back(status: int):
-    assert shaken(Reply(status=status), transport="http", fall=True).step is Step.UNAUTHORIZED
+    assert shaken(Reply(status=status), fall=True).step is Step.UNAUTHORIZED
 
 
 @pytest.mark.parametrize(
@@ -121,7 +119,7 @@ def test_refused_authorization_is_no_reason_to_fall_back(status: int):
     ids=repr,
 )
 def test_everything_else_fails(outcome: Reply):
-    decision = shaken(outcome, transport="http", fall=True)
+    decision = shaken(outcome, fall=True)
     assert decision.step is Step.FAIL
     assert decision.why
 

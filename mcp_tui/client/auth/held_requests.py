@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Generator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from mcp_tui.client.ports import Tokens
+from mcp_tui.client.ports import Caller, Tokens
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, spawn, within
 
 HOLDS: Final = 4
@@ -21,24 +20,10 @@ WHY: Final = "the server requires a token"
 WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
-class Holder(Protocol):
-    """What is asked of a client."""
-
-    http_status: dict[RequestId, int]
-
-    @property
-    def tokens(self) -> Tokens | None: ...
-    def hold(self, id: RequestId, why: str, /) -> RequestId | None: ...
-    def resend(self, id: RequestId, /) -> bool: ...
-    def give_up(self, id: RequestId, text: str, rule: str, /) -> bool: ...
-    def notify(self, method: str, params: Json = None) -> None: ...
-    def note(self, text: str, /) -> None: ...
-
-
 class HeldRequests:
     """The requests of one client that wait for a token. ``waiting`` are their ids."""
 
-    def __init__(self, client: Holder) -> None:
+    def __init__(self, client: Caller) -> None:
         self._client = client
         self._times: dict[RequestId, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -52,7 +37,8 @@ class HeldRequests:
         tokens = self._helping(challenge)
         if challenge is None or tokens is None:
             return False
-        row_id = self._client.hold(id, WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY)
+        why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY
+        row_id = self._client.ledger.hold(id, why, at=self._client.now())
         if row_id is None:
             return False
         times = self._times[row_id] = self._times.get(row_id, 0) + 1
@@ -126,13 +112,15 @@ class HeldRequests:
             self._give_up(row_id, challenge, detail)  # a defect of ours, which must not hold it for good
             raise
         else:
-            self._client.resend(row_id)
+            self._client.ledger.rounds.resend(row_id)
+            self._client.drain()
         finally:
             self.waiting.discard(row_id)
 
     def _give_up(self, row_id: RequestId, challenge: Challenge, text: str) -> None:
         self._client.http_status[row_id] = challenge.status
-        self._client.give_up(row_id, text, "http")
+        self._client.ledger.rounds.give_up(row_id, text, at=self._client.now(), rule="http")
+        self._client.drain()
 
     async def _notify(self, tokens: Tokens, challenge: Challenge) -> None:
         with self._clock_stopped():
