@@ -20,11 +20,11 @@ from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
-from mcp_tui.client.auth.signing import VARIABLE
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
     JWT_BEARER,
+    VARIABLE,
     ClientRegistration,
 )
 from mcp_tui.client.open_url import open_url
@@ -72,14 +72,12 @@ def _server(given: Words) -> HttpTarget:
 
 async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int:
     options, chosen = given.options, in_force(told=False).auth
-    by_itself = CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE
     authorization = Authorization(
         where.url,
         store=store,
         browser=TerminalBrowser(opens=not options.no_browser),
         registration=_registration(given),
         client_url=chosen.client_url,
-        grant=JWT_BEARER if options.assertion else by_itself,
         scopes=tuple((options.scope or "").split()),
         insecure=where.insecure,
         told=_say,
@@ -131,8 +129,10 @@ def _registration(given: Words) -> ClientRegistration | None:
     assertion = options.assertion or ""
     if assertion and not assertion.startswith(VARIABLE):
         assertion = str(Path(assertion).absolute())
+    by_itself = CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE
     return ClientRegistration(
         client_id=options.client_id or "",
+        grant=JWT_BEARER if assertion else by_itself,
         client_secret=secret,
         private_key=key,
         algorithm=options.algorithm,
@@ -261,7 +261,7 @@ def _fields(credentials: Credentials) -> dict[str, object]:
         "issuer": credentials.issuer,
         "resource": credentials.resource,
         "client_id": credentials.registration.client_id,
-        "grant": credentials.grant,
+        "grant": credentials.registration.grant,
         "scopes": list(token.scopes),
         "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,
         "renews": credentials.renews,

@@ -22,8 +22,14 @@ from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError, token_challenge
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
-from mcp_tui.client.auth.signing import ProofKey, claims_of, signed_assertion
-from mcp_tui.client.auth.token_endpoint import JWT_BEARER, ClientRegistration, Token
+from mcp_tui.client.auth.token_endpoint import (
+    JWT_BEARER,
+    ClientRegistration,
+    ProofKey,
+    Token,
+    claims_of,
+    signed_assertion,
+)
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause, Note
@@ -79,7 +85,6 @@ async def test_a_server_that_wants_a_token_is_connected_to_after_one_sign_in(tmp
         await client.request("tools/list")
         await client.close()
         assert server.signed_in == person.asked == 1
-        assert tokens.credentials is not None
         assert tokens.credentials.issuer == server.issuer
 
         again, _ = client_of(server, None, tmp_path)  # another process has what was stored
@@ -168,7 +173,6 @@ async def test_more_scopes_are_asked_for_with_those_that_were_granted(tmp_path: 
         frame = await client.request("tools/call", {"name": "write", "arguments": {}})
         assert frame is not None
         assert frame.error is None
-        assert tokens.credentials is not None
         assert {"read", "write"} <= set(tokens.credentials.token.scopes)
         await client.close()
         assert server.signed_in == 2
@@ -269,7 +273,6 @@ async def test_two_hundred_secrets_are_in_no_recording(kind: str, tmp_path: Path
             tokens.taught(store.learn)
             client = Client(HttpTarget(url=server.url), store=store, tokens=tokens)
             await client.connect()
-            assert tokens.credentials is not None
             server.secrets |= set(tokens.credentials.secrets().values()) - {""}
             frame = await client.request("tools/call", {"name": "open", "arguments": {}})
             assert frame is not None
@@ -314,8 +317,6 @@ async def test_a_bound_token_is_proved_and_refreshed_with_its_key(tmp_path: Path
         frame = await client.request("tools/call", {"name": "open", "arguments": {}})
         assert frame is not None
         assert frame.error is None
-        assert before is not None
-        assert tokens.credentials is not None
         assert tokens.credentials.token.proof_key == before.token.proof_key != ""
         await client.close()
         again, _ = client_of(server, None, tmp_path)  # another process has what was stored
@@ -373,8 +374,8 @@ async def test_dpop_without_its_library_names_the_way_out(tmp_path: Path, monkey
 async def test_a_workload_signs_in_with_its_jwt_as_it_is_now(tmp_path: Path):
     jwt = tmp_path / "jwt"
     async with lying() as server:
-        given = ClientRegistration(assertion=str(jwt))
-        client, tokens = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+        given = ClientRegistration(grant=JWT_BEARER, assertion=str(jwt))
+        client, tokens = client_of(server, None, tmp_path, registration=given)
         for number in range(2):
             jwt.write_text(jwt_of({"aud": server.issuer, "jti": str(number)}))
             await (client.request("tools/list") if number else client.connect())
@@ -393,8 +394,8 @@ async def test_an_assertion_goes_to_nobody_but_whom_it_names(tmp_path: Path):
             ("", "is for https://mine.example"),
             ("https://mine.example", "belongs to https"),
         ):
-            given = ClientRegistration(assertion=str(jwt), issuer=issuer)
-            client, _ = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+            given = ClientRegistration(grant=JWT_BEARER, assertion=str(jwt), issuer=issuer)
+            client, _ = client_of(server, None, tmp_path, registration=given)
             with pytest.raises(Unauthorized, match=said):
                 await client.connect()
             await client.close()
@@ -422,12 +423,13 @@ async def test_an_identity_provider_alone_sees_what_it_issued(
         given = ClientRegistration(
             client_id="me",
             issuer=server.issuer,
+            grant=JWT_BEARER,
             assertion="env:IDENTITY",
             idp_issuer=provider.url.removesuffix("/mcp"),
             idp_client_id="at-idp",
         )
         kind = "urn:ietf:params:oauth:token-type:access_token"
-        client, tokens = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+        client, tokens = client_of(server, None, tmp_path, registration=given)
         with pytest.raises(Unauthorized, match="something other than an identity grant"):
             await client.connect()
         kind = "urn:ietf:params:oauth:token-type:id-jag"
@@ -451,8 +453,6 @@ async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
         frame = await client.request("tools/list")
         assert frame is not None
         assert frame.error is None
-        assert before is not None
-        assert tokens.credentials is not None
         assert before.issuer != tokens.credentials.issuer == server.issuer
         assert tokens.credentials.registration.client_id != before.registration.client_id
         sent = b"".join(call.body for call in server.elsewhere.calls)

@@ -152,6 +152,11 @@ def authorization(url: str, scenario: str) -> Authorization | None:
     if "client_id" in context:
         registration = ClientRegistration(
             client_id=context["client_id"],
+            grant=JWT_BEARER
+            if assertion
+            else CLIENT_CREDENTIALS
+            if "client-credentials" in scenario
+            else AUTHORIZATION_CODE,
             client_secret=context.get("client_secret", ""),
             private_key=context.get("private_key_pem", ""),
             algorithm=context.get("signing_algorithm", "ES256"),
@@ -167,11 +172,6 @@ def authorization(url: str, scenario: str) -> Authorization | None:
         client_url="https://conformance-test.local/client-metadata.json"
         if scenario == "auth/basic-cimd"
         else "",
-        grant=JWT_BEARER
-        if assertion
-        else CLIENT_CREDENTIALS
-        if "client-credentials" in scenario
-        else AUTHORIZATION_CODE,
         told=lambda text: print(text, file=sys.stderr),
     )
 

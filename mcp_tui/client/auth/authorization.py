@@ -16,25 +16,26 @@ from mcp_tui.client.auth.discovery import (
     Discovery,
     ProtectedResource,
     TokenChallenge,
+    Told,
     shown,
     token_challenge,
 )
 from mcp_tui.client.auth.sign_in import Browser, RedirectListener, authorization_request, code_of_response
-from mcp_tui.client.auth.signing import ProofKey, read_assertion
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
     NONCE,
     ClientRegistration,
+    ProofKey,
     Token,
     TokenEndpoint,
     assertion_is_for_the_issuer,
     credentials_are_the_issuers,
+    read_assertion,
 )
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.addresses import Address, parse
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError
-from mcp_tui.transport.http_fetch import Fetcher
 
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
@@ -52,17 +53,13 @@ def server_key(url: str) -> str:
     return str(parse(url).url.copy_with(query=None))
 
 
-def _nobody(_text: str) -> None:
-    pass
-
-
 class Authorization:
     """Tokens for the server at ``url``: a :class:`~mcp_tui.transport.base.TokenSource`.
 
     ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
     nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document, ``grant`` one of those of ``token_endpoint``. ``scopes`` are asked for in place of those
-    that the server names. ``told`` hears of each step.
+    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``told`` hears of each
+    step.
     """
 
     def __init__(
@@ -73,12 +70,10 @@ class Authorization:
         browser: Browser | None = None,
         registration: ClientRegistration | None = None,
         client_url: str = "",
-        grant: str = AUTHORIZATION_CODE,
         scopes: tuple[str, ...] = (),
         insecure: bool = False,
-        told: Callable[[str], None] = _nobody,
+        told: Told = lambda _text: None,
     ) -> None:
-        self.server: Address = parse(url)
         self.browser = browser
         self.told = told
         self._secrets: set[str] = set()
@@ -87,11 +82,9 @@ class Authorization:
         self._store = store
         self._registration = registration
         self._client_url = client_url
-        self._grant = grant
         self._scopes = scopes
-        self._fetcher = Fetcher(replace(self.server, authorization=None), insecure=insecure)
-        self._discovery = Discovery(self.server, self._fetcher, self._tell)
-        self.credentials: Credentials | None = None
+        self._discovery = Discovery(parse(url), self._tell, insecure=insecure)
+        self.credentials = Credentials()
         """What is kept for this server."""
         self.issued = 0
         self._loaded = False
@@ -102,7 +95,6 @@ class Authorization:
         self._refused_nonces: set[str] = set()
         """Those with which requests were refused for their nonce since the server took one."""
         self._step_ups = 0
-        self._failures = 0
         self._failed: AuthorizationError | None = None
         self._lock = asyncio.Lock()
 
@@ -114,21 +106,20 @@ class Authorization:
             self._loaded = True
             self._adopt(await self._stored())
 
-    async def _stored(self) -> Credentials | None:
-        return None if self._store is None else await asyncio.to_thread(self._store.load, self._key)
+    async def _stored(self) -> Credentials:
+        return Credentials() if self._store is None else await asyncio.to_thread(self._store.load, self._key)
 
     @property
     def token(self) -> str:
         """The access token, empty where there is none."""
-        return "" if self.credentials is None else self.credentials.token.access
+        return self.credentials.token.access
 
     @property
     def extensions(self) -> dict[str, Json]:
         """What the client declares: the extension that its grant is part of (oauth-client-credentials, "Capabilities")."""
-        client = self._own_client
-        if client is not None and client.idp_issuer:
+        if self._client.idp_issuer:
             return {ENTERPRISE_EXTENSION: {}}
-        return {CREDENTIALS_EXTENSION: {}} if self._used_grant == CLIENT_CREDENTIALS else {}
+        return {CREDENTIALS_EXTENSION: {}} if self._client.grant == CLIENT_CREDENTIALS else {}
 
     def for_request(self, method: str, url: str) -> RequestToken:
         """The token of one request; one that is bound to a key goes with a proof (RFC 9449, section 7.1)."""
@@ -169,24 +160,17 @@ class Authorization:
 
     @property
     def _can_renew(self) -> bool:
-        kept = self.credentials
-        return self._by_itself or (kept is not None and kept.renews)
+        return self._by_itself or bool(self.credentials.token.refresh)
 
     @property
     def _by_itself(self) -> bool:
         """Whether tokens come without a person."""
-        return self._used_grant != AUTHORIZATION_CODE
+        return self._client.grant != AUTHORIZATION_CODE
 
     @property
-    def _used_grant(self) -> str:
-        kept = self.credentials
-        return self._grant if self._grant != AUTHORIZATION_CODE or kept is None else kept.grant
-
-    @property
-    def _own_client(self) -> ClientRegistration | None:
+    def _client(self) -> ClientRegistration:
         """The client that a person gave, else the one that is kept."""
-        kept = self.credentials
-        return self._registration or (None if kept is None else kept.registration)
+        return self._registration or self.credentials.registration
 
     async def renew(self, challenge: Challenge) -> bool:
         """Get another token without asking anybody."""
@@ -202,11 +186,11 @@ class Authorization:
         Raises:
             AuthorizationError: none came about, and why.
         """
-        failures = self._failures
+        before = self._failed
         async with self._lock:
             if challenge.sent.access != self.token and self.token:
                 return  # what was refused carried an older one
-            if self._failed is not None and self._failures != failures:
+            if self._failed is not None and self._failed is not before:
                 raise self._failed  # it was tried for another request meanwhile: nobody is asked twice
             if await self._take_newer(challenge.sent.access):
                 return
@@ -219,7 +203,6 @@ class Authorization:
                 else:
                     await self._obtain(found, ask=ask)
             except AuthorizationError as error:
-                self._failures += 1
                 self._failed = error
                 self._tell(str(error))
                 raise
@@ -241,9 +224,8 @@ class Authorization:
     # -- which way -------------------------------------------------------------------------------------------
 
     async def _obtain(self, challenge: TokenChallenge, *, ask: bool) -> None:
-        if (
-            challenge.error == "invalid_dpop_proof"
-        ):  # another token would be refused like this one (RFC 9449, 7.1)
+        # another token would be refused like this one (RFC 9449, section 7.1)
+        if challenge.error == "invalid_dpop_proof":
             text = "the server refuses the proof that this token is ours; check the clock of this machine"
             raise AuthorizationError(text)
         if challenge.wants_scopes:
@@ -256,14 +238,14 @@ class Authorization:
             await self._agreed(challenge, ask=ask)
         resource = await self._discovery.resource(challenge)
         kept = self.credentials
-        if kept is not None and kept.token.refresh and renews:
-            if kept.issuer in resource.issuers and kept.resource == resource.identifier:
-                if await self._refreshed(kept, resource):
-                    return
-            elif kept.issuer not in resource.issuers:
-                self._tell(
+        if kept.token.refresh and renews:
+            if kept.issuer not in resource.issuers:
+                text = (
                     f"The server changed its authorization server: {shown(kept.issuer)} is not named any more"
                 )
+                self._tell(text)
+            elif kept.resource == resource.identifier and await self._refreshed(kept, resource):
+                return
         if renews and not self._by_itself:
             await self._agreed(challenge, ask=ask)
         await self._issue(challenge, resource)
@@ -277,8 +259,7 @@ class Authorization:
 
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
-        held = () if self.credentials is None else self.credentials.token.scopes
-        if set(challenge.scopes) <= set(held):
+        if set(challenge.scopes) <= set(self.credentials.token.scopes):
             text = "the server asks for scopes again that its token has, so no other token is asked for"
             raise AuthorizationError(text)
         if self._step_ups >= STEP_UPS:
@@ -296,14 +277,14 @@ class Authorization:
     async def _take_newer(self, refused: str) -> bool:
         """Take a token that another mcp-tui stored meanwhile."""
         found = await self._stored()
-        if found is None or not found.token.access or found.token.access in (refused, self.token):
+        if found.token.access in ("", refused, self.token):
             return False
         self._adopt(found)
         return True
 
     async def _refreshed(self, kept: Credentials, resource: ProtectedResource) -> bool:
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
-        endpoint = self._endpoint(server, resource, kept.token.proof_key)
+        endpoint = self._endpoint(server, resource, kept.token.scopes, kept.token.proof_key)
         async with nullcontext() if self._store is None else self._store.renewing():
             if await self._take_newer(kept.token.access):
                 return True
@@ -322,64 +303,53 @@ class Authorization:
             self._issuer_among(resource), legacy=resource.legacy
         )
         self._tell(f"Authorization server: {shown(server.issuer)}")
-        endpoint = self._endpoint(server, resource)
-        scopes = self._wanted_scopes(challenge, endpoint)
-        signed_in = self._signed_in_by_itself if self._by_itself else self._signed_in
-        client, token = await signed_in(endpoint, scopes)
+        endpoint = self._endpoint(server, resource, self._wanted_scopes(challenge, server, resource))
+        client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(endpoint)
         made = Credentials(
             server=self._key,
             issuer=server.issuer,
             resource=resource.identifier,
             registration=client,
             token=token,
-            grant=self._used_grant,
         )
         await self._keep(made, "issued")
         return made
 
     def _endpoint(
-        self, server: AuthorizationServer, resource: ProtectedResource, proof_key: str = ""
+        self,
+        server: AuthorizationServer,
+        resource: ProtectedResource,
+        scopes: tuple[str, ...],
+        proof_key: str = "",
     ) -> TokenEndpoint:
         """Where tokens are issued: bound to a key where they were so far, or where the server wants that."""
-        key = None
-        if proof_key:
-            key = ProofKey(proof_key)
-        elif resource.bound:
+        key = ProofKey(proof_key) if proof_key else None
+        if key is None and resource.bound:
             key = ProofKey.drawn(server.metadata.get("dpop_signing_alg_values_supported"))
-        return TokenEndpoint(self._fetcher, server, resource, self._tell, key)
+        return TokenEndpoint(self._discovery, server, resource, scopes, key)
 
-    async def _signed_in_by_itself(
-        self, endpoint: TokenEndpoint, scopes: tuple[str, ...]
-    ) -> tuple[ClientRegistration, Token]:
+    async def _signed_in_by_itself(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
         """A token without a person: for the client itself, for its JWT, or for what its identity provider gives for that."""
-        client = self._own_client
-        if client is None:
-            raise AuthorizationError("client credentials need a client id and a secret or a key")
+        client = self._client
         bound, assertion = self._bound(client, endpoint.server), ""
         if client.assertion:
             assertion = read_assertion(client.assertion)
             self._learn(assertion)
             if client.idp_issuer:
-                assertion = await self._exchanged(client, assertion, endpoint, scopes)
+                assertion = await self._exchanged(client, assertion, endpoint)
                 self._learn(assertion)
             elif not client.issuer:
                 assertion_is_for_the_issuer(assertion, endpoint.server)
-        return bound, await endpoint.issue(bound, assertion, scopes)
+        return bound, await endpoint.issue(bound, assertion)
 
-    async def _exchanged(
-        self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint, scopes: tuple[str, ...]
-    ) -> str:
+    async def _exchanged(self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint) -> str:
         """The grant that an identity provider gives, which may be anywhere, as a person named it."""
-        address = parse(client.idp_issuer)
-        fetcher = Fetcher(address)
-        discovery = Discovery(address, fetcher, self._tell)
+        discovery = Discovery(parse(client.idp_issuer), self._tell)
         idp = await discovery.authorization_server(client.idp_issuer, legacy=False)
-        there = TokenEndpoint(fetcher, idp, endpoint.resource, self._tell)
-        return await there.exchange(client.at_idp, assertion, endpoint.server.issuer, scopes)
+        there = TokenEndpoint(discovery, idp, endpoint.resource, endpoint.scopes)
+        return await there.exchange(client.at_idp, assertion, endpoint.server.issuer)
 
-    async def _signed_in(
-        self, endpoint: TokenEndpoint, scopes: tuple[str, ...]
-    ) -> tuple[ClientRegistration, Token]:
+    async def _signed_in(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
         browser, server = self.browser, endpoint.server
         if browser is None:
             raise AuthorizationError("this server requires sign-in", declined=True)
@@ -388,14 +358,14 @@ class Authorization:
         redirect_uri = await listener.open(known.redirect_uri if known is not None else "")
         try:
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
-                known = await self._registered(endpoint, redirect_uri, scopes)
+                known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
-            request = authorization_request(server, endpoint.resource, known, scopes, redirect_uri)
+            request = authorization_request(endpoint, known, redirect_uri)
             self._learn(request.state, request.verifier)
             self._tell(f"Waiting for the sign-in at {request.host}")
             code = code_of_response(server, request, await listener.redirect(request, browser))
             self._learn(code)
-            token = await endpoint.redeem(known, code, request.verifier, redirect_uri, scopes)
+            token = await endpoint.redeem(known, code, request.verifier, redirect_uri)
         finally:
             await listener.close()
         return known, token
@@ -403,21 +373,22 @@ class Authorization:
     def _issuer_among(self, resource: ProtectedResource) -> str:
         """The issuer to ask: that of a client which is known, else the first that the server names."""
         given = "" if self._registration is None else self._registration.issuer
-        kept = "" if self.credentials is None else self.credentials.issuer
-        return next((each for each in (given, kept) if each in resource.issuers), resource.issuers[0])
+        known = (given, self.credentials.issuer)
+        return next((each for each in known if each in resource.issuers), resource.issuers[0])
 
-    def _wanted_scopes(self, challenge: TokenChallenge | None, endpoint: TokenEndpoint) -> tuple[str, ...]:
+    def _wanted_scopes(
+        self, challenge: TokenChallenge | None, server: AuthorizationServer, resource: ProtectedResource
+    ) -> tuple[str, ...]:
         """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
         With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
         ``offline_access`` is added where the authorization server lists it (SEP-2207).
         """
         named = () if challenge is None else challenge.scopes
-        scopes = self._scopes or named or endpoint.resource.scopes
+        scopes = self._scopes or named or resource.scopes
         if challenge is not None and challenge.wants_scopes:
-            held = () if self.credentials is None else self.credentials.token.scopes
-            scopes = (*held, *self._scopes, *named)
-        if OFFLINE in endpoint.server.scopes and scopes and not self._by_itself:
+            scopes = (*self.credentials.token.scopes, *self._scopes, *named)
+        if OFFLINE in server.scopes and scopes and not self._by_itself:
             scopes = (*scopes, OFFLINE)
         return tuple(dict.fromkeys(scopes))
 
@@ -425,8 +396,8 @@ class Authorization:
 
     def _known_client(self, server: AuthorizationServer) -> ClientRegistration | None:
         """The client that a person gave, else the one that this issuer registered before."""
-        client = self._own_client
-        if client is None or not client.client_id:
+        client = self._client
+        if not client.client_id:
             return None
         if self._registration is not None or client.given:
             return self._bound(client, server)
@@ -441,15 +412,13 @@ class Authorization:
         credentials_are_the_issuers(client, server.issuer)
         return replace(client, issuer=server.issuer, given=True)
 
-    async def _registered(
-        self, endpoint: TokenEndpoint, redirect_uri: str, scopes: tuple[str, ...]
-    ) -> ClientRegistration:
+    async def _registered(self, endpoint: TokenEndpoint, redirect_uri: str) -> ClientRegistration:
         """A client for an issuer that knows none: by URL, then by registration, then by hand (2025-11-25)."""
         server = endpoint.server
-        if self._client_url and server.reads_client_urls:
+        if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.registration_endpoint:
-            return await endpoint.register(redirect_uri, scopes)
+            return await endpoint.register(redirect_uri)
         text = (
             f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
             f"with the redirect URI {redirect_uri}, and give its id with --client-id"
@@ -458,16 +427,14 @@ class Authorization:
 
     # -- what is kept ----------------------------------------------------------------------------------------
 
-    def _adopt(self, credentials: Credentials | None) -> None:
-        self._proof_key = None
-        if credentials is not None:
-            self._learn(*credentials.secrets().values())
-            if credentials.token.proof_key:
-                try:
-                    self._proof_key = ProofKey(credentials.token.proof_key)
-                except AuthorizationError as error:
-                    self._tell(str(error))
-                    credentials = None
+    def _adopt(self, credentials: Credentials) -> None:
+        self._learn(*credentials.secrets().values())
+        try:
+            secret = credentials.token.proof_key
+            self._proof_key = ProofKey(secret) if secret else None
+        except AuthorizationError as error:
+            self._tell(str(error))
+            self._proof_key, credentials = None, Credentials()
         self.credentials = credentials
 
     async def _keep(self, credentials: Credentials, fresh: str) -> None:

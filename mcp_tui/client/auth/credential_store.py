@@ -10,21 +10,18 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from mcp_tui.client.auth.token_endpoint import (
-    AUTHORIZATION_CODE,
-    ClientRegistration,
-    Token,
-)
+from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.folder import make_private
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.state import replace_file, state_folder
-from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.protocol.messages import Json, as_object, read_json
 
 FILE: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
@@ -34,7 +31,12 @@ RENEWING: Final = 30.0
 """Seconds for which another mcp-tui may renew a token, before this one does so too."""
 
 _MAX: Final = 8 * 1024 * 1024
-_CLIENT_SECRETS: Final = ("client_secret", "private_key", "idp_client_secret")
+
+_SECRETS: Final = {
+    "registration": ("client_secret", "private_key", "idp_client_secret"),
+    "token": ("access", "refresh", "proof_key"),
+}
+"""The fields of :class:`Credentials` that hold secrets."""
 
 
 class StorageError(Exception):
@@ -43,27 +45,26 @@ class StorageError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What one server's sign-in brought. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone."""
+    """What one server's sign-in brought. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone.
 
-    server: str
-    issuer: str
-    resource: str
-    registration: ClientRegistration
-    token: Token
-    grant: str = AUTHORIZATION_CODE
+    All of it is empty where nobody signed in.
+    """
+
+    server: str = ""
+    issuer: str = ""
+    resource: str = ""
+    registration: ClientRegistration = field(default_factory=ClientRegistration)
+    token: Token = field(default_factory=Token)
 
     @property
     def renews(self) -> bool:
         """Whether another token comes without a person."""
-        return bool(self.token.refresh) or self.grant != AUTHORIZATION_CODE
+        return bool(self.token.refresh) or self.registration.grant != AUTHORIZATION_CODE
 
     def secrets(self) -> dict[str, str]:
         """The secrets of it, by name."""
         return {
-            "access": self.token.access,
-            "refresh": self.token.refresh,
-            "proof_key": self.token.proof_key,
-            **{name: getattr(self.registration, name) for name in _CLIENT_SECRETS},
+            name: getattr(getattr(self, part), name) for part, names in _SECRETS.items() for name in names
         }
 
 
@@ -94,16 +95,11 @@ class CredentialStore:
     def __init__(self, folder: Path | None = None, *, storage: str = "auto") -> None:
         self.path = (folder or state_folder()) / FILE
         self._storage = storage
-        self._found: Keyring | None = None
-        self._asked = False
 
-    @property
+    @cached_property
     def keyring(self) -> Keyring | None:
         """The keyring that new secrets go to; ``None`` for the file."""
-        if not self._asked:
-            self._asked = True
-            self._found = None if self._storage == "file" else system_keyring()
-        return self._found
+        return None if self._storage == "file" else system_keyring()
 
     @property
     def place(self) -> str:
@@ -112,15 +108,14 @@ class CredentialStore:
             return "the system keyring"
         return f"{self.path} (readable only by you, not encrypted)"
 
-    def load(self, server: str) -> Credentials | None:
-        """The sign-in of a server, ``None`` where there is none that can be read."""
-        entry = self._entries().get(server)
-        return None if entry is None else self._read(server, as_object(entry))
+    def load(self, server: str) -> Credentials:
+        """The sign-in of a server; empty where there is none that can be read."""
+        return self._read(server, self._entries())
 
     def every(self) -> list[Credentials]:
         """All sign-ins, by server."""
-        found = (self._read(server, as_object(entry)) for server, entry in sorted(self._entries().items()))
-        return [each for each in found if each is not None]
+        entries = self._entries()
+        return [found for server in sorted(entries) if (found := self._read(server, entries)).server]
 
     def save(self, credentials: Credentials) -> None:
         """Keep a sign-in in place of the one that the server had.
@@ -138,7 +133,11 @@ class CredentialStore:
             raise StorageError("The system keyring cannot be used, and storage is set to keyring.")
         with self._locked():
             entries = self._entries()
-            entries[credentials.server] = {**_public(credentials), "secrets": None if in_keyring else kept}
+            entry = asdict(credentials)
+            for part, names in _SECRETS.items():
+                for name in names:
+                    del entry[part][name]
+            entries[credentials.server] = {**entry, "secrets": None if in_keyring else kept}
             self._write(entries)
 
     def delete(self, server: str) -> bool:
@@ -195,18 +194,16 @@ class CredentialStore:
         except (OSError, ValueError):
             return {}
 
-    def _read(self, server: str, entry: dict[str, Json]) -> Credentials | None:
-        hidden: Mapping[str, Json] = as_object(entry.get("secrets"))
-        if entry.get("secrets") is None:
-            text: str | None = None
-            with suppress(Exception):
-                text = self.keyring.get_password(SERVICE, server) if self.keyring is not None else None
-            with suppress(ValueError):
-                hidden = as_object(read_json(text or "{}"))
+    def _read(self, server: str, entries: dict[str, Json]) -> Credentials:
+        entry = as_object(entries.get(server))
+        hidden = entry.get("secrets")
+        if entry and hidden is None and self.keyring is not None:
+            with suppress(Exception):  # locked, or it has something else
+                hidden = read_json(self.keyring.get_password(SERVICE, server) or "{}")
         try:
-            return _credentials(server, entry, {name: str(value) for name, value in hidden.items()})
+            return _credentials(server, entry, as_object(hidden))
         except (KeyError, TypeError, ValueError):
-            return None
+            return Credentials()
 
     def _write(self, entries: dict[str, Json]) -> None:
         """Replace the file in one step; at no moment can anybody else read it."""
@@ -226,36 +223,15 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _public(credentials: Credentials) -> dict[str, Any]:
-    registration = asdict(credentials.registration)
-    for name in _CLIENT_SECRETS:
-        del registration[name]
-    return {
-        "issuer": credentials.issuer,
-        "resource": credentials.resource,
-        "grant": credentials.grant,
-        "scopes": list(credentials.token.scopes),
-        "expires_at": credentials.token.expires_at,
-        "registration": registration,
-    }
-
-
-def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, str]) -> Credentials:
-    known = {each.name for each in fields(ClientRegistration)}
-    read = as_object(entry["registration"]).items()
-    registration: dict[str, Any] = {key: value for key, value in read if key in known}
-    registration |= {name: hidden.get(name, "") for name in _CLIENT_SECRETS}
+def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -> Credentials:
+    parts: dict[str, dict[str, Any]] = {}
+    for part, names in _SECRETS.items():
+        parts[part] = {**as_object(entry[part]), **{name: str(hidden.get(name, "")) for name in names}}
+    token = Token(**parts["token"])
     return Credentials(
         server=server,
         issuer=str(entry["issuer"]),
         resource=str(entry["resource"]),
-        grant=str(entry.get("grant", AUTHORIZATION_CODE)),
-        registration=ClientRegistration(**registration),
-        token=Token(
-            access=hidden.get("access", ""),
-            refresh=hidden.get("refresh", ""),
-            proof_key=hidden.get("proof_key", ""),
-            scopes=tuple(texts_in(entry.get("scopes"))),
-            expires_at=float(cast("float", entry.get("expires_at", 0.0))),
-        ),
+        registration=ClientRegistration(**parts["registration"]),
+        token=replace(token, scopes=tuple(token.scopes), expires_at=float(token.expires_at)),
     )

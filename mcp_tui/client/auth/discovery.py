@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
@@ -199,26 +199,17 @@ class AuthorizationServer:
     auth_methods: tuple[str, ...] = ("client_secret_basic",)
     scopes: tuple[str, ...] = ()
     metadata: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
-    guessed: bool = False
-    """It has no metadata, so its endpoints are the default ones of 2025-03-26."""
-
-    @property
-    def names_itself(self) -> bool:
-        """Whether its redirects carry ``iss`` (RFC 9207, section 3)."""
-        return self.metadata.get("authorization_response_iss_parameter_supported") is True
-
-    @property
-    def reads_client_urls(self) -> bool:
-        """Whether a client may be a URL (client ID metadata documents)."""
-        return self.metadata.get("client_id_metadata_document_supported") is True
 
 
 class Discovery:
-    """Reads metadata, in the order that MCP prescribes. ``told`` hears of each request and its answer."""
+    """Reads metadata, in the order that MCP prescribes. ``told`` hears of each request and its answer.
 
-    def __init__(self, server: Address, fetcher: Fetcher, told: Told) -> None:
+    ``insecure`` checks no certificate of the server at ``server``.
+    """
+
+    def __init__(self, server: Address, told: Told, *, insecure: bool = False) -> None:
         self._server = server
-        self._fetcher = fetcher
+        self._fetcher = Fetcher(replace(server, authorization=None), insecure=insecure)
         self._told = told
         self._problem = ""
         """What stood in the place of a document, as the end of a sentence."""
@@ -227,7 +218,7 @@ class Discovery:
         """How the server refuses a request without a token; ``None`` where it takes one, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         with suppress(AuthorizationError):
-            answer = await fetched(self._fetcher, self._told, str(self._server.url), _PING, headers)
+            answer = await self.fetched(str(self._server.url), _PING, headers)
             return token_challenge(Challenge(answer.status, answer.headers.get("www-authenticate", "")))
         return None
 
@@ -278,7 +269,7 @@ class Discovery:
         found = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
         if found is None and legacy and not self._problem:
             self._told("It publishes no authorization metadata: using /authorize, /token and /register")
-            return _default_endpoints(issuer)
+            found = _default_metadata(issuer)
         if found is None:
             text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{self._problem}"
             raise AuthorizationError(text)
@@ -303,8 +294,7 @@ class Discovery:
 
     async def _read(self, url: str) -> dict[str, Json] | None:
         """A document, or ``None`` where there is none; then what stood in its place is remembered as the problem."""
-        headers = {"MCP-Protocol-Version": "2025-11-25"}
-        answer = await fetched(self._fetcher, self._told, url, None, headers)
+        answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
         document = as_document(answer)
         if document is None and answer.status in (200, 201):
             self._told(f"{shown(url)} is not a JSON object")
@@ -314,6 +304,21 @@ class Discovery:
         elif document is None and (answer.status >= 500 or answer.status == 429):
             self._problem = f": {shown(url)} answered HTTP {answer.status}"
         return document
+
+    async def fetched(self, url: str, body: bytes | None, headers: dict[str, str]) -> Fetched:
+        """The answer to one request of an authorization; ``told`` hears of it.
+
+        Raises:
+            AuthorizationError: there is none, or the URL may not be asked.
+        """
+        said = f"{'GET' if body is None else 'POST'} {shown(url)}"
+        try:
+            answer = await self._fetcher.fetch(url, body, headers)
+        except TransportError as error:
+            self._told(f"{said}: {error}")
+            raise AuthorizationError(str(error)) from None
+        self._told(f"{said}: {answer.status}")
+        return answer
 
 
 def protected_resource_urls(server: Address) -> list[str]:
@@ -334,34 +339,16 @@ def authorization_server_urls(issuer: Address, *, legacy: bool) -> list[str]:
     return [f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}"]
 
 
-def _default_endpoints(origin: str) -> AuthorizationServer:
-    """The endpoints of a server without metadata ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
-    return AuthorizationServer(
-        issuer=origin,
-        authorization_endpoint=f"{origin}/authorize",
-        token_endpoint=f"{origin}/token",
-        registration_endpoint=f"{origin}/register",
-        auth_methods=("none", "client_secret_post", "client_secret_basic"),
-        guessed=True,
-    )
-
-
-async def fetched(
-    fetcher: Fetcher, told: Told, url: str, body: bytes | None, headers: dict[str, str]
-) -> Fetched:
-    """The answer to one request of an authorization; ``told`` hears of it.
-
-    Raises:
-        AuthorizationError: there is none, or the URL may not be asked.
-    """
-    said = f"{'GET' if body is None else 'POST'} {shown(url)}"
-    try:
-        answer = await fetcher.fetch(url, body, headers)
-    except TransportError as error:
-        told(f"{said}: {error}")
-        raise AuthorizationError(str(error)) from None
-    told(f"{said}: {answer.status}")
-    return answer
+def _default_metadata(origin: str) -> dict[str, Json]:
+    """Those of a server that has none ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
+    return {
+        "issuer": origin,
+        "authorization_endpoint": f"{origin}/authorize",
+        "token_endpoint": f"{origin}/token",
+        "registration_endpoint": f"{origin}/register",
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
+        "code_challenge_methods_supported": ["S256"],
+    }
 
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:

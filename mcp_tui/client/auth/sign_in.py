@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import hashlib
 import hmac
 import re
 import secrets
@@ -16,11 +14,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
-    ProtectedResource,
     pkce_is_advertised,
     shown,
 )
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, scope_field
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint, digest
 
 CALLBACK: Final = "/callback"
 PATIENCE: Final = 600.0
@@ -79,48 +76,51 @@ class Browser(Protocol):
 
 
 def authorization_request(
-    server: AuthorizationServer,
-    resource: ProtectedResource,
-    client: ClientRegistration,
-    scopes: tuple[str, ...],
-    redirect_uri: str,
+    endpoint: TokenEndpoint, client: ClientRegistration, redirect_uri: str
 ) -> AuthorizationRequest:
     """The request that a person takes to the authorization server (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
 
     Raises:
         AuthorizationError: PKCE is not advertised, or the server has no authorization endpoint.
     """
-    if not server.authorization_endpoint:
+    page = endpoint.server.authorization_endpoint
+    if not page:
         raise AuthorizationError("the authorization server names no authorization_endpoint")
-    if not server.guessed:
-        pkce_is_advertised(server.metadata)
+    pkce_is_advertised(endpoint.server.metadata)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
-    digest = hashlib.sha256(verifier.encode("ascii")).digest()
     fields = {
         "response_type": "code",
         "client_id": client.client_id,
         "redirect_uri": redirect_uri,
         "state": state,
-        "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        "code_challenge": digest(verifier),
         "code_challenge_method": "S256",
-        "resource": resource.identifier,
-        **scope_field(scopes),
+        "resource": endpoint.resource.identifier,
+        **endpoint.scope,
     }
-    joint = "&" if "?" in server.authorization_endpoint else "?"
-    url = f"{server.authorization_endpoint}{joint}{urlencode(fields)}"
+    url = f"{page}{'&' if '?' in page else '?'}{urlencode(fields)}"
     return AuthorizationRequest(url, redirect_uri, state, verifier)
 
 
 # -- what came back --------------------------------------------------------------------------------------------
 
 
-def state_is_ours(request: AuthorizationRequest, fields: dict[str, list[str]]) -> None:
-    """``state`` is the one that was sent, or the redirect is somebody else's (RFC 6749, section 10.12)."""
-    found = fields.get("state", [])
-    if len(found) != 1 or not hmac.compare_digest(found[0].encode(), request.state.encode()):
-        raise AuthorizationError(
-            "the redirect has another state than the one that was sent, so it is not used"
-        )
+def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[str]]:
+    """What a redirect brought. Its ``state`` is the one that was sent, or it is somebody else's (RFC 6749, section 10.12).
+
+    Raises:
+        AuthorizationError: it is not the redirect of this request.
+    """
+    wanted, found = urlsplit(request.redirect_uri), urlsplit(redirected.strip())
+    if (found.scheme, found.netloc, found.path) != (wanted.scheme, wanted.netloc, wanted.path):
+        text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
+        raise AuthorizationError(text)
+    fields = parse_qs(found.query, keep_blank_values=True, max_num_fields=50)
+    states = fields.get("state", [])
+    if len(states) != 1 or not hmac.compare_digest(states[0].encode(), request.state.encode()):
+        text = "the redirect has another state than the one that was sent, so it is not used"
+        raise AuthorizationError(text)
+    return fields
 
 
 def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]) -> None:
@@ -129,14 +129,11 @@ def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]
     It is looked at before the code is redeemed and before an error is shown.
     """
     found = fields.get("iss", [])
-    if not found and not server.names_itself:
-        return
-    if found != [server.issuer]:
-        if not found:
-            raise AuthorizationError(
-                "the redirect does not name its server although it must, so its code was not used"
-            )
+    if found and found != [server.issuer]:
         text = f"the redirect names {shown(found[0])}, not {shown(server.issuer)}, so its code was not used"
+        raise AuthorizationError(text)
+    if not found and server.metadata.get("authorization_response_iss_parameter_supported") is True:
+        text = "the redirect does not name its server although it must, so its code was not used"
         raise AuthorizationError(text)
 
 
@@ -146,18 +143,12 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
     Raises:
         AuthorizationError: it is not the redirect of this request, or says that the sign-in failed.
     """
-    wanted, found = urlsplit(request.redirect_uri), urlsplit(redirected.strip())
-    if (found.scheme, found.netloc, found.path) != (wanted.scheme, wanted.netloc, wanted.path):
-        text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
-        raise AuthorizationError(text)
-    fields = parse_qs(found.query, keep_blank_values=True, max_num_fields=50)
-    state_is_ours(request, fields)
+    fields = fields_of(request, redirected)
     issuer_of_response(server, fields)
     if "error" in fields:
         code = fields["error"][0]
-        raise AuthorizationError(
-            f"the sign-in failed: {code if _ERROR.fullmatch(code) else 'no reason given'}"
-        )
+        why = code if _ERROR.fullmatch(code) else "no reason given"
+        raise AuthorizationError(f"the sign-in failed: {why}")
     codes = fields.get("code", [])
     if len(codes) != 1 or not codes[0]:
         raise AuthorizationError("the redirect brought no code")
@@ -169,9 +160,9 @@ class RedirectListener:
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
-        self._state = ""
-        self._redirected: asyncio.Future[str] | None = None
-        self._uri = ""
+        self._request: AuthorizationRequest | None = None
+        self._redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._origin = ""
 
     async def open(self, wanted: str = "") -> str:
         """Listen, at the port of ``wanted`` where that is free; the redirect URI.
@@ -179,8 +170,6 @@ class RedirectListener:
         Raises:
             AuthorizationError: there is no port.
         """
-        await self.close()
-        self._redirected = asyncio.get_running_loop().create_future()
         port = 0
         with contextlib.suppress(ValueError):
             parts = urlsplit(wanted)
@@ -192,8 +181,8 @@ class RedirectListener:
                 self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
         except OSError as error:
             raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
-        self._uri = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{CALLBACK}"
-        return self._uri
+        self._origin = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"{self._origin}{CALLBACK}"
 
     async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
         """The URL that the browser was redirected to, or that was pasted, whichever comes first.
@@ -201,11 +190,10 @@ class RedirectListener:
         Raises:
             AuthorizationError: neither came within :data:`PATIENCE`, or the person decided otherwise.
         """
-        self._state = request.state
-        assert self._redirected is not None, "open() comes first"
+        self._request = request
         pasted = asyncio.ensure_future(browser.visit(request))  # noqa: TID251 - cancelled below
         try:
-            ways = {self._redirected, pasted}
+            ways = (self._redirected, pasted)
             done, _ = await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         finally:
             pasted.cancel()
@@ -238,15 +226,12 @@ class RedirectListener:
     def _take(self, head: bytes) -> bool:
         """Whether a request is the redirect: GET, this one path, our state, and the first of its kind."""
         words = head.partition(b"\r\n")[0].split(b" ")
-        if len(words) != 3 or words[0] != b"GET" or self._redirected is None or self._redirected.done():
+        if len(words) != 3 or words[0] != b"GET" or self._request is None or self._redirected.done():
             return False
         try:
-            target = urlsplit(words[1].decode("ascii"))
-            states = parse_qs(target.query, max_num_fields=50).get("state", [])
-        except ValueError:
+            url = self._origin + words[1].decode("ascii")
+            fields_of(self._request, url)
+        except (ValueError, AuthorizationError):
             return False
-        ours = len(states) == 1 and hmac.compare_digest(states[0].encode(), self._state.encode())
-        if target.path != CALLBACK or target.netloc or not self._state or not ours:
-            return False
-        self._redirected.set_result(f"{self._uri}?{target.query}")
+        self._redirected.set_result(url)
         return True

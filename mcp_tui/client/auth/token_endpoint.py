@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import os
 import re
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode
 
 from mcp_tui import clock
 from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
+    Discovery,
     ProtectedResource,
-    Told,
     as_document,
-    fetched,
     scopes_in,
     shown,
 )
-from mcp_tui.client.auth.signing import ProofKey, audiences, claims_of, signed_assertion
-from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import TransportError
 
 if TYPE_CHECKING:
-    from mcp_tui.transport.http_fetch import Fetched, Fetcher
-
-CLIENT_NAME: Final = "mcp-tui"
+    from mcp_tui.transport.http_fetch import Fetched
 
 AUTHORIZATION_CODE: Final = "authorization_code"
 """The grant of a person who signs in (RFC 6749, section 4.1)."""
@@ -51,10 +52,20 @@ NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
 """A nonce for proofs of possession (RFC 9449, section 8.1)."""
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
+ASSERTION_LIFE: Final = 60
+"""Seconds for which a signed assertion is valid; it is made for one request."""
+
+VARIABLE: Final = "env:"
+"""What stands before the name of an environment variable that holds an assertion, in place of a file."""
+
+_PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256": ("RSA", 2048)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRegistration:
-    """How an authorization server knows this client. ``issuer`` is the only one that gets its secret.
+    """How an authorization server knows this client, and by which ``grant`` it gets tokens there.
+
+    ``issuer`` is the only one that gets its secret.
 
     An empty ``issuer``, from the Python API alone, trusts the one that the MCP server names at first. ``auth_method`` is
     one of ``token_endpoint_auth_methods_supported``, empty for the first that fits. ``private_key`` is in PEM.
@@ -65,6 +76,7 @@ class ClientRegistration:
 
     client_id: str = ""
     issuer: str = ""
+    grant: str = AUTHORIZATION_CODE
     client_secret: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     algorithm: str = "ES256"
@@ -92,11 +104,143 @@ class Token:
     ``proof_key`` is the secret of the :class:`ProofKey` that it is bound to, empty for a bearer token.
     """
 
-    access: str = field(repr=False)
+    access: str = field(default="", repr=False)
     refresh: str = field(default="", repr=False)
     scopes: tuple[str, ...] = ()
     expires_at: float = 0.0
     proof_key: str = field(default="", repr=False)
+
+
+# -- JWTs -----------------------------------------------------------------------------------------------------
+
+
+def _library(need: str) -> tuple[Any, Any, tuple[type[Exception], ...]]:
+    """The modules ``jwt`` and ``jwk`` of joserfc, and what they raise.
+
+    Raises:
+        AuthorizationError: the extra ``jwt`` is not installed.
+    """
+    try:
+        jwt, jwk, errors = (import_module(f"joserfc.{name}") for name in ("jwt", "jwk", "errors"))
+    except ImportError:
+        raise AuthorizationError(f"{need} needs the extra jwt; install mcp-tui-client[jwt]") from None
+    return jwt, jwk, (errors.JoseError, ValueError, TypeError, KeyError)
+
+
+def signed_assertion(client_id: str, private_key: str, algorithm: str, issuer: str) -> str:
+    """A JWT by which a client proves its key, in PEM, for one issuer and one minute (RFC 7523, section 3).
+
+    Raises:
+        AuthorizationError: the extra ``jwt`` is not installed, or the key cannot sign.
+    """
+    jwt, jwk, errors = _library("signing with a key")
+    now = int(clock.wall())
+    claims = {
+        "iss": client_id,
+        "sub": client_id,
+        "aud": issuer,
+        "iat": now,
+        "exp": now + ASSERTION_LIFE,
+        "jti": secrets.token_urlsafe(16),
+    }
+    try:
+        kind = {"ES": "EC", "Ed": "OKP", "RS": "RSA", "PS": "RSA"}[algorithm[:2]]
+        key = jwk.import_key(private_key, kind)
+        return jwt.encode({"alg": algorithm}, claims, key, algorithms=[algorithm])
+    except errors:
+        raise AuthorizationError(f"the private key cannot sign with {readable(algorithm, 20)}") from None
+
+
+class ProofKey:
+    """The key that tokens are bound to. ``secret`` is its private JWK, with its algorithm, as JSON.
+
+    Raises:
+        AuthorizationError: the extra ``jwt`` is not installed, or it is no such key.
+    """
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+        self._jwt, jwk, errors = _library("DPoP, which this server requires,")
+        try:
+            self._key = jwk.import_key(as_object(read_json(secret)))
+            self._header = {"typ": "dpop+jwt", "alg": self._key.alg, "jwk": self._key.as_dict(private=False)}
+        except errors:
+            raise AuthorizationError(
+                "the stored DPoP key cannot be used, so its token cannot either"
+            ) from None
+        self.thumbprint: str = self._key.thumbprint()
+
+    @classmethod
+    def drawn(cls, algorithms: Json) -> ProofKey:
+        """A new key, for the first algorithm of ours that the authorization server lists (RFC 9449, section 5.1)."""
+        _, jwk, _ = _library("DPoP, which this server requires,")
+        listed = texts_in(algorithms)
+        algorithm = next((each for each in _PROOF_KEYS if each in listed), None)
+        if algorithm is None:
+            text = (
+                "this server requires DPoP, but its authorization server lists no algorithm that mcp-tui has: "
+                f"{', '.join(_PROOF_KEYS)}"
+            )
+            raise AuthorizationError(text)
+        key = jwk.generate_key(*_PROOF_KEYS[algorithm], {"alg": algorithm}, private=True)
+        return cls(json.dumps(key.as_dict(private=True)))
+
+    def proof(self, method: str, url: str, *, token: str = "", nonce: str = "") -> str:
+        """A proof for one request, never used again (RFC 9449, section 4.2)."""
+        claims: dict[str, Json] = {
+            "jti": secrets.token_urlsafe(16),
+            "htm": method,
+            "htu": url.partition("#")[0].partition("?")[0],
+            "iat": int(clock.wall()),
+        }
+        if token:
+            claims["ath"] = digest(token)
+        if nonce:
+            claims["nonce"] = nonce
+        return self._jwt.encode(self._header, claims, self._key, algorithms=[self._key.alg])
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a secret that stands for it (RFC 7636, section 4.2; RFC 9449, section 4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode("ascii")).digest()).rstrip(b"=").decode()
+
+
+def read_assertion(source: str) -> str:
+    """The JWT that a platform or an identity provider put into a file, or into ``env:NAME``; it may change there.
+
+    Raises:
+        AuthorizationError: there is none.
+    """
+    name = source.removeprefix(VARIABLE)
+    try:
+        if name != source:
+            text = os.environ.get(name, "")
+        else:
+            with Path(source).open("rb") as file:
+                text = file.read(LONGEST_TOKEN).decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a JWT"
+        raise AuthorizationError(f"the assertion in {readable(source)!r} cannot be read: {why}") from None
+    if not claims_of(text := text.strip()):
+        raise AuthorizationError(f"no assertion (a JWT) in {readable(source)!r}")
+    return text
+
+
+def claims_of(token: str) -> dict[str, Json]:
+    """What a token says, unverified; nothing where it is not a JWT."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        return as_object(read_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def audiences(token: str) -> list[str]:
+    """For whom a token says that it is."""
+    named = claims_of(token).get("aud")
+    return [named] if isinstance(named, str) else texts_in(named)
 
 
 # -- checks ----------------------------------------------------------------------------------------------------
@@ -165,25 +309,18 @@ def _same_origin(url: str, address: Address) -> bool:
 # -- requests --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """One authorization server, for one resource."""
+    """One authorization server, for one resource. ``key`` is the one that tokens are to be bound to."""
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        server: AuthorizationServer,
-        resource: ProtectedResource,
-        told: Told,
-        key: ProofKey | None = None,
-    ) -> None:
-        """``key`` is the one that tokens are to be bound to."""
-        self._fetcher = fetcher
-        self.server = server
-        self.resource = resource
-        self._told = told
-        self._key = key
+    discovery: Discovery
+    server: AuthorizationServer
+    resource: ProtectedResource
+    scopes: tuple[str, ...] = ()
+    """Those that are asked for."""
+    key: ProofKey | None = None
 
-    async def register(self, redirect_uri: str, scopes: tuple[str, ...]) -> ClientRegistration:
+    async def register(self, redirect_uri: str) -> ClientRegistration:
         """Register this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
 
         Raises:
@@ -193,17 +330,16 @@ class TokenEndpoint:
         wanted = ("none", "client_secret_basic", "client_secret_post")
         method = next((each for each in wanted if each in methods), "none")
         metadata: dict[str, Json] = {
-            "client_name": CLIENT_NAME,
+            "client_name": "mcp-tui",
             "application_type": "native",
             "redirect_uris": [redirect_uri],
             "grant_types": [AUTHORIZATION_CODE, "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
-            **scope_field(scopes),
+            **self.scope,
         }
-        url = self.server.registration_endpoint
         body, headers = json.dumps(metadata).encode(), {"Content-Type": "application/json"}
-        answer = await fetched(self._fetcher, self._told, url, body, headers)
+        answer = await self.discovery.fetched(self.server.registration_endpoint, body, headers)
         made = self._accepted(answer, "register mcp-tui")
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
@@ -219,9 +355,7 @@ class TokenEndpoint:
             redirect_uri=redirect_uri,
         )
 
-    async def redeem(
-        self, client: ClientRegistration, code: str, verifier: str, redirect_uri: str, scopes: tuple[str, ...]
-    ) -> Token:
+    async def redeem(self, client: ClientRegistration, code: str, verifier: str, redirect_uri: str) -> Token:
         """The token for a code (RFC 6749, section 4.1.3; RFC 7636, section 4.5; RFC 8707, section 2.2)."""
         fields = {
             "grant_type": AUTHORIZATION_CODE,
@@ -229,23 +363,21 @@ class TokenEndpoint:
             "redirect_uri": redirect_uri,
             "code_verifier": verifier,
         }
-        return await self._token(client, fields, scopes)
+        return self._read_token(await self._granted(client, fields))
 
     async def refresh(self, client: ClientRegistration, token: Token) -> Token:
         """A new token for a refresh token, which stays what it was where no other one comes (RFC 6749, section 6)."""
         fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
-        return await self._token(client, fields, token.scopes, refresh=token.refresh)
+        return self._read_token(await self._granted(client, fields), refresh=token.refresh)
 
-    async def issue(self, client: ClientRegistration, assertion: str, scopes: tuple[str, ...]) -> Token:
+    async def issue(self, client: ClientRegistration, assertion: str) -> Token:
         """A token for the client itself (RFC 6749, section 4.4), or for an ``assertion`` (RFC 7523, section 2.1)."""
         fields = {"grant_type": CLIENT_CREDENTIALS}
         if assertion:
             fields = {"grant_type": JWT_BEARER, "assertion": assertion}
-        return await self._token(client, fields | scope_field(scopes), scopes)
+        return self._read_token(await self._granted(client, fields | self.scope))
 
-    async def exchange(
-        self, client: ClientRegistration, assertion: str, audience: str, scopes: tuple[str, ...]
-    ) -> str:
+    async def exchange(self, client: ClientRegistration, assertion: str, audience: str) -> str:
         """What an identity provider gives for its assertion: a grant for the authorization server ``audience``.
 
         (RFC 8693, section 2; enterprise-managed authorization, section 4.)
@@ -257,7 +389,7 @@ class TokenEndpoint:
             "subject_token": assertion,
             "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
         }
-        answer = await self._granted(client, fields | scope_field(scopes), "exchange the assertion")
+        answer = await self._granted(client, fields | self.scope, "exchange the assertion")
         grant = answer.get("access_token")
         if answer.get("issued_token_type") != _IDENTITY_GRANT or not isinstance(grant, str):
             raise AuthorizationError(
@@ -265,13 +397,13 @@ class TokenEndpoint:
             )
         return grant
 
-    async def _token(
-        self, client: ClientRegistration, fields: dict[str, str], scopes: tuple[str, ...], refresh: str = ""
-    ) -> Token:
-        return self._read_token(await self._granted(client, fields, "issue a token"), scopes, refresh)
+    @property
+    def scope(self) -> dict[str, str]:
+        """The field of a request that asks for scopes."""
+        return {"scope": " ".join(self.scopes)} if self.scopes else {}
 
     async def _granted(
-        self, client: ClientRegistration, fields: dict[str, str], what: str, nonce: str = ""
+        self, client: ClientRegistration, fields: dict[str, str], what: str = "issue a token", nonce: str = ""
     ) -> dict[str, Json]:
         """The answer of the token endpoint; it may ask for a nonce, once (RFC 9449, section 8)."""
         credentials_are_the_issuers(client, self.server.issuer)
@@ -279,11 +411,11 @@ class TokenEndpoint:
         headers, more = self._authenticated(client)
         form = urlencode({**fields, **more, "resource": self.resource.identifier}).encode()
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        if self._key is not None:
-            headers["DPoP"] = self._key.proof("POST", url, nonce=nonce)
-        answer = await fetched(self._fetcher, self._told, url, form, headers)
+        if self.key is not None:
+            headers["DPoP"] = self.key.proof("POST", url, nonce=nonce)
+        answer = await self.discovery.fetched(url, form, headers)
         wanted = answer.headers.get("dpop-nonce", "")
-        asked = self._key is not None and not nonce and _error(answer) == "use_dpop_nonce"
+        asked = self.key is not None and not nonce and _error(answer) == "use_dpop_nonce"
         if asked and NONCE.fullmatch(wanted):
             return await self._granted(client, fields, what, wanted)
         return self._accepted(answer, what)
@@ -324,29 +456,24 @@ class TokenEndpoint:
             refused=True,
         )
 
-    def _read_token(self, answer: dict[str, Json], scopes: tuple[str, ...], refresh: str) -> Token:
-        token_type_is_known(answer.get("token_type"), "Bearer" if self._key is None else "DPoP")
+    def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:
+        token_type_is_known(answer.get("token_type"), "Bearer" if self.key is None else "DPoP")
         access, renewed = answer.get("access_token"), answer.get("refresh_token")
         if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _TOKEN.fullmatch(access):
             raise AuthorizationError("the authorization server issued a token that cannot be sent")
         audience_is_the_server(access, self.resource, self.server.issuer)
-        if self._key is not None:
-            token_is_bound_to_the_key(access, self._key)
+        if self.key is not None:
+            token_is_bound_to_the_key(access, self.key)
         life = answer.get("expires_in")
         seconds = float(life) if isinstance(life, (int, float)) and not isinstance(life, bool) else 0.0
         usable = isinstance(renewed, str) and 0 < len(renewed) <= LONGEST_TOKEN and renewed.isprintable()
         return Token(
             access=access,
             refresh=renewed if usable and isinstance(renewed, str) else refresh,
-            scopes=scopes_in(answer.get("scope")) or scopes,
+            scopes=scopes_in(answer.get("scope")) or self.scopes,
             expires_at=clock.wall() + seconds if 0 < seconds < 1e10 else 0.0,
-            proof_key="" if self._key is None else self._key.secret,
+            proof_key="" if self.key is None else self.key.secret,
         )
-
-
-def scope_field(scopes: tuple[str, ...]) -> dict[str, str]:
-    """The field of a request that asks for scopes."""
-    return {"scope": " ".join(scopes)} if scopes else {}
 
 
 def _error(answer: Fetched) -> str:
