@@ -8,20 +8,21 @@ it happens in the event loop's thread and in one call, so a cancel changes its r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client import catalogue
-from mcp_tui.client.auth.held_requests import INITIALIZED, HeldRequests
+from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connecting import ConnectStep, Renewal, connect
 from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.client.headers import Mirrors, traced
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
-from mcp_tui.client.ports import Listener, Tokens
+from mcp_tui.client.ports import Listener
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store
@@ -35,7 +36,11 @@ from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
+
 DEFAULT_REASON: Final = "User requested cancellation"
+INITIALIZED: Final = "notifications/initialized"
 SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
@@ -68,7 +73,7 @@ class Client:
         *,
         store: Store | None = None,
         respond: Respond | None = None,
-        tokens: Tokens | None = None,
+        tokens: Authorization | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.target = target
@@ -92,6 +97,8 @@ class Client:
         self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._initialized = asyncio.Event()
+        self._refused: base.Challenge | None = None
+        """The answer that refused the notification which ends the handshake."""
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -330,7 +337,17 @@ class Client:
         self.drain()
 
     async def initialized(self) -> None:
-        """Say that the handshake is over, and wait until that was written, or over HTTP taken or refused."""
+        """Say that the handshake is over, and wait until that was written, or over HTTP taken or refused.
+
+        Refused for want of a token, it is said once more with another one.
+        """
+        await self._say_initialized()
+        with contextlib.suppress(base.TransportError):
+            if self._refused is not None and await self.held.authorized(self._refused):
+                await self._say_initialized()
+
+    async def _say_initialized(self) -> None:
+        self._refused = None
         self._initialized.clear()
         self.notify(INITIALIZED)
         await self._initialized.wait()
@@ -446,14 +463,14 @@ class Client:
         """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""
         at = self.now()
         if id is None:
-            if self.held.notifies(method, challenge):
-                return
             self.note(f"{method} was not delivered: {detail}")
+            if method == INITIALIZED:
+                self._refused = challenge
             self.accepted(method=method)
         else:
             seq = self.store.frame("in", body, at=at, stream=id) if body else 0
             self.challenge = challenge or self.challenge
-            if self.held.holds(id, challenge, detail):
+            if challenge is not None and self.held.holds(id, challenge, detail):
                 self.drain()
                 return
             self._http_status(id, status)

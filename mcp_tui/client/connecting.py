@@ -214,10 +214,9 @@ class _Attempt:
         except Unauthorized as error:
             client.connection = None
             client.challenge = error.challenge
-            if not again and await client.held.authorized(error.challenge):
-                await self._open(kind, again=True)
-                return
-            raise
+            if again or error.challenge is None or not await client.held.authorized(error.challenge):
+                raise
+            await self._open(kind, again=True)
         except base.TransportError as error:
             client.connection = None
             raise type(error)(_advised(str(error))) from error

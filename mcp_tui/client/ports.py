@@ -15,35 +15,11 @@ from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.base import Challenge, TokenSource
 
 if TYPE_CHECKING:
-    from mcp_tui.client.auth.sign_in import Browser
+    from mcp_tui.client.auth.authorization import Authorization
 
 Listener = Callable[[ev.Event], None]
-
-
-class Tokens(TokenSource, Protocol):
-    """Who gets tokens for a server: :class:`~mcp_tui.client.auth.authorization.Authorization`."""
-
-    browser: Browser | None
-    """How a person signs in; nobody is asked without one."""
-    told: Callable[[str], None]
-    """Told each step, in words."""
-    issued: int
-    """Tokens that came about so far."""
-
-    @property
-    def extensions(self) -> dict[str, Json]:
-        """The extensions that its way to a token is part of, to be declared."""
-        ...
-
-    async def load(self) -> None:
-        """Read what is stored for the server, once, before its first request."""
-        ...
-
-    def helps(self, challenge: Challenge, /) -> bool: ...
-    async def authorize(self, challenge: Challenge, /, *, ask: bool = True) -> None: ...
 
 
 class Caller(Protocol):
@@ -52,7 +28,7 @@ class Caller(Protocol):
     store: Store
     settings: ClientSettings
     ledger: Ledger
-    tokens: Tokens | None
+    tokens: Authorization | None
     http_status: dict[RequestId, int]
     mirrors: dict[str, Mirrors]
     task_support: dict[str, str]

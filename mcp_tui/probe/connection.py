@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.connection import Connection
 from mcp_tui.client.headers import Mirrors
-from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem
@@ -90,7 +89,7 @@ class Peer:
     revision: Revision
     meta: dict[str, Json] = field(default_factory=dict[str, Json])
     mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
-    tokens: Tokens | None = None
+    tokens: base.TokenSource | None = None
 
     def hello(self) -> tuple[str, dict[str, Json]]:
         """The opening request: its method and its params."""

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.opening import shown
-from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
@@ -33,6 +32,9 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.probe.trial import Heartbeat, Setup, Trial
 from mcp_tui.transport.base import TransportError, spawn
+
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
 
 LANES: Final = 3
 """Experiments at a time over stdio."""
@@ -78,7 +80,7 @@ class Probe:
         tell: Tell,
         patience: float = 60.0,
         experiments: Sequence[Experiment] = EXPERIMENTS,
-        tokens: Tokens | None = None,
+        tokens: Authorization | None = None,
     ) -> None:
         self.target = target
         self.tokens = tokens

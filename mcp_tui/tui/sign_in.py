@@ -13,8 +13,8 @@ from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
 if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.auth.sign_in import AuthorizationRequest
-    from mcp_tui.client.ports import Tokens
 
 STEPS: Final = 40
 """Steps that are kept for the screen; the log has all."""
@@ -26,7 +26,7 @@ class SignIn:
     ``request`` is what their browser is to open, ``None`` before that is known. ``version`` grows with every change.
     """
 
-    def __init__(self, tokens: Tokens, *, now: Callable[[], float]) -> None:
+    def __init__(self, tokens: Authorization, *, now: Callable[[], float]) -> None:
         self.version = 0
         self.steps: deque[tuple[float, str]] = deque(maxlen=STEPS)
         self.request: AuthorizationRequest | None = None

@@ -13,8 +13,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.client import Client
-from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -133,7 +133,7 @@ async def driving(
     ascii_only: bool = False,
     record: Path | None = None,
     preferences: Preferences = PLAIN,
-    tokens: Tokens | None = None,
+    tokens: Authorization | None = None,
 ) -> AsyncGenerator[Driven]:
     """The app on a server, once its connection stands as ``link`` says; ``record`` is a file for its journal."""
     store = Store(None if record is None else Writer(record))

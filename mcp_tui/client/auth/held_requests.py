@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Generator
-from typing import Any, Final
+from collections.abc import Generator
+from typing import Final
 
-from mcp_tui.client.ports import Caller, Tokens
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, spawn, within
 
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
-
-INITIALIZED: Final = "notifications/initialized"
 
 WHY: Final = "the server requires a token"
 WHY_NONCE: Final = "the server requires another DPoP nonce"
@@ -32,13 +30,13 @@ class HeldRequests:
         self._left = 0.0
         self.waiting: set[RequestId] = set()
 
-    def holds(self, id: RequestId, challenge: Challenge | None, detail: str) -> bool:
+    def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
         """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
-        tokens = self._helping(challenge)
-        if challenge is None or tokens is None:
+        client = self._client
+        if client.tokens is None or not client.tokens.helps(challenge):
             return False
         why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY
-        row_id = self._client.ledger.hold(id, why, at=self._client.now())
+        row_id = client.ledger.hold(id, why, at=client.now())
         if row_id is None:
             return False
         times = self._times[row_id] = self._times.get(row_id, 0) + 1
@@ -46,29 +44,19 @@ class HeldRequests:
             self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
             return True
         self.waiting.add(row_id)
-        self._spawn(self._authorize(tokens, row_id, challenge, detail))
+        task = spawn(self._authorize(row_id, challenge, detail), name="authorize")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return True
 
-    def notifies(self, method: str, challenge: Challenge | None) -> bool:
-        """Whether the notification that ends a handshake was refused and is sent again with a token."""
-        tokens = self._helping(challenge)
-        if method != INITIALIZED or challenge is None or tokens is None:
-            return False
-        times = self._times[INITIALIZED] = self._times.get(INITIALIZED, 0) + 1
-        if times > 1:
-            self._times.pop(INITIALIZED)
-            return False
-        self._spawn(self._notify(tokens, challenge))
-        return True
-
-    async def authorized(self, challenge: Challenge | None) -> bool:
-        """Whether there is a token now for a stream that was refused.
+    async def authorized(self, challenge: Challenge) -> bool:
+        """Whether there is a token now for what was refused.
 
         Raises:
             AuthorizationError: none came about.
         """
-        tokens = self._helping(challenge)
-        if challenge is None or tokens is None:
+        tokens = self._client.tokens
+        if tokens is None or not tokens.helps(challenge):
             return False
         with self._clock_stopped():
             await tokens.authorize(challenge)
@@ -96,15 +84,9 @@ class HeldRequests:
         finally:
             self._limit = None
 
-    def _helping(self, challenge: Challenge | None) -> Tokens | None:
-        """Who can get a token that lets in what was refused."""
-        tokens = self._client.tokens
-        return tokens if challenge is not None and tokens is not None and tokens.helps(challenge) else None
-
-    async def _authorize(self, tokens: Tokens, row_id: RequestId, challenge: Challenge, detail: str) -> None:
+    async def _authorize(self, row_id: RequestId, challenge: Challenge, detail: str) -> None:
         try:
-            with self._clock_stopped():
-                await tokens.authorize(challenge)
+            await self.authorized(challenge)
         except TransportError as error:
             declined = isinstance(error, Unauthorized) and error.declined  # that is what it was refused for
             self._give_up(row_id, challenge, detail if declined else f"{detail}: {within(str(error))}")
@@ -121,17 +103,6 @@ class HeldRequests:
         self._client.http_status[row_id] = challenge.status
         self._client.ledger.rounds.give_up(row_id, text, at=self._client.now(), rule="http")
         self._client.drain()
-
-    async def _notify(self, tokens: Tokens, challenge: Challenge) -> None:
-        with self._clock_stopped():
-            with contextlib.suppress(TransportError):
-                await tokens.authorize(challenge)
-            self._client.notify(INITIALIZED)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = spawn(work, name="authorize")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     @contextlib.contextmanager
     def _clock_stopped(self) -> Generator[None]:

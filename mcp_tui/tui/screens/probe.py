@@ -7,14 +7,13 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
-from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
@@ -36,6 +35,9 @@ from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
+
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
 
 TONES: Final = {
     Verdict.PASS: "success",
@@ -129,7 +131,7 @@ class ProbeScreen(ModalScreen[None]):
         *,
         store: Callable[[], Store],
         tool: str = "",
-        tokens: Tokens | None = None,
+        tokens: Authorization | None = None,
     ) -> None:
         super().__init__()
         self.rules = Rules()

@@ -47,7 +47,7 @@ from tests.tui.snapshots.text import without_colours as monochrome
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from mcp_tui.client.ports import Tokens
+    from mcp_tui.client.auth.authorization import Authorization
 
 DARK: Final = "mcp-tui-dark"
 LIGHT: Final = "mcp-tui-light"
@@ -354,7 +354,7 @@ async def without_glyphs(stage: Stage) -> None:
 async def entries(stage: Stage) -> None:
     """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
     tokens = SimpleNamespace(issued=0, told=str, browser=None)
-    sign_in = SignIn(cast("Tokens", tokens), now=stage.play.now)
+    sign_in = SignIn(cast("Authorization", tokens), now=stage.play.now)
     sign_in.agree()
     assert await sign_in.agrees("the server requires sign-in")
     for place in (
