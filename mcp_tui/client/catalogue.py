@@ -7,7 +7,6 @@ entries that are no objects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.client.headers import InvalidAnnotation, header_annotations
@@ -46,31 +45,26 @@ class ListFailed(Exception):
         self.why = why
 
 
-async def every(
-    client: Caller,
-    what: str,
-    *,
-    limits: ev.Limits | None = None,
-    internal: bool = True,
-    lives: list[float] | None = None,
-) -> list[dict[str, Json]]:
+async def every(client: Caller, what: str) -> list[dict[str, Json]]:
     """All entries of one of :data:`LISTS`, every page, as the server sent them; what is no object is left out.
-
-    Into ``lives`` goes for how many seconds each page may be kept; 0 where the server names no time, or none that can be.
 
     Raises:
         ListFailed: a page failed, timed out, was cancelled or lost, or holds no list.
     """
+    return (await _read(client, what))[0]
+
+
+async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float]:
+    """The same, and for how many seconds it may be kept; 0 where the server names no time, or none that can be."""
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
     cursors: set[str] = set()
     params: dict[str, Json] = {}
+    life = float("inf")
     while True:
-        id_ = client.call(method, params or None, limits=limits, internal=internal)
-        frame = await client.wait(id_)
-        page = _result(client, id_, frame, member)
-        if lives is not None:
-            lives.append(max(0.0, number(page.get("ttlMs")) or 0.0) / 1000)
+        id_ = client.call(method, params or None, internal=True)
+        page = _result(client.ledger.row(id_), await client.wait(id_), member)
+        life = min(life, max(0.0, number(page.get("ttlMs")) or 0.0) / 1000)
         items = as_list(page.get(member))
         objects = [as_object(item) for item in items if isinstance(item, dict)]
         entries += objects
@@ -93,7 +87,7 @@ async def every(
             _tell(client, "endless-list", text, id_)
             break
         params = {"cursor": cursor}
-    return _usable(client, entries) if what == "tools" else entries
+    return (_usable(client, entries) if what == "tools" else entries), life
 
 
 def _tell(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
@@ -108,13 +102,8 @@ def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json
     for tool in tools:
         support = as_object(tool.get("execution")).get("taskSupport")
         client.task_support[str(tool.get("name"))] = support if isinstance(support, str) else "forbidden"
-    revision = client.revision
-    if (
-        revision is None
-        or not revision.method_headers
-        or client.info is None
-        or client.info.transport != "http"
-    ):
+    info = client.info
+    if info is None or not info.revision.method_headers or info.transport != "http":
         return tools
     kept: list[dict[str, Json]] = []
     for tool in tools:
@@ -128,10 +117,7 @@ def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json
     return kept
 
 
-def _result(client: Caller, id_: ev.RequestId, frame: ResponseFrame | None, member: str) -> dict[str, Json]:
-    row = client.book.get(id_)
-    if row is None:
-        raise KeyError(id_)
+def _result(row: Request, frame: ResponseFrame | None, member: str) -> dict[str, Json]:
     if frame is None or frame.error is not None:
         raise ListFailed(row)
     page = as_object(frame.result)
@@ -146,32 +132,18 @@ def offers(client: Caller, what: str) -> bool:
     return client.info is not None and LISTS[what][2] in client.info.capabilities
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What a list has now that it had not before, the other way round, and what is described otherwise; by name."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed)
-
-    def __str__(self) -> str:
-        return ", ".join(
-            f"{word} {', '.join(names[:10])}{f' and {len(names) - 10} more' if len(names) > 10 else ''}"
-            for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed))
-            if names
-        )
-
-
-def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> Difference:
-    """What became of a list of entries. Names are the server's, and hostile."""
+def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> str:
+    """What became of a list of entries, in words; empty where it is the same. Names are the server's, and hostile."""
     old, new = {_name(each): each for each in before}, {_name(each): each for each in after}
-    return Difference(
-        added=tuple(name for name in new if name not in old),
-        removed=tuple(name for name in old if name not in new),
-        changed=tuple(name for name in new if name in old and old[name] != new[name]),
+    told = {
+        "added": [name for name in new if name not in old],
+        "removed": [name for name in old if name not in new],
+        "changed": [name for name in new if name in old and old[name] != new[name]],
+    }
+    return ", ".join(
+        f"{word} {', '.join(names[:10])}{f' and {len(names) - 10} more' if len(names) > 10 else ''}"
+        for word, names in told.items()
+        if names
     )
 
 
@@ -198,18 +170,15 @@ class Lists:
             for kind in CHANGES.get(event.method, ()):
                 self._kept.pop(kind, None)
 
-    async def read(self, what: str, *, fresh: bool = False) -> list[dict[str, Json]]:
+    async def read(self, what: str) -> list[dict[str, Json]]:
         """All entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
 
         Raises:
             ListFailed: a page failed, timed out, was cancelled or lost.
         """
         entries, until = self._kept.get(what, ([], 0.0))
-        if not fresh and self._client.now() < until:
-            return entries
-        lives: list[float] = []
-        began = self._client.now()
-        entries = await every(self._client, what, lives=lives)
-        if lives:
-            self._kept[what] = entries, began + min(lives)
+        now = self._client.now()
+        if now >= until:
+            entries, life = await _read(self._client, what)
+            self._kept[what] = entries, now + life
         return entries

@@ -46,11 +46,6 @@ class Inquiry:
     key: str | None = None
     over: asyncio.Future[str]
 
-    def end(self, why: str) -> None:
-        """No answer is needed any more."""
-        if not self.over.done():
-            self.over.set_result(why)
-
 
 Respond = Callable[[Inquiry], Awaitable[Answer]]
 """Answers an inquiry, in its own time. Its answer is thrown away where ``over`` was set meanwhile."""
@@ -63,8 +58,6 @@ class Interactions:
         self.respond = respond
         self.open: list[Inquiry] = []
         self._client = client
-        self._prompts: dict[tuple[type, RequestId], Inquiry] = {}
-        self._gathering: dict[tuple[RequestId, str], Inquiry] = {}
 
     # -- requests of the server's ----------------------------------------------------------------------------
 
@@ -74,20 +67,18 @@ class Interactions:
         """Have a request of the server's answered."""
         inquiry = self._inquiry(method, params, parent)
         inquiry.request_id = request_id
-        self._prompts[type(request_id), request_id] = inquiry
         spawn(self._reply(inquiry, request_id), name=f"answer to {method}")
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
         """A request of the server's needs no answer any more."""
-        inquiry = self._prompts.pop((type(request_id), request_id), None)
-        if inquiry is not None:
-            inquiry.end(why)
+        for inquiry in tuple(self.open):
+            if inquiry.request_id == request_id and type(inquiry.request_id) is type(request_id):
+                self._end(inquiry, why)
 
     async def _reply(self, inquiry: Inquiry, request_id: RequestId) -> None:
         answer = await self._answer(inquiry)
         if inquiry.over.done():
             return
-        del self._prompts[type(request_id), request_id]
         inbound, at = self._client.ledger.inbound, self._client.now()
         if isinstance(answer, Refusal):
             inbound.answer(request_id, code=answer.code, text=answer.text, at=at)
@@ -105,10 +96,14 @@ class Interactions:
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
         """Input is not needed any more."""
-        for (id_, key), inquiry in tuple(self._gathering.items()):
-            if id_ == id and (keys is None or key in keys):
-                del self._gathering[id_, key]
-                inquiry.end(why)
+        for inquiry in tuple(self.open):
+            key = inquiry.key
+            if inquiry.parent == id and key is not None and (keys is None or key in keys):
+                self._end(inquiry, why)
+
+    def _end(self, inquiry: Inquiry, why: str) -> None:
+        self.open.remove(inquiry)
+        inquiry.over.set_result(why)
 
     async def _gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float, task: bool
@@ -133,7 +128,7 @@ class Interactions:
         for key, ask in requests.items():
             inquiry = self._inquiry(str(ask["method"]), as_object(ask.get("params")), id)
             inquiry.key = key
-            inquiries[key] = self._gathering[id, key] = inquiry
+            inquiries[key] = inquiry
         if task:
             for key, inquiry in inquiries.items():
                 spawn(self._update(id, key, inquiry), name=f"input for {id}")
@@ -141,8 +136,6 @@ class Interactions:
         answers = await asyncio.gather(*(self._answer(each) for each in inquiries.values()))
         if any(inquiry.over.done() for inquiry in inquiries.values()):
             return
-        for key in inquiries:
-            self._gathering.pop((id, key), None)
         gathered: dict[str, Json] = {}
         for (key, inquiry), answer in zip(inquiries.items(), answers, strict=True):
             if isinstance(answer, Refusal):
@@ -161,7 +154,6 @@ class Interactions:
         answer = await self._answer(inquiry)
         if inquiry.over.done():
             return
-        self._gathering.pop((id_, key), None)
         tasks, at = self._client.ledger.tasks, self._client.now()
         if isinstance(answer, Refusal):
             tasks.unanswered(id_, [key], at=at)
@@ -173,20 +165,16 @@ class Interactions:
 
     def _inquiry(self, method: str, params: dict[str, Json], parent: RequestId | None) -> Inquiry:
         client = self._client
-        return Inquiry(
-            method=method,
-            params=params,
-            server=client.info.name if client.info else "",
-            at=client.now(),
-            parent=parent,
-            over=asyncio.get_running_loop().create_future(),
-        )
+        server, over = client.info.name if client.info else "", asyncio.get_running_loop().create_future()
+        made = Inquiry(method=method, params=params, server=server, at=client.now(), parent=parent, over=over)
+        self.open.append(made)
+        return made
 
     async def _answer(self, inquiry: Inquiry) -> Answer:
-        if self.respond is None:
-            return Refusal("No one to answer (headless)")
-        self.open.append(inquiry)
         try:
+            if self.respond is None:
+                return Refusal("No one to answer (headless)")
             return await self.respond(inquiry)
         finally:
-            self.open.remove(inquiry)
+            if inquiry in self.open:
+                self.open.remove(inquiry)
