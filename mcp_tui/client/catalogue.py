@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_tui.client.headers import InvalidAnnotation, header_annotations
+from mcp_tui.client.connection import InvalidAnnotation, header_annotations
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, number

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.client import catalogue
 from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connecting import ConnectStep, Renewal, connect
-from mcp_tui.client.connection import Connection, ServerInfo
-from mcp_tui.client.headers import Mirrors, traced
+from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, traced
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener
@@ -357,16 +356,16 @@ class Client:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def undelivered(self, id: RequestId) -> bool:
+        """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
+        row = self.book.get(id)
+        return row is not None and row.state is State.CANCEL_REQUESTED and is_undelivered(row)
+
     def tell(self, event: ev.Event) -> None:
         """Put an event into the store and tell it to the listeners."""
         self.store.event(event)
         for listener in tuple(self._listeners):
             listener(event)
-
-    def undelivered(self, id: RequestId) -> bool:
-        """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
-        row = self.book.get(id)
-        return row is not None and row.state is State.CANCEL_REQUESTED and is_undelivered(row)
 
     # -- what the transport reports: its sink (mcp_tui.transport.base.Sink) -----------------------------------
 

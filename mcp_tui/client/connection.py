@@ -1,16 +1,36 @@
-"""The connection that a client has now: one value, replaced in one assignment."""
+"""The connection that a client has now, and the HTTP headers that say what a message is.
+
+The headers are those of streamable HTTP, 2025-06-18 and 2026-07-28.
+"""
 
 from __future__ import annotations
 
+import base64
+import secrets
 from dataclasses import dataclass, field
+from typing import Final, cast
 
-from mcp_tui.client.headers import Mirrors, headers, param_headers
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
+
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+
+ANNOTATION: Final = "x-mcp-header"
+PREFIX: Final = "Mcp-Param-"
+
+PRIMITIVE: Final = frozenset({"string", "integer", "boolean"})
+"""Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
+
+MAX_DEPTH: Final = 64
+
+Mirrors = dict[tuple[str, ...], str]
+"""The header's name for each path of property names from the root of the arguments."""
 
 
 class ConnectError(TransportError):
@@ -60,3 +80,119 @@ class Connection:
                 if mirrored:
                     made.update(param_headers(mirrored, params.get("arguments")))
         return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
+
+
+# -- headers ---------------------------------------------------------------------------------------------------
+
+
+def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, str]:
+    """The protocol's own headers for one message.
+
+    ``MCP-Protocol-Version`` and, in 2026-07-28, ``Mcp-Method`` and ``Mcp-Name``.
+
+    ``revision`` is ``None`` before the handshake, which carries none of them.
+    """
+    if revision is None or not revision.version_header:
+        return {}
+    made = {"MCP-Protocol-Version": revision.name}
+    if not revision.method_headers:
+        return made
+    method = message.get("method")
+    if not isinstance(method, str):
+        return made
+    made["Mcp-Method"] = method
+    key = "taskId" if method in _TASKS else _NAMED.get(method)
+    name = as_object(message.get("params")).get(key) if key else None
+    if isinstance(name, str):
+        made["Mcp-Name"] = mirrored(name)
+    return made
+
+
+def mirrored(value: str) -> str:
+    """A value as a header may carry it: as it is, or in the Base64 sentinel ``=?base64?…?=`` where it must not."""
+    sentinel = value.startswith("=?base64?") and value.endswith("?=")
+    if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
+        return value
+    return f"=?base64?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="
+
+
+def traced(params: Json) -> Json:
+    """Params with a trace context of their own, unless they bring one along (``traceparent`` in ``_meta``, SEP-414)."""
+    if params is not None and not isinstance(params, dict):
+        return params
+    given = as_object(params)
+    meta = {
+        "traceparent": f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01",
+        **as_object(given.get("_meta")),
+    }
+    return {**given, "_meta": meta}
+
+
+class InvalidAnnotation(ValueError):
+    """A tool's annotation breaks a rule: the tool is to be left out. The text says which."""
+
+
+def header_annotations(schema: Json) -> Mirrors:
+    """The annotated properties of an ``inputSchema``.
+
+    Raises:
+        InvalidAnnotation: a name that is empty, no token or used twice; a type that cannot be mirrored; an annotation
+            that is not reached from the root by ``properties`` alone.
+    """
+    found: Mirrors = {}
+    _walk(schema, (), found, reachable=True, depth=0)
+    names = [name.lower() for name in found.values()]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidAnnotation(f"two parameters use the header {PREFIX}{name}")
+    return found
+
+
+def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: bool, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidAnnotation("the schema is too deep to look for header annotations")
+    if isinstance(schema, list):
+        for each in cast("list[Json]", schema):
+            _walk(each, path, found, reachable=False, depth=depth + 1)
+        return
+    fields = as_object(schema)
+    if ANNOTATION in fields:
+        found[path] = _checked(fields, path, reachable=reachable and bool(path))
+    for key, value in fields.items():
+        if key == "properties" and isinstance(value, dict):
+            for name, property_ in as_object(value).items():
+                _walk(property_, (*path, name), found, reachable=reachable, depth=depth + 1)
+        elif key not in ("default", "const", "enum", "examples", ANNOTATION) and isinstance(
+            value, (dict, list)
+        ):
+            _walk(value, path, found, reachable=False, depth=depth + 1)
+
+
+def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
+    name, where = fields[ANNOTATION], ".".join(path) or "the root"
+    if not isinstance(name, str) or not is_header(name):
+        raise InvalidAnnotation(f"{where}: {name!r} is not a valid header name")
+    if not reachable:
+        raise InvalidAnnotation(f"{where}: a header annotation below something other than properties")
+    if fields.get("type") not in PRIMITIVE:
+        message = f"{where}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"
+        raise InvalidAnnotation(message)
+    return name
+
+
+def param_headers(mirrors: Mirrors, arguments: Json) -> dict[str, str]:
+    """The headers for the arguments of one call; what is absent or null has none."""
+    made: dict[str, str] = {}
+    for path, name in mirrors.items():
+        value = arguments
+        for step in path:
+            value = as_object(value).get(step)
+        if isinstance(value, bool):
+            made[PREFIX + name] = "true" if value else "false"
+        elif isinstance(value, int):
+            made[PREFIX + name] = str(value)
+        elif isinstance(value, float):
+            made[PREFIX + name] = str(int(value)) if value.is_integer() else repr(value)
+        elif isinstance(value, str):
+            made[PREFIX + name] = mirrored(value)
+    return made

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.headers import Mirrors
+from mcp_tui.client.connection import Mirrors, ServerInfo
 from mcp_tui.client.settings import ClientSettings
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
-from mcp_tui.client.connection import Connection
-from mcp_tui.client.headers import Mirrors
+from mcp_tui.client.connection import Connection, Mirrors
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.client.headers import headers, mirrored
+from mcp_tui.client.connection import headers, mirrored
 from mcp_tui.protocol.revisions import REVISIONS
 
 NEW = REVISIONS["2026-07-28"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.headers import InvalidAnnotation, header_annotations, mirrored, param_headers
+from mcp_tui.client.connection import InvalidAnnotation, header_annotations, mirrored, param_headers
 from mcp_tui.protocol.messages import Json
 
 
