@@ -34,7 +34,8 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause, Note
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError, Unauthorized
 from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
@@ -74,6 +75,21 @@ def client_of(
     store = CredentialStore(folder, storage="file")
     tokens = Authorization(server.url, store=store, browser=person, **more)
     return Client(HttpTarget(url=server.url), ClientSettings(), tokens=tokens), tokens
+
+
+async def answered(client: Client, method: str, params: Json = None) -> None:
+    frame = await client.request(method, params)
+    assert frame is not None
+    assert frame.error is None
+
+
+async def ended(client: Client, tool: str) -> Request:
+    """The row of a call that is over."""
+    id_ = client.call_tool(tool, {})
+    await client.wait(id_)
+    row = client.book.get(id_)
+    assert row is not None
+    return row
 
 
 async def test_a_server_that_wants_a_token_is_connected_to_after_one_sign_in(tmp_path: Path):
@@ -127,9 +143,7 @@ async def test_an_expired_token_is_refreshed_without_a_person(tmp_path: Path):
         await client.connect()
         server.good.clear()
         client.call_tool("open", {})
-        frame = await client.request("tools/list")
-        assert frame is not None
-        assert frame.error is None
+        await answered(client, "tools/list")
         await client.close()
         assert server.signed_in == server.refreshed == 1
 
@@ -170,9 +184,7 @@ async def test_more_scopes_are_asked_for_with_those_that_were_granted(tmp_path: 
     async with lying() as server:
         client, tokens = client_of(server, Person(), tmp_path)
         await client.connect()
-        frame = await client.request("tools/call", {"name": "write", "arguments": {}})
-        assert frame is not None
-        assert frame.error is None
+        await answered(client, "tools/call", {"name": "write", "arguments": {}})
         assert {"read", "write"} <= set(tokens.credentials.token.scopes)
         await client.close()
         assert server.signed_in == 2
@@ -182,10 +194,7 @@ async def test_endless_step_up_ends_after_two_sign_ins(tmp_path: Path):
     async with lying("endless step-up") as server:
         client, _ = client_of(server, Person(), tmp_path)
         await client.connect()
-        id_ = client.call_tool("write", {})
-        await client.wait(id_)
-        row = client.book.get(id_)
-        assert row is not None
+        row = await ended(client, "write")
         assert row.state is State.FAILED
         assert "asked for more scopes 2 times" in row.error
         await client.close()
@@ -199,10 +208,7 @@ async def test_a_refresh_that_brings_no_good_token_leads_to_a_person_once(tmp_pa
         await client.connect()
         server.lie = "refresh loop"
         server.good.clear()
-        id_ = client.call_tool("open", {})
-        await client.wait(id_)
-        row = client.book.get(id_)
-        assert row is not None
+        row = await ended(client, "open")
         assert "refuses the token that it was just given" in row.error
         await client.close()
         assert (server.refreshed, person.asked) == (1, 2)
@@ -314,9 +320,7 @@ async def test_a_bound_token_is_proved_and_refreshed_with_its_key(tmp_path: Path
         await client.connect()
         before = tokens.credentials
         server.good.clear()
-        frame = await client.request("tools/call", {"name": "open", "arguments": {}})
-        assert frame is not None
-        assert frame.error is None
+        await answered(client, "tools/call", {"name": "open", "arguments": {}})
         assert tokens.credentials.token.proof_key == before.token.proof_key != ""
         await client.close()
         again, _ = client_of(server, None, tmp_path)  # another process has what was stored
@@ -331,10 +335,7 @@ async def test_a_request_is_sent_once_more_for_a_nonce_and_not_again(tmp_path: P
         await client.connect()
         server.lie = "bound, endless nonces"
         before = len(server.mcp.calls)
-        id_ = client.call_tool("open", {})
-        await client.wait(id_)
-        row = client.book.get(id_)
-        assert row is not None
+        row = await ended(client, "open")
         assert "asks for a DPoP nonce again" in row.error
         assert len(server.mcp.calls) - before == 2
         await client.close()
@@ -450,9 +451,7 @@ async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
         before = tokens.credentials
         server.good.clear()
         server.moved = True
-        frame = await client.request("tools/list")
-        assert frame is not None
-        assert frame.error is None
+        await answered(client, "tools/list")
         assert before.issuer != tokens.credentials.issuer == server.issuer
         assert tokens.credentials.registration.client_id != before.registration.client_id
         sent = b"".join(call.body for call in server.elsewhere.calls)
