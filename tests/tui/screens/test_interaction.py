@@ -121,7 +121,7 @@ async def test_a_form_that_was_taken_back_hides_its_buttons_and_only_closes() ->
     app = Host(screen)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("x")
-        screen.question.inquiry.end("withdrawn by the server: gone")
+        screen.question.inquiry.over.set_result("withdrawn by the server: gone")
         await look(pilot, screen)
         assert "Withdrawn by the server: gone. No answer was sent." in app.shown
         assert "^d Decline" not in app.shown
