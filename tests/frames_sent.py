@@ -36,7 +36,7 @@ def _place(revision: str) -> str:
 
 
 @cache
-def _judge(revision: str, definition: str) -> jsonschema_rs.Validator:
+def judge(revision: str, definition: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(
         {**_schema(revision), "$ref": f"#/{_place(revision)}/{definition}"}, retriever=_nothing
     )
@@ -108,7 +108,7 @@ class Sent:
             if wrong:
                 self.problems.append(f"{revision}: {wrong} in {json.dumps(message)[:600]}")
         for definition in _expected(message, revision):
-            error = next(iter(_judge(revision, definition).iter_errors(message)), None)
+            error = next(iter(judge(revision, definition).iter_errors(message)), None)
             if error is not None:
                 self.problems.append(
                     f"{revision} {definition}: {error.message[:300]} in {json.dumps(message)[:600]}"
@@ -135,7 +135,7 @@ def answers(message: dict[str, Any], revision: str) -> str | None:
     definition = next((name for member, name in ANSWERS.items() if member in result), "EmptyResult")
     if definition not in _schema(revision)[_place(revision)]:
         return f"{revision} has no {definition}"
-    error = next(iter(_judge(revision, definition).iter_errors(result)), None)
+    error = next(iter(judge(revision, definition).iter_errors(result)), None)
     return None if error is None else error.message
 
 

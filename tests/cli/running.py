@@ -174,17 +174,3 @@ def logged(log: Path) -> list[dict[str, Any]]:
 def scripted(mode: str, *arguments: str) -> Sequence[str]:
     """The words that name a server of ``cli_server.py``."""
     return ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), mode, *arguments)
-
-
-def processes(mark: str) -> list[int]:
-    """The processes in whose command line a text stands."""
-    if sys.platform.startswith("linux"):
-        found: list[int] = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if mark.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-        return found
-    words = ["ps", "-axww", "-o", "pid=,command="]
-    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in listing.splitlines() if mark in line]

@@ -6,7 +6,6 @@ import http.server
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.cli.status import Exit
-from tests.cli.running import HANG, MCP_TUI, SERVERS, Ran, run
+from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
 
 
 class Guarded(http.server.BaseHTTPRequestHandler):
@@ -67,37 +66,30 @@ def guarded() -> Iterator[str]:
         thread.join(HANG)
 
 
-SERVER = SERVERS / "contract_server.py"
-
-
-def server(mode: str) -> tuple[str, ...]:
-    return ("--", sys.executable, "-S", str(SERVER), mode)
-
-
 def call(mode: str, *options: str) -> Ran:
-    return run("call", "odd", "--json", "--no-journal", *options, *server(mode))
+    return run("call", "odd", "--json", "--no-journal", *options, *scripted(mode))
 
 
 def test_an_answer_that_only_lacks_its_line_feed_counts():
-    ran = call("no-newline")
+    ran = call("unended")
     assert ran.status == Exit.COMPLETED
     assert ran.outcome["result"]["content"][0]["text"] == "whole"
 
 
 def test_the_data_of_an_error_is_in_the_outcome():
-    ran = call("error-data")
+    ran = call("error_data")
     assert ran.status == Exit.SERVER_ERROR
     assert ran.outcome["error"] == {"code": -32602, "message": "bad", "data": {"why": ["too", "short"]}}
 
 
 def test_an_error_without_words_is_said_to_have_none():
-    ran = run("call", "odd", "--no-journal", *server("error-empty"))
+    ran = run("call", "odd", "--no-journal", *scripted("error_empty"))
     assert ran.status == Exit.SERVER_ERROR
     assert "the server does not say why (error -1)" in ran.err
 
 
 def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
-    ran = run("info", "--no-journal", *server("hostile-refusal"))
+    ran = run("info", "--no-journal", *scripted("hostile-refusal"))
     ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
     assert "\x1b" not in ran.err
     assert "\u202e" not in ran.err
@@ -112,7 +104,7 @@ def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tup
 
 
 def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():
-    ran = run("call", "odd", "--no-journal", *server("asks"))
+    ran = run("call", "odd", "--no-journal", *scripted("asks"))
     assert ran.status == Exit.SERVER_ERROR
     assert "requests elicitation/create" in ran.err
     assert ran.err.endswith(
@@ -121,7 +113,9 @@ def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():
 
 
 def test_an_answer_without_a_list_is_no_empty_list():
-    run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list 'tools'")
+    run("tools", "--json", "--no-journal", *scripted("no-list")).sentence(
+        Exit.SERVER_ERROR, "no list 'tools'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +151,7 @@ def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: st
 
 def test_an_interrupt_while_such_a_task_runs_tells_the_outcome(tmp_path: Path):
     out = tmp_path / "out"
-    words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *server("task-no-cancel"))
+    words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *scripted("task-no-cancel"))
     with out.open("wb") as file:
         process = subprocess.Popen(
             [*MCP_TUI, *words],

@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, SERVERS, processes
+from tests.cli.running import HANG, MCP_TUI, SERVERS
+from tests.servers.stdio_scripted import processes
 
 SERVER: Final = (sys.executable, "-S", str(SERVERS / "cli_server.py"))
 ROUNDS: Final = 2

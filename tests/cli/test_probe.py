@@ -22,8 +22,9 @@ import pytest
 from mcp_tui import __version__
 from mcp_tui.cli.status import Exit
 from mcp_tui.probe.rules import RULES
-from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, processes, run
+from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, run
 from tests.cli.test_imports import loaded
+from tests.servers.stdio_scripted import processes
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 

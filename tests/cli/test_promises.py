@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,21 +11,17 @@ import pytest
 from mcp_tui.cli.status import Exit
 from tests.cli.running import SERVERS, Ran, run
 
-Call = Callable[..., Ran]
-
 TEXT: list[dict[str, Any]] = [{"type": "text", "text": "said"}]
+PROPERTIES = {"n": {"type": "number"}, "unit": {"type": "string"}}
+PROMISE = {"type": "object", "properties": PROPERTIES, "required": ["n"]}
+TOOL = {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": PROMISE}
 
 
-@pytest.fixture
-def call(tmp_path: Path) -> Call:
-    """Call a tool that answers what it is told to."""
-
-    def called(result: dict[str, Any], *options: str) -> Ran:
-        (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
-        server = (sys.executable, "-S", str(SERVERS / "promising_server.py"), str(tmp_path / "result.json"))
-        return run("call", "odd", *options, "--", *server)
-
-    return called
+def call(result: dict[str, Any], *options: str) -> Ran:
+    """Call a tool that answers what it is told to, and promised a number."""
+    results = json.dumps({"tools/list": {"tools": [TOOL]}, "tools/call": result})
+    server = (sys.executable, "-S", str(SERVERS / "results_server.py"), results)
+    return run("call", "odd", *options, "--", *server)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +36,7 @@ def call(tmp_path: Path) -> Call:
     ],
 )
 def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_stays(
-    call: Call, result: dict[str, Any], detail: str
+    result: dict[str, Any], detail: str
 ):
     ran = call(result, "--no-journal")
     assert (ran.status, ran.out) == (Exit.COMPLETED, "said\n")
@@ -65,7 +59,7 @@ def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_
         ({"content": TEXT, "isError": True}, Exit.SERVER_ERROR),
     ],
 )
-def test_what_was_promised_and_an_error_break_nothing(call: Call, result: dict[str, Any], status: Exit):
+def test_what_was_promised_and_an_error_break_nothing(result: dict[str, Any], status: Exit):
     ran = call(result, "--no-journal", "--json")
     assert ran.status == status
     assert ran.of("violation") == []

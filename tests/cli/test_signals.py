@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, SERVERS, event_schema, logged, processes, run
+from tests.cli.running import HANG, MCP_TUI, SERVERS, event_schema, logged, run
 from tests.control import Control
+from tests.servers.stdio_scripted import processes
 
 Lines = list[dict[str, Any]]
 

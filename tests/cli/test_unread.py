@@ -9,7 +9,8 @@ from pathlib import Path
 
 from mcp_tui.cli.session import UNREAD
 from mcp_tui.cli.status import Exit
-from tests.cli.running import HANDSHAKE, processes, running
+from tests.cli.running import HANDSHAKE, running
+from tests.servers.stdio_scripted import processes
 
 SERVER = """
 import json, os, time

@@ -44,10 +44,16 @@ def tools() -> dict[str, Any]:
     return {"tools": [{"name": name, "inputSchema": schema} for name in ("ok", "odd")]}
 
 
-def shake(id: Any, params: dict[str, Any]) -> None:
+def shake(id: Any, params: dict[str, Any], **offered: Any) -> None:
     version: Any = params.get("protocolVersion")
     info = {"name": "cli-server", "version": "1"}
-    say(result(id, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}))
+    capabilities: dict[str, Any] = {"tools": {}, **offered}
+    say(result(id, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}))
+
+
+def shake_with_tasks(id: Any, params: dict[str, Any]) -> None:
+    """Its tool must be called as a task, and no task can be cancelled."""
+    shake(id, params, tasks={"requests": {"tools": {"call": {}}}})
 
 
 # -- what the tool `odd` does ----------------------------------------------------------------------------------
@@ -70,25 +76,8 @@ def late_large(id: int, _: dict[str, Any]) -> None:
     large(id, {})
 
 
-def id_last(id: int, _: dict[str, Any]) -> None:
-    say({"result": text("x" * 20_000_000), "id": id, "jsonrpc": "2.0"})
-
-
 def invalid(id: int, _: dict[str, Any]) -> None:
     put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}' % id)
-
-
-def surrogate(id: int, _: dict[str, Any]) -> None:
-    put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}' % id)
-
-
-def stringly(id: int, _: dict[str, Any]) -> None:
-    say(result(str(id), text("id as a string")))
-
-
-def unknown(id: int, _: dict[str, Any]) -> None:
-    say(result(987654, text("for nobody")))
-    say(result(id, text("for you")))
 
 
 def monstrous(id: int, _: dict[str, Any]) -> None:
@@ -103,27 +92,8 @@ def exits(id: int, _: dict[str, Any]) -> None:
     os._exit(7)
 
 
-def both(id: int, _: dict[str, Any]) -> None:
-    say({**result(id, text("both")), "error": {"code": -1, "message": "both"}})
-
-
 def nameless(id: int, _: dict[str, Any]) -> None:
     say(error(None, -32700, "I could not read that"))
-
-
-def duplicate(id: int, _: dict[str, Any]) -> None:
-    say(result(id, text("first")))
-    say(result(id, text("second")))
-
-
-def strange_progress(id: int, _: dict[str, Any]) -> None:
-    params = {"progressToken": "nobody's", "progress": 1}
-    say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-    say(result(id, text("done")))
-
-
-def numbers(id: int, _: dict[str, Any]) -> None:
-    put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"n":[NaN,Infinity,%s]}}' % (id, b"9" * 4000))
 
 
 def refuses(id: int, _: dict[str, Any]) -> None:
@@ -134,12 +104,43 @@ def tool_error(id: int, _: dict[str, Any]) -> None:
     say(result(id, {**text("that went wrong"), "isError": True}))
 
 
-def worded_error(id: int, _: dict[str, Any]) -> None:
-    say(result(id, {**text("that went wrong"), "isError": "true"}))
-
-
 def never(id: int, _: dict[str, Any]) -> None:
     return
+
+
+def unended(id: int, _: dict[str, Any]) -> None:
+    """Exit with an answer that only lacks its line feed."""
+    sys.stdout.buffer.write(json.dumps(result(id, text("whole"))).encode())
+    sys.stdout.buffer.flush()
+    os._exit(4)
+
+
+def error_data(id: int, _: dict[str, Any]) -> None:
+    say(error(id, -32602, "bad", {"why": ["too", "short"]}))
+
+
+def error_empty(id: int, _: dict[str, Any]) -> None:
+    say(error(id, -1, ""))
+
+
+def asks(id: int, _: dict[str, Any]) -> None:
+    form: dict[str, Any] = {
+        "message": "who?",
+        "mode": "form",
+        "requestedSchema": {"type": "object", "properties": {}},
+    }
+    asked: dict[str, Any] = {"who": {"method": "elicitation/create", "params": form}}
+    say(result(id, {"resultType": "input_required", "inputRequests": asked}))
+
+
+def task() -> dict[str, Any]:
+    when = "2026-01-01T00:00:00Z"
+    times = {"createdAt": when, "lastUpdatedAt": when, "ttl": 60_000, "pollInterval": 500}
+    return {"taskId": "one", "status": "working", **times}
+
+
+def task_no_cancel(id: int, _: dict[str, Any]) -> None:
+    say(result(id, {"task": task()}))
 
 
 def flood(id: int, _: dict[str, Any]) -> None:
@@ -181,29 +182,23 @@ def family(id: int, _: dict[str, Any]) -> None:
 ODD: dict[str, Odd] = {
     each.__name__: each
     for each in (
-        both,
         deaf,
-        duplicate,
+        error_data,
+        error_empty,
         exits,
         family,
         flood,
         forked,
-        id_last,
         invalid,
         large,
         late_large,
         monstrous,
         nameless,
         never,
-        numbers,
         pollution,
         refuses,
-        strange_progress,
-        stringly,
-        surrogate,
         tool_error,
-        unknown,
-        worded_error,
+        unended,
     )
 }
 
@@ -215,6 +210,7 @@ def serve(
     *,
     discover: Callable[[Any, dict[str, Any]], None] | None = None,
     initialize: Callable[[Any, dict[str, Any]], None] = shake,
+    listed: Any = None,
 ) -> None:
     for line in sys.stdin.buffer:
         message: dict[str, Any] = json.loads(line)
@@ -231,7 +227,9 @@ def serve(
         elif method == "ping":
             say(result(id, {}))
         elif method == "tools/list":
-            say(result(id, {**tools(), "resultType": "complete"}))
+            say(result(id, {**tools(), **(listed or {}), "resultType": "complete"}))
+        elif method == "tasks/get":
+            say(result(id, task()))
         elif method == "tools/call" and params["name"] == "ok":
             say(result(id, {**text("ok"), "resultType": "complete"}))
         elif method == "tools/call":
@@ -272,24 +270,15 @@ def broken_by_probe(id: Any, _: dict[str, Any]) -> None:
     os._exit(1)
 
 
-def refusal(code: int, data: Any = None) -> Callable[[Any, dict[str, Any]], None]:
+def refusal(code: int, data: Any = None, words: str = "refused") -> Callable[[Any, dict[str, Any]], None]:
     def answer(id: Any, _: dict[str, Any]) -> None:
-        say(error(id, code, "refused", data))
+        say(error(id, code, words, data))
 
     return answer
 
 
 def quit_on_probe(id: Any, _: dict[str, Any]) -> None:
     os._exit(4)
-
-
-def picky(id: Any, params: dict[str, Any]) -> None:
-    """Take the probe only in a revision that there is not, then in the real one: the first answer is -32022."""
-    if picky.__dict__.setdefault("asked", 0) == 0:
-        picky.__dict__["asked"] = 1
-        say(error(id, -32022, "unsupported", {"supported": ["2099-01-01", MODERN]}))
-    else:
-        discovered([MODERN])(id, params)
 
 
 class Late:
@@ -339,16 +328,10 @@ def opening(name: str) -> None:  # noqa: C901 - a table of servers
             serve(never, discover=silence)
         case "broken-by-probe":
             serve(never, discover=broken_by_probe)
-        case "legacy-only":
-            serve(never, discover=discovered(["2025-06-18", "2025-11-25"]))
         case "modern":
             serve(never, discover=discovered([MODERN]), initialize=refusal(-32601))
-        case "picky":
-            serve(never, discover=picky, initialize=refusal(-32601))
         case "nothing-mutual":
             serve(never, discover=refusal(-32022, {"supported": ["2099-01-01"]}))
-        case "offers-legacy":
-            serve(never, discover=refusal(-32022, {"supported": ["2025-11-25"]}))
         case "late-accept" | "late-refuse" | "late-silent" | "late-reprobe":
             late = Late(name.removeprefix("late-"))
             serve(never, discover=late.discover, initialize=late.initialize)
@@ -356,6 +339,20 @@ def opening(name: str) -> None:  # noqa: C901 - a table of servers
             serve(never, initialize=refusal(-32603))
         case "wrong-version":
             serve(never, initialize=wrong_version)
+        case "hostile-refusal":
+            serve(never, initialize=refusal(-32000, words="no\x1b[31m\nway\u202e"))
+        case "asks":
+            serve(asks, discover=discovered([MODERN]))
+        case "no-list":
+            serve(never, listed={"tools": "none"})
+        case "task-no-cancel" | "task-no-handle":
+            tool = {
+                "name": "odd",
+                "inputSchema": {"type": "object"},
+                "execution": {"taskSupport": "required"},
+            }
+            odd = task_no_cancel if name == "task-no-cancel" else never
+            serve(odd, initialize=shake_with_tasks, listed={"tools": [tool]})
         case "mute":
             serve(never, discover=noisy_silence, initialize=silence)
         case "framed":

@@ -11,7 +11,7 @@ from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.protocol.requests import State
 from tests.tui.driving import driving
 
-SERVER = Path(__file__).parents[1] / "servers" / "contract_server.py"
+SERVER = Path(__file__).parents[1] / "servers" / "cli_server.py"
 HANDSHAKE = ClientSettings(protocol="2025-11-25")
 
 

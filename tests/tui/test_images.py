@@ -29,7 +29,7 @@ from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips
 from tests.tui.screens.host import UNANSWERED, Host, look
 
-SERVER = Path(__file__).parent.parent / "servers" / "picturing_server.py"
+SERVER = Path(__file__).parent.parent / "servers" / "results_server.py"
 SUN = saved(quarters(40, 20), "PNG")
 
 
@@ -171,8 +171,21 @@ async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.Mo
 
 def picturing(**files: bytes) -> StdioTarget:
     """A server whose tool ``show`` and resource ``pic://sun`` give images."""
-    given = json.dumps({name: base64.b64encode(data).decode() for name, data in files.items()})
-    return StdioTarget(command=(sys.executable, "-S", str(SERVER), given), name="pictures")
+    given = {name: base64.b64encode(data).decode() for name, data in files.items()}
+    blocks = [{"type": "image", "mimeType": mime, "data": data} for mime, data in given.items()]
+    first = next({"mimeType": block["mimeType"], "blob": block["data"]} for block in blocks)
+    results: dict[str, Any] = {
+        "tools/list": {
+            "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("show", "nothing")]
+        },
+        "resources/list": {"resources": [{"uri": "pic://sun", "name": "sun", "mimeType": "image/png"}]},
+        "resources/templates/list": {"resourceTemplates": []},
+        "prompts/list": {"prompts": []},
+        "resources/read": {"contents": [{"uri": "pic://sun", **first}]},
+        "show": {"content": blocks},
+        "nothing": {"content": []},
+    }
+    return StdioTarget(command=(sys.executable, "-S", str(SERVER), json.dumps(results)), name="pictures")
 
 
 def drawn(driven: Driven) -> list[str]:

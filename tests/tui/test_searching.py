@@ -190,8 +190,16 @@ class TestWire:
             assert driven.bench.focused is driven.bench.wire
 
 
+RESULTS = {
+    "tools/list": {
+        "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("right", "wrong")]
+    },
+    "right": {"content": [{"type": "text", "text": "fine"}]},
+    "wrong": {"content": "no list\x1b[2J"},
+}
 SCHEMA = StdioTarget(
-    command=(sys.executable, "-S", str(SCRIPTED.with_name("schema_server.py"))), name="schema"
+    command=(sys.executable, "-S", str(SCRIPTED.with_name("results_server.py")), json.dumps(RESULTS)),
+    name="schema",
 )
 
 

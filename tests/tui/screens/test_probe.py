@@ -11,8 +11,8 @@ import pytest
 
 from mcp_tui.probe.rules import RULES
 from mcp_tui.tui.screens.probe import ProbeScreen
-from tests.cli.running import processes
 from tests.probe.probing import scripted
+from tests.servers.stdio_scripted import processes
 from tests.tui.driving import Driven, driving
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
