@@ -66,7 +66,8 @@ class _WantedRequest:
             *given.words,
             *(getattr(given.options, name, None) for name in ("args", "params", "reason")),
         ):
-            if word is not None and not _is_unicode(word):
+            # bytes that were no text stand in it as lone surrogates
+            if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = rest[0]
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
@@ -110,11 +111,6 @@ class _WantedRequest:
         return methods.get(self.command, self.subject)
 
 
-def _is_unicode(text: str) -> bool:
-    """Whether a word of the command line came as valid text: bytes that were none stand in it as lone surrogates."""
-    return not any("\ud800" <= each <= "\udfff" for each in text)
-
-
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
     """The tool as the server lists it; empty where it does not."""
     if wanted.command != "call" or not offers(session.client, "tools"):
@@ -146,11 +142,12 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         params = wanted.params(tool.get("inputSchema"))
     except ArgumentError as error:
         raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.") from None
-    watch = _Watch(session)
-    id_ = watch.begin(wanted.method, params)
+    named = as_object(params).get("name") if wanted.method == "tools/call" else ""
+    id_ = client.call(wanted.method, params, limits=target.limits(session.given, str(named or "")))
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
+    watch = _Watch(session, row)
     session.outcome = partial(_end, session, row, None)
     frame = await client.wait(id_)
     if row.state is State.LOST:
@@ -159,38 +156,32 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         broken = violation(row, tool.get("outputSchema"), frame.result, client.now())
         if broken is not None:
             client.tell(broken)
-    await watch.linger(row)
+    await watch.linger()
     session.outcome = None
     return _end(session, row, frame)
 
 
 class _Watch:
-    """Cancels the request when its time has come, and listens on afterwards."""
+    """Cancels the request when its time has come, and listens on afterwards.
 
-    def __init__(self, session: HeadlessSession) -> None:
-        self.session = session
+    The clock of ``--cancel-after`` starts when it is written.
+    """
+
+    def __init__(self, session: HeadlessSession, row: Request) -> None:
+        self.row = row
         self.client = session.client
         self.options = session.given.options
         self.reason = self.options.reason or DEFAULT_REASON
-        self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.enough = asyncio.Event()
         """Set when nobody listens on: a signal comes with nothing left to cancel, or the connection is gone."""
-
-    def begin(self, method: str, params: Json) -> ev.RequestId:
-        """Send the request; the clock of ``--cancel-after`` starts when it is written."""
         self.client.listen(self._heard)
-        self.session.wind_down = self._stop
-        tool = as_object(params).get("name") if method == "tools/call" else ""
-        limits = target.limits(self.session.given, str(tool or ""))
-        self.id = self.client.call(method, params, limits=limits)
-        row = self.client.book.get(self.id)
-        if row is not None and row.sent_at is not None:
+        session.wind_down = self._stop
+        if row.sent_at is not None:
             self._arm()
-        return self.id
 
     def _heard(self, event: ev.Event) -> None:
-        if isinstance(event, ev.Sent) and event.id == self.id:
+        if isinstance(event, ev.Sent) and event.id == self.row.id:
             self._arm()
         elif isinstance(event, ev.Disconnected):
             self.enough.set()
@@ -201,24 +192,22 @@ class _Watch:
             self.timer = asyncio.get_running_loop().call_later(after, self._cancel)
 
     def _cancel(self) -> None:
-        if self.id is not None:
-            self.client.cancel(self.id, ev.Cause.USER, self.reason, leave=True)
+        self.client.cancel(self.row.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
         """A signal: cancel; what follows is as after any cancel. Who ends a command that lingers already waits no longer."""
-        if self.id is None:
-            return
         if status is not Exit.INTERRUPTED:
-            done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
+            done = self.client.cancel(self.row.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
             reason = self.options.reason or "interrupted"
-            done = self.client.cancel(self.id, ev.Cause.USER, reason, leave=True)
+            done = self.client.cancel(self.row.id, ev.Cause.USER, reason, leave=True)
         lingers = done is CancelOutcome.ALREADY_REQUESTED and status is not Exit.INTERRUPTED
         if lingers or done is CancelOutcome.ALREADY_DONE:
             self.enough.set()
 
-    async def linger(self, row: Request) -> None:
+    async def linger(self) -> None:
         """Listen on: until the signal has left (two seconds at most), and then as long as it was asked for."""
+        row = self.row
         if self.timer is not None:
             self.timer.cancel()
         until = self.client.now() + SHUTDOWN_WAIT

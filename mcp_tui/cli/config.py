@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -22,13 +22,8 @@ DEFAULT: Final = "default"
 LINE: Final = "command line"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value that is in force, and where it came from: ``default``, ``file:line``, a variable, or ``command line``."""
-
-    key: str
-    value: object
-    origin: str
+Value = tuple[str, object, str]
+"""A key, the value in force, and where that came from: ``default``, ``file:line``, a variable, or ``command line``."""
 
 
 def run(_name: str, given: Words) -> int:
@@ -45,7 +40,7 @@ def run(_name: str, given: Words) -> int:
     if options.json:
         whole = {
             "places": {word: {"path": str(path), "exists": path.exists()} for word, path in _places(found)},
-            "values": {each.key: {"value": each.value, "from": each.origin} for each in values},
+            "values": {key: {"value": value, "from": origin} for key, value, origin in values},
             "problems": [*wrong, *problems],
         }
         print(json.dumps(whole, indent=2))
@@ -68,7 +63,7 @@ def _print(found: Loaded, values: list[Value]) -> None:
     for line in table(rows):
         print(line)
     print()
-    for line in table([(clean(each.key), clean(_shown(each.value)), clean(each.origin)) for each in values]):
+    for line in table([(clean(key), _shown(value), clean(origin)) for key, value, origin in values]):
         print(line)
 
 
@@ -111,9 +106,9 @@ def _values(found: Loaded, given: Words) -> Iterator[Value]:
     for knob in KNOBS:
         over = said.get(knob.key)
         if over is not None:
-            yield Value(knob.key, over, LINE)
+            yield knob.key, over, LINE
         else:
-            yield Value(knob.key, value_of(settings, knob.key), origins.get(knob.key, DEFAULT))
+            yield knob.key, value_of(settings, knob.key), origins.get(knob.key, DEFAULT)
     for server, differing in settings.servers.items():
         whole = asdict(differing)
         tools = whole.pop("tools")
@@ -123,9 +118,9 @@ def _values(found: Loaded, given: Words) -> Iterator[Value]:
         ):
             for key, value in each.items():
                 if value is not None:
-                    yield Value(f"{above}.{key}", value, origins.get(f"{above}.{key}", DEFAULT))
+                    yield f"{above}.{key}", value, origins.get(f"{above}.{key}", DEFAULT)
     for id_, keys in settings.keys.items():
-        yield Value(f"keys.{id_}", keys, origins.get(f"keys.{id_}", DEFAULT))
+        yield f"keys.{id_}", keys, origins.get(f"keys.{id_}", DEFAULT)
 
 
 def _key_problems(found: Loaded) -> list[str]:

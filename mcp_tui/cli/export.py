@@ -256,7 +256,7 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
 
 def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> Iterator[str]:
     """All that was cancelled, in a table, and then the timeline of each."""
-    some = [row for row in rows if evidence.cancel_of(row) is not None]
+    some = list(rows)
     yield f"### Cancellations: {len(some)}"
     yield ""
     yield from _markdown_session(recording)
@@ -346,9 +346,7 @@ def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterato
         error = frame.error
         yield from _payload(title, frame.result if error is None else _members(error))
     elif raw is not None:
-        yield ""
-        yield f"#### {title}"
-        yield ""
+        yield from ("", f"#### {title}", "")
         yield from fence([clean(raw[:LONGEST].decode(errors="replace"))])
 
 
@@ -358,9 +356,7 @@ def _members(error: RpcError) -> dict[str, Json]:
 
 
 def _payload(title: str, value: Json) -> Iterator[str]:
-    yield ""
-    yield f"#### {title}"
-    yield ""
+    yield from ("", f"#### {title}", "")
     yield from fence(pretty(value, limit=LONGEST), "json")
 
 

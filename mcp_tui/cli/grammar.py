@@ -129,7 +129,9 @@ def read(arguments: Sequence[str]) -> Words:
     words, url = _server_url(name, options.words, command)
     if name is None and words:
         two_urls(words[0])
-        raise Failure(_unknown(words[0]))
+        guess = _guess(words[0], COMMANDS)
+        text = f"Unknown subcommand {words[0]!r}.{guess} To start a server: mcp-tui -- python server.py"
+        raise Failure(text)
     if name is not None and not COMMANDS[name].words:
         _refuse_words(name, words, url, command)
     return Words(name, options, words, url, command)
@@ -157,12 +159,6 @@ def _server_url(
         return words, None
     at = urls[-1]
     return [*words[:at], *words[at + 1 :]], words[at]
-
-
-def _unknown(word: str) -> str:
-    return (
-        f"Unknown subcommand {word!r}.{_guess(word, COMMANDS)} To start a server: mcp-tui -- python server.py"
-    )
 
 
 def _plain(message: str) -> str:

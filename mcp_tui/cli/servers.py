@@ -38,7 +38,11 @@ def run(_name: str, given: Words) -> int:
     if config is not None and found.problems:
         raise Failure(clean(found.problems[0]))
     if options.json:
-        print(json.dumps([*map(_fields, found.servers), *map(_broken, found.problems)], indent=2))
+        broken = [
+            {"name": None, "state": Availability.PROBLEM.value, "detail": problem}
+            for problem in found.problems
+        ]
+        print(json.dumps([*map(_fields, found.servers), *broken], indent=2))
     else:
         _list(found)
     for problem in found.problems:
@@ -124,10 +128,6 @@ def _fields(each: Definition) -> dict[str, object]:
         "disabled": each.disabled,
         "unread": list(each.unread),
     }
-
-
-def _broken(problem: str) -> dict[str, object]:
-    return {"name": None, "state": Availability.PROBLEM.value, "detail": problem}
 
 
 # -- consent -----------------------------------------------------------------------------------------------------

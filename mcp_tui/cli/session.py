@@ -173,8 +173,11 @@ async def _run(
     session.opened(store, where)
     if is_insecure(where):
         printer.say(INSECURE, red=True)
-    for name in left_out(where):
-        printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
+    if isinstance(where, HttpTarget) and where.headers:
+        from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
+
+        for name in left_out(where.headers):
+            printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
     try:
         if printer.json and events:
             client.listen(printer.event)
@@ -214,15 +217,6 @@ def _unwritten(row: Request, now: float) -> bool:
 def is_insecure(where: Target) -> bool:
     """Whether nobody looks who answers."""
     return isinstance(where, HttpTarget) and where.insecure
-
-
-def left_out(where: Target) -> list[str]:
-    """The headers that were given and are not sent."""
-    if not isinstance(where, HttpTarget) or not where.headers:
-        return []
-    from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
-
-    return left_out(where.headers)
 
 
 def token_hint(where: Target, challenge: Challenge | None) -> str:

@@ -115,7 +115,10 @@ def target(given: Words) -> Target | None:
         Failure: two servers, a folder that is not there, an option that does not fit.
     """
     options = given.options
-    _misplaced(given)
+    if given.url is not None:
+        _refuse_for(given, _OF_STDIO, "a URL was given")
+    elif given.command is not None or options.demo:
+        _refuse_for(given, _OF_HTTP, "a stdio server was given")
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
     if sum(named) > 1:
         raise Failure("More than one server. Use one of: a URL, -- COMMAND, --server, --demo.")
@@ -130,26 +133,17 @@ def target(given: Words) -> Target | None:
     return None
 
 
-def defined(given: Words) -> Definition | None:
-    """What a config file says of the server that the words name with ``--server``; ``None`` where they name none so.
+def _configured(given: Words) -> Target:
+    """The server of a config file that ``--server`` names.
 
     Raises:
         ConfigError: there is none, or there are several.
+        NeedsConsent: a person has to agree first.
     """
-    options = given.options
-    if options.server is None:
-        return None
+    from mcp_tui.config import consent
     from mcp_tui.config.servers import find
 
-    return find(options.server, Path(options.config) if options.config else None)
-
-
-def _configured(given: Words) -> Target | None:
-    from mcp_tui.config import consent
-
-    found = defined(given)
-    if found is None:
-        return None
+    found = find(given.options.server, Path(given.options.config) if given.options.config else None)
     if consent.is_needed(found):
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
@@ -243,13 +237,6 @@ def _over(found: Target, given: Words) -> Target:
 
 _OF_STDIO: Final = {"env": "-e", "cwd": "--cwd", "inherit_env": "--inherit-env"}
 _OF_HTTP: Final = {"headers": "-H", "insecure": "--insecure"}
-
-
-def _misplaced(given: Words) -> None:
-    if given.url is not None:
-        _refuse_for(given, _OF_STDIO, "a URL was given")
-    elif given.command is not None or given.options.demo:
-        _refuse_for(given, _OF_HTTP, "a stdio server was given")
 
 
 def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:

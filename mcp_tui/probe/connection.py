@@ -71,11 +71,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a connection ended. ``code`` is the process's exit code, negative for a signal."""
+    """How a connection ended."""
 
     at: float
     detail: str
-    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,10 +275,10 @@ class ProbeConnection(base.Silence):
         del self.stderr[:-20]
         self.store.event(ev.Stderr(at=self.now(), line=text))
 
-    def closed(self, *, detail: str, code: int | None = None, **_facts: object) -> None:
+    def closed(self, *, detail: str, **_facts: object) -> None:
         """Keep how the connection ended."""
         if not self._closing:
-            self.ended = Ended(self.now(), detail, code)
+            self.ended = Ended(self.now(), detail)
         self.store.event(ev.Disconnected(at=self.now(), detail=detail))
         self._news.set()
 
