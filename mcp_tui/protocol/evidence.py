@@ -355,7 +355,12 @@ def _nothing(row: Request, until: float) -> Iterator[str]:
     if row.signal is Signal.STREAM_CLOSED or deaf:
         yield "nothing more can be seen"
     elif sent is not Delivery.FAILED:
-        yield f"no reply (watched {span(watched(row, until))})"
+        yield f"{_unanswered(row)} (watched {span(watched(row, until))})"
+
+
+def _unanswered(row: Request) -> str:
+    """What is heard of a request that is not answered: of a task the answers to its polls, which are a reply too."""
+    return f"task last reported as {row.task_status}" if row.task_status else "no reply"
 
 
 def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) -> str:
@@ -415,7 +420,8 @@ def short_words(row: Request, until: float) -> str:
         case _ if progress is not None:
             return _progress(row, progress, until, quiet=False)
         case Outcome.NO_REPLY:
-            return f"no reply in {span(watched(row, until))}"
+            heard = _unanswered(row)
+            return heard if row.task_status else f"{heard} in {span(watched(row, until))}"
         case _:
             return OUTCOME_WORDS[came]
 

@@ -152,15 +152,16 @@ class Unanswered(Sending):
 
     async def _judge(self, response: httpx.Response) -> None:
         if response.is_success:
-            media = media_type(response.headers)
+            media, head = media_type(response.headers), b""
             if media == JSON:
-                head = b""
                 with contextlib.suppress(*EXPECTED):
                     head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
                 if refusal := _error_in(head):
                     self._failed(Refused(refusal, response.status_code, head))
                     return
             self._accepted()
+            if succeeded(head):
+                self._session.received(head)  # no answer is due here, but it is one
             if media not in (EVENTS, JSON):
                 with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
                     await read_head(response.aiter_raw(), HEAD, PATIENCE)

@@ -155,6 +155,34 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
         await made.close()
 
 
+@handshaken
+async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str):
+    came: list[Call] = []
+
+    async def work(to: Call) -> None:
+        came.append(to)
+        await to.disconnected()
+
+    script = served(revision, work)
+
+    async def odd(to: Call) -> None:
+        if to.rpc == "notifications/cancelled":
+            await to.respond(200, json.dumps(result(came[0].id)).encode(), "application/json")
+        else:
+            await script(to)
+
+    async with HttpScript(odd) as server:
+        made, _ = await connected(server, revision)
+        row = made.book.get(made.call_tool("tool", {}))
+        assert row is not None
+        await until(lambda: bool(came))
+        made.cancel(row.id)
+        await until(lambda: bool(row.late))
+        words = evidence.summary_words(row, made.now())
+        assert words.startswith("sent, accepted; late result at +")
+        await made.close()
+
+
 # -- a cancel that is refused ----------------------------------------------------------------------------------
 
 

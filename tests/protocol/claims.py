@@ -231,7 +231,8 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
     """Whether the events show what a clause says."""
     end, cancelled = facts.end(until), facts.cancelled_at or 0.0
     times = [each - cancelled for each in facts.late_progress]
-    if found := re.fullmatch(f"no reply \\(watched {TIME}\\)", clause):
+    heard = f"task last reported as {facts.status}" if facts.status else "no reply"
+    if found := re.fullmatch(f"{heard} \\(watched {TIME}\\)", clause):
         nothing = not facts.late and facts.lost_at is None and not facts.confirmed
         listened = facts.written_at is not None and facts.signal is not Signal.STREAM_CLOSED
         return (

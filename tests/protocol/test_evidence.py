@@ -107,7 +107,7 @@ DELIVERY = {
     ),
     "a task's cancel, accepted": Case(
         [SENT, TASK, CANCEL, TASKS, ev.CancelAccepted(at=10.1, id=1), _settled()],
-        "sent, accepted", "no reply (watched 3.0 s)", ["no_reply"],
+        "sent, accepted", "task last reported as working (watched 3.0 s)", ["no_reply"],
         {"signal": "tasks_cancel", "delivery": "accepted", "reason_delivered": False, "unconfirmed": None},
     ),
     "refused": Case(
@@ -117,7 +117,7 @@ DELIVERY = {
     ),
     "a task's cancel, refused": Case(
         [SENT, TASK, CANCEL, TASKS, ev.Undelivered(at=10.1, id=1, detail="error -32603 no", refused=True)],
-        "sent, refused: error -32603 no", "no reply (watched 3.0 s)", ["refused"],
+        "sent, refused: error -32603 no", "task last reported as working (watched 3.0 s)", ["refused"],
         {"signal": "tasks_cancel", "delivery": "refused", "unconfirmed": None},
     ),
     "failed": Case(
