@@ -112,6 +112,8 @@ def _offered(data: Json, *, retried: bool) -> Decision:
         return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
     if _newest(offered, modern=False) is not None:
         return Decision(Step.INITIALIZE, "the server lists only revisions with initialize")
+    if modern is not None:
+        return Decision(Step.NO_COMMON, f"{_NO_COMMON}: the server lists {modern.name} and refuses it")
     return Decision(Step.NO_COMMON, no_common(offered))
 
 

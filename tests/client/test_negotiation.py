@@ -19,6 +19,14 @@ def unsupported(*versions: object, status: int = 0) -> Reply:
     return Reply(code=-32022, message="no", data={"supported": list(versions)}, status=status)
 
 
+def test_a_server_that_refuses_what_it_lists_is_not_said_to_list_something_else():
+    decision = decide(unsupported(NEW, "2099-01-01"), transport="http", retried=True)
+    assert (decision.step, decision.why.partition(": ")[2]) == (
+        Step.NO_COMMON,
+        f"the server lists {NEW} and refuses it",
+    )
+
+
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(
     ("outcome", "expected"),

@@ -125,6 +125,10 @@ DELIVERY = {
         "not delivered: connection reset", "", ["failed"],
         {"signal": "none", "delivery": "failed", **OF_NOTHING},
     ),
+    "failed, and settled by that": Case(
+        [SENT, CANCEL, ev.Undelivered(at=10.1, id=1, detail="it is closed"), _settled("it is closed")],
+        "not delivered: it is closed", "", ["failed"], {"delivery": "failed"},
+    ),
     "unconfirmed": Case(
         [SENT, CANCEL, _signalled(Signal.NOTIFICATION, 11.0, answered=True)],
         "sent, not confirmed for 2.0 s", "", ["watching"],
