@@ -264,6 +264,7 @@ class ProbeConnection(base.Silence):
         """A message was refused, or could not be delivered."""
         if id is not None:
             self.failures[id] = detail
+            self.streams_ended.setdefault(id, self.now())
         elif method == CANCELLED:
             self.refusals.append(detail)
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))

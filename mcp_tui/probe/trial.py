@@ -315,7 +315,7 @@ class Trial:
         quotes += [trace.evidence(each) for each in early[:1]]
         ended = "" if connection.ended is None else connection.ended.detail
         before = ended if connection.ended is not None and connection.ended.at < cancel_at else ""
-        if not trace.closed_stream and not trace.responses:
+        if not trace.responses and connection.streams_ended.get(trace.id, cancel_at) < cancel_at:
             before = before or connection.failures.get(trace.id, "")
         logs = (each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent)
         return Observation(

@@ -335,7 +335,9 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield from _nothing(row, until)
     if answer is not None:
         return  # the answer says how it ended
-    told = is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled in (row.unwatched, row.undelivered)
+    told = (
+        is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled in (row.unwatched, row.undelivered)
+    )
     if row.settled and not told:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:

@@ -139,6 +139,14 @@ def test_what_is_broken_is_named_by_its_own_clause():
     assert (clauses["P-10"].level, clauses["P-10"].name) == (Level.MUST, "Base protocol, Notifications")
 
 
+def test_a_stream_that_breaks_at_the_cancel_is_no_call_that_ended_before_it():
+    with serving("cuts") as target:
+        found = probed(target, "slow_work", ("seconds", "0.8")).findings
+    assert {rule: found[rule].verdict for rule in ("P-01", "P-05", "P-16", "P-24")} == dict.fromkeys(
+        ("P-01", "P-05", "P-16", "P-24"), Verdict.PASS
+    )
+
+
 def test_the_last_malformed_cancel_is_not_blamed_for_one_before_it():
     found = probed(scripted("P-11:later"), "slow_work", ("seconds", "0.8")).findings["P-11"]
     assert found.verdict is Verdict.FAIL

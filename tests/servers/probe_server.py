@@ -393,6 +393,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
+        if MODE == "cuts":
+            self.send_header("Content-Length", "1000000")
         if message.get("method") == "initialize":
             self.send_header("Mcp-Session-Id", name)
         self.end_headers()
