@@ -140,7 +140,7 @@ def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCal
     calls, problems = load(folder)
     named = [each for each in calls if each.name == name]
     if len(named) > 1 and server is not None:
-        named = [each for each in named if each.server == server] or named
+        named = [each for each in named if _word(each.server) == _word(server)] or named
     if len(named) > 1:
         titles = ", ".join(each.server.title for each in named)
         raise ConfigError(f"Call {name!r} is saved for several servers: {titles}. Give the server, too.")

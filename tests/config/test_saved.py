@@ -27,6 +27,13 @@ def test_what_was_saved_is_found_as_it_was(tmp_path: Path):
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
+def test_a_server_is_told_by_its_url_whatever_headers_it_was_saved_with(tmp_path: Path):
+    with_headers = SavedServer(url="https://x.example/mcp", headers=("X-Key",))
+    saved.save(tmp_path, call(server=with_headers))
+    saved.save(tmp_path, call(server=TWO))
+    assert saved.find(tmp_path, "mine", SavedServer(url="https://x.example/mcp")).server == with_headers
+
+
 def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
     saved.save(tmp_path, call(text="old"))
     saved.save(tmp_path, call(text="new"))
