@@ -172,7 +172,7 @@ class _Attempt:
         if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
             raise self._failure(decision)
         if forced:
-            offered = decision.why.partition(": ")[0]
+            offered = decision.why.rsplit(", ", 1)[0]  # without what is not tried
             asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
             raise NoCommonRevision(f"No common protocol version: {offered}; {asked}")
         self._found(decision.why)

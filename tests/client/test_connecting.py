@@ -156,6 +156,17 @@ async def over_http(script: Any, **target: Any) -> tuple[str | Exception, list[C
         return result, list(server.calls)
 
 
+async def test_what_was_asked_for_is_not_said_to_be_fallen_back_from():
+    async def unknown(to: Call) -> None:
+        await to.respond(404)
+
+    async with HttpScript(handshaking(unknown)) as server:
+        made, _ = client(HttpTarget(url=server.url), ClientSettings(protocol="2026-07-28"))
+        with pytest.raises(TransportError, match="HTTP 404 to server/discover; 2026-07-28 was requested"):
+            await made.connect()
+        await made.close()
+
+
 def rpc(calls: list[Call]) -> list[str]:
     return [call.rpc or call.method for call in calls]
 
