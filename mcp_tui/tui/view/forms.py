@@ -25,13 +25,6 @@ _FORMATS: Final = {
     "uuid": words("UUID"),
 }
 
-_PLURALS: Final = {
-    FieldKind.TEXT: words("texts"),
-    FieldKind.NUMBER: words("numbers"),
-    FieldKind.INTEGER: words("whole numbers"),
-    FieldKind.BOOLEAN: words("true or false"),
-}
-
 _TYPES: Final = {
     "array": words("array"),
     "boolean": words("true or false"),
@@ -66,7 +59,8 @@ def kind(field: Field) -> SafeText:
                 ", ",
             )
         case FieldKind.LIST if field.item is not None:
-            plural = _PLURALS.get(field.item.kind, words("values"))
+            one = field.item.kind
+            plural = words("true or false") if one is FieldKind.BOOLEAN else clean(f"{one.value}s")
             return join(
                 (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
