@@ -195,7 +195,7 @@ class Client:
     def call(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId:
-        """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself.
+        """Send a request; returns its id at once. ``internal`` marks those that the client makes for itself.
 
         A tool that takes no other call than one as a task gets that, whoever calls it (tasks, 2025-11-25).
         """

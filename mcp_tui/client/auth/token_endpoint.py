@@ -326,9 +326,7 @@ class TokenEndpoint:
         Raises:
             AuthorizationError: the server refuses, or answers with no client.
         """
-        methods = self.server.auth_methods
-        wanted = ("none", "client_secret_basic", "client_secret_post")
-        method = next((each for each in wanted if each in methods), "none")
+        method = self._supported("none", "client_secret_basic", "client_secret_post")
         metadata: dict[str, Json] = {
             "client_name": "mcp-tui",
             "application_type": "native",
@@ -422,13 +420,11 @@ class TokenEndpoint:
 
     def _authenticated(self, client: ClientRegistration) -> tuple[dict[str, str], dict[str, str]]:
         """Headers and fields by which the client says who it is ("Token Endpoint Authentication", RFC 6749, section 2.3)."""
-        supported = self.server.auth_methods
         method = client.auth_method
         if not method and client.private_key:
             method = "private_key_jwt"
         if not method and client.client_secret:
-            wanted = ("client_secret_basic", "client_secret_post", "none")
-            method = next((each for each in wanted if each in supported), "client_secret_basic")
+            method = self._supported("client_secret_basic", "client_secret_post", "none")
         match method:
             case "client_secret_basic" if client.client_secret:
                 pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
@@ -444,6 +440,10 @@ class TokenEndpoint:
             case _:
                 text = f"the token endpoint requires {readable(method, 60)!r}, which mcp-tui cannot do"
                 raise AuthorizationError(text)
+
+    def _supported(self, *methods: str) -> str:
+        """The first of these that the server supports, else the first of all."""
+        return next((each for each in methods if each in self.server.auth_methods), methods[0])
 
     def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
         """The object that an answer is, or the error that it names, never its other words: they may repeat a secret."""
