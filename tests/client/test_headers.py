@@ -1,4 +1,4 @@
-"""The headers of the protocol's own (streamable HTTP, 2025-06-18 and 2026-07-28)."""
+"""The headers of the protocol's own, and arguments mirrored into headers (streamable HTTP, 2025-06-18 and 2026-07-28)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.client.connection import headers, mirrored
+from mcp_tui.client.connection import (
+    InvalidAnnotation,
+    header_annotations,
+    headers,
+    mirrored,
+    param_headers,
+)
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import REVISIONS
 
 NEW = REVISIONS["2026-07-28"]
@@ -49,7 +56,69 @@ def test_whatever_a_name_is_the_header_can_carry_it_and_be_read(name: str):
         assert base64.b64decode(made.removeprefix("=?base64?").removesuffix("?=")).decode() == name
 
 
-@pytest.mark.parametrize("name", ["a\r\nX: y", "tést", " padded ", "\x00", "=?base64?eA==?="])
-def test_what_must_not_stand_there_is_encoded(name: str):
-    assert mirrored(name).startswith("=?base64?")
-    assert mirrored(name) != name
+# -- mirrored arguments ----------------------------------------------------------------------------------------
+
+
+def _schema(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties}
+
+
+REGION: Json = {"type": "string", "x-mcp-header": "Region"}
+
+
+def test_annotated_properties_are_found_at_their_paths() -> None:
+    nested: Json = {"type": "object", "properties": {"deep": {"type": "integer", "x-mcp-header": "Deep"}}}
+    assert header_annotations(_schema(region=REGION, query={"type": "string"}, nested=nested)) == {
+        ("region",): "Region",
+        ("nested", "deep"): "Deep",
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (_schema(a={"type": "string", "x-mcp-header": ""}), "not a valid header name"),
+        (_schema(a={"type": "string", "x-mcp-header": "two words"}), "not a valid header name"),
+        (_schema(a={"type": "string", "x-mcp-header": "Inject\r\nX"}), "not a valid header name"),
+        (_schema(a={"type": "string", "x-mcp-header": 7}), "not a valid header name"),
+        (_schema(a={"type": "object", "x-mcp-header": "A"}), "cannot be mirrored"),
+        (_schema(a={"type": "number", "x-mcp-header": "A"}), "cannot be mirrored"),
+        (_schema(a={"type": "array", "items": REGION}), "other than properties"),
+        (_schema(a={"anyOf": [REGION, {"type": "null"}]}), "other than properties"),
+        ({"type": "object", "x-mcp-header": "Root"}, "other than properties"),
+        ({"$defs": {"r": REGION}, "type": "object"}, "other than properties"),
+        (_schema(a=REGION, b={"type": "string", "x-mcp-header": "rEGION"}), "two parameters"),
+    ],
+)
+def test_a_rule_that_is_broken_makes_the_tool_invalid(schema: Json, says: str) -> None:
+    with pytest.raises(InvalidAnnotation, match=says):
+        header_annotations(schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("us-west1", "us-west1"),
+        ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (" padded ", "=?base64?IHBhZGRlZCA=?="),
+        ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+        ("a\r\nX: y", "=?base64?YQ0KWDogeQ==?="),
+        ("\x00", "=?base64?AA==?="),
+        ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ("two words", "two words"),
+    ],
+)
+def test_values_are_encoded_as_the_examples_say(value: str, header: str) -> None:
+    assert mirrored(value) == header
+    assert param_headers({("a",): "Text"}, {"a": value}) == {"Mcp-Param-Text": header}
+
+
+def test_numbers_and_booleans_are_written_out_and_nothing_for_null_or_absent() -> None:
+    mirrors = {(name,): name.upper() for name in "abcdef"}
+    arguments: Json = {"a": 42, "b": -7, "c": True, "d": False, "e": None}
+    assert param_headers(mirrors, arguments) == {
+        "Mcp-Param-A": "42",
+        "Mcp-Param-B": "-7",
+        "Mcp-Param-C": "true",
+        "Mcp-Param-D": "false",
+    }
