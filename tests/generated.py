@@ -13,8 +13,8 @@ from mcp_tui.protocol.requests import TRANSITIONS
 from mcp_tui.protocol.states import State
 from mcp_tui.tui.bindings import in_footer, keys
 from mcp_tui.tui.keys.key import Key, Scope, shown_as
-from mcp_tui.tui.keys.recording import RECORDED
-from mcp_tui.tui.keys.scopes import FIRST, SCOPES
+from mcp_tui.tui.keys.now import FIRST, SCOPES
+from mcp_tui.tui.keys.workbench import RECORDED
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"

@@ -23,8 +23,7 @@ from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.keys.now import hint, use
 from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
 from mcp_tui.tui.preferences import PLAIN, Preferences
-from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.opening import Opening
+from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 from mcp_tui.tui.widgets.canvas import AsciiTwins

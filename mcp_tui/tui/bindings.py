@@ -9,8 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import _character_to_key  # pyright: ignore[reportPrivateUsage]
 
 from mcp_tui.tui.keys.key import Key, Scope, character
-from mcp_tui.tui.keys.now import current, key_of, own
-from mcp_tui.tui.keys.scopes import FIRST, SCOPES
+from mcp_tui.tui.keys.now import FIRST, SCOPES, current, key_of, own
 from mcp_tui.tui.view.text import SafeText, safe, words
 
 

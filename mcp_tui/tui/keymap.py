@@ -13,7 +13,7 @@ from textual.keys import Keys
 
 from mcp_tui.tui.bindings import normalised
 from mcp_tui.tui.keys.key import Key, Scope, character, shown_as
-from mcp_tui.tui.keys.scopes import FIRST, SCOPES
+from mcp_tui.tui.keys.now import FIRST, SCOPES
 
 MODIFIERS: Final = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
 

@@ -13,8 +13,8 @@ from textual.dom import DOMNode
 import mcp_tui.tui
 from mcp_tui.tui.bindings import helped, keys, scopes_of
 from mcp_tui.tui.keymap import keymap
+from mcp_tui.tui.keys.now import SCOPES
 from mcp_tui.tui.keys.panes import FIELD
-from mcp_tui.tui.keys.scopes import SCOPES
 from tests.tui import test_dialog_keys, test_keys
 
 ROOT = Path(mcp_tui.tui.__file__).parent

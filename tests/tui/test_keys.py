@@ -18,8 +18,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.app import ReplayApp
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.panes import DETAIL, LINES, REQUESTS, TIMELINE
-from mcp_tui.tui.keys.recording import RECORDED, RECORDING
-from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
+from mcp_tui.tui.keys.workbench import EVERYWHERE, RECORDED, RECORDING, WORKBENCH
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.painted import screen_text

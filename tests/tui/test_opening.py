@@ -19,7 +19,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import TypeAheadApp, WorkbenchApp
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.opening import Opening
+from mcp_tui.tui.screens.layout import Opening
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.shares import Shares
 from tests.tui.driving import Driven
@@ -132,7 +132,7 @@ def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
         "jsonschema_rs",
     ]
     code = (
-        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app, mcp_tui.tui.screens.opening; cli.preferences(); "
+        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app; cli.preferences(); "
         f"print([name for name in {names} if name in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The keys as they are now: a person's own go before those that they come with."""
+"""Every scope with its keys, and the keys as they are now: a person's own go before those that they come with."""
 
 from __future__ import annotations
 
@@ -6,9 +6,25 @@ import re
 from collections.abc import Mapping
 from typing import Final, LiteralString
 
-from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.keys.scopes import FIRST
+from mcp_tui.tui.keys import dialogs, panes, workbench
+from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.view.text import SafeText, clean
+
+SCOPES: Final = {
+    each.name: each
+    for module in (workbench, panes, dialogs)
+    for each in vars(module).values()
+    if isinstance(each, Scope)
+}
+"""By their names, in the order of the documents."""
+
+FIRST: Final[dict[str, Key]] = {}
+"""The first key of each id: the one that says best what it does."""
+
+for _scope in SCOPES.values():
+    for _key in _scope.keys:
+        FIRST.setdefault(_key.id, _key)
+
 
 _NAMED: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 

@@ -17,8 +17,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.key import Scope
-from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.keys.scopes import FIRST
+from mcp_tui.tui.keys.now import FIRST, key_of
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii, styled
 from mcp_tui.tui.widgets.editor import LineInput

@@ -1,26 +1,34 @@
-"""Where things stand on a screen: the requests, and the panes around or below them, whatever each of them is made of."""
+"""Where things stand on a screen: the requests, and the panes around or below them; the first frame has only these."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final, LiteralString, TypeVar, cast
+from typing import TYPE_CHECKING, Final, LiteralString, TypeVar, cast
 
 from textual import events
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
+
+if TYPE_CHECKING:
+    from mcp_tui.client.settings import Target
+    from mcp_tui.tui.preferences import Preferences
+
 
 Result = TypeVar("Result")
 
@@ -303,3 +311,70 @@ def _tab(label: SafeText, count: int, *, chosen: bool) -> SafeText:
     if chosen:
         return safe("[{}]", label)
     return safe("{} {:,}", label, count) if count else label
+
+
+NOT_YET: Final = frozenset(
+    {
+        "question.answer",
+        "request.again",
+        "request.cancel-all",
+        "request.cancel-now",
+        "request.copy",
+        "request.edit",
+        "request.extend",
+        "request.save",
+        "server.menu",
+        "server.next",
+        "server.sign-in",
+    }
+)
+"""Keys that do nothing before there is a connection, by their ids."""
+
+
+class Empty(Canvas):
+    """A place with nothing in it yet but, perhaps, one sentence from its second line on."""
+
+    said: SafeText = words("")
+
+    def retitle(self, title: SafeText) -> None:
+        self.caption(title, words(""))
+
+    def render_line(self, y: int) -> Strip:
+        return self.say_at(y - 1, self.said, indent=3) if y and self.said else self.blank()
+
+
+class Opening(LayoutScreen):
+    """The places of the workbench on a server that is about to be connected, as they looked the last time."""
+
+    AUTO_FOCUS = "#requests"
+
+    def __init__(self, target: Target, preferences: Preferences) -> None:
+        super().__init__()
+        name, limits, look = title(target), preferences.limits, preferences.look
+        self.table = Empty(id="requests")
+        self.table.retitle(words("Requests"))
+        self.table.said = safe("Connecting to {}: …. Press {} to stop.", name, key_of("request.cancel"))
+        self.panes: dict[str, Canvas] = {each: Empty(id=each) for each in TABS}
+        self.bar.show(
+            ServerFacts(
+                name=name,
+                transport=words("stdio" if isinstance(target, StdioTarget) else "http"),
+                limits=None if limits is None else limits(target, ""),
+            )
+        )
+        self.keys.show(NOT_YET)
+        self._look = look
+        if look is not None and look.pane in TABS:
+            self.pane = look.pane
+
+    def compose(self) -> ComposeResult:
+        self.place(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]
+        self.show_pane(self.pane)
+        yield self.bar
+        with Container(id="body"):
+            yield from self.placed(self.table)
+        yield self.keys
+
+    def on_mount(self) -> None:
+        if self._look is not None:
+            self.share_out(self._look.shares)

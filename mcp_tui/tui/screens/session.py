@@ -18,13 +18,11 @@ from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.now import current, key_of
 from mcp_tui.tui.keys.panes import TYPING
 from mcp_tui.tui.look import Look
-from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
-from mcp_tui.tui.screens.parts.details import Details
+from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
-from mcp_tui.tui.screens.parts.messages import Messages
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, brief, words

@@ -10,10 +10,10 @@ from mcp_tui.client.results import check_results
 from mcp_tui.client.templates import TemplateError, Value, expand
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
-from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
+from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link

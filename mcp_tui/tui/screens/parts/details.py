@@ -1,26 +1,286 @@
-"""What the pane Detail shows: a request, an entry of the catalogue, a message, a question, or the connection."""
+"""What is known of a request or a message, and what the pane Detail shows of it, of an entry of the catalogue, or of the
+connection.
+
+What we sent is shown without the secrets that the journal would take out: whoever looks at it, or at a picture of it, knows
+them already or is not to know them. What the server said is shown as it said it, since that is what one wants to see of a
+server; the journal, what is copied and what is saved have it without.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
-from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import as_object
+from pydantic_core import from_json
+from textual.cache import LRUCache
+
+from mcp_tui.client.results import differences
+from mcp_tui.client.schemas import Problem
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import Kind, RequestId
+from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
-from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
-from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.view import detail
+from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
-from mcp_tui.tui.view.detail import Section, sent, server_request_sections
+from mcp_tui.tui.view.detail import Section, held, plain, received, sent, server_request_sections
+from mcp_tui.tui.view.headless import headless_command, hidden
+from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.pane_filters import Belonging
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
-from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason
+from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
+from mcp_tui.tui.view.wire import READ, frame_sections, named, parsed, reason
+from mcp_tui.tui.view.wire import marked as mark_broken
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
+
+LARGE: Final = 4 * 1024 * 1024
+"""Bytes of a frame above which only its beginning is read: the screen must not stand still."""
+
+
+class Payloads:
+    """The payload sections and the headless command of the request that was asked for last."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.server = ""
+        """What the server is called among several; empty while there is one."""
+        self._scene = scene
+        self._read = scene.payload
+        self._known: object = None
+        self._broken: list[Problem] = []
+        self._sections: list[Section] = []
+        self._command: SafeText = words("")
+        self._held: tuple[int, Section] | None = None
+
+    def of(self, row: Request) -> tuple[list[Section], SafeText]:
+        """The sections of ``row`` and its command, the same objects as long as nothing came."""
+        known = (
+            row.id,
+            type(row.id),
+            row.request_seq,
+            row.response_seq,
+            tuple(each.seq for each in row.late),
+        )
+        if known != self._known:
+            self._known = known
+            self._sections, self._command = self._made(row)
+        return self._sections, self._command
+
+    def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
+        """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
+        raw = self._read(row.request_seq) if row.request_seq else None
+        message = None if raw is None else as_object(_parsed(raw))
+        if not message:
+            return None
+        params = {name: value for name, value in as_object(message.get("params")).items() if name != "_meta"}
+        return row.method, params
+
+    def answer(self, row: Request) -> bytes | None:
+        """The bytes of the frame that answered ``row``, or of what came late in its place, as far as they are kept."""
+        seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
+        seq = next((each for each in seqs if each), 0)
+        return self._read(seq) if seq else None
+
+    def held(self, row: Request) -> list[Section]:
+        """What a resource held that ``row`` read, the same object as long as the same row is asked for."""
+        if self._held is None or self._held[0] != row.response_seq:
+            raw = self._read(row.response_seq) if row.response_seq else None
+            if raw is None or len(raw) > LARGE:
+                return []
+            self._held = row.response_seq, held(as_object(_parsed(raw)).get("result"))
+        return [self._held[1]]
+
+    def broken(self, row: Request) -> list[Problem]:
+        """What the result of ``row`` breaks of the output schema that was promised."""
+        return self._broken if row.response_seq and self.of(row) else []
+
+    def result(self, row: Request) -> str:
+        """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
+        raw = self.answer(row)
+        return "" if raw is None else plain(_parsed(self._scene.redactor().redact(raw)))
+
+    def export(self, row: Request) -> str:
+        """Request, answer and what came late as JSON text, without what the journal would redact."""
+        secrets = self._scene.redactor()
+        seqs = {"request": row.request_seq, "response": row.response_seq}
+        whose = {"server": self.server} if self.server else {}
+        found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
+        if row.cause is not None:
+            found |= {"cause": row.cause.value, "reason": row.reason}
+        for name, seq in seqs.items():
+            raw = self._read(seq) if seq else None
+            if raw is not None:
+                found[name] = _parsed(secrets.redact(raw))
+        late = [self._read(each.seq) for each in row.late if each.seq]
+        if late:
+            found["late, ignored"] = [_parsed(secrets.redact(raw)) for raw in late if raw is not None]
+        return json.dumps(found, indent=2, ensure_ascii=True)
+
+    def _made(self, row: Request) -> tuple[list[Section], SafeText]:
+        self._broken = []
+        sections: list[Section] = []
+        command = words("")
+        raw = self._read(row.response_seq) if row.response_seq else None
+        if raw is not None:
+            failed = row.state is State.FAILED
+            if len(raw) > LARGE:
+                sections.append(_unread(raw))
+            else:
+                message = as_object(_parsed(raw))
+                body = message.get("error" if failed else "result", _parsed(raw))
+                schema = (
+                    self._scene.catalogue.promised(row.name)
+                    if row.method == "tools/call" and not failed
+                    else None
+                )
+                self._broken = differences(schema, body)
+                sections.extend(received(body, error=failed, broken=self._broken))
+        # The answer before the progress that came with it.
+        for evidence in sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS):
+            raw = self._read(evidence.seq) if evidence.seq else None
+            if raw is None:
+                continue
+            if len(raw) > LARGE:
+                sections.append(_unread(raw))
+                continue
+            message = as_object(_parsed(raw))
+            body = message.get("result", message.get("error", message.get("params")))
+            sections.extend(detail.ignored(received(body, error="error" in message)))
+        asked = self.request(row)
+        if asked is not None:
+            secrets = self._scene.redactor()
+            sections.extend(detail.sent(hidden(asked[1], secrets)))
+            if self._scene.target is not None:
+                command = headless_command(asked[0], asked[1], self._scene.target, secrets)
+        return sections, command
+
+
+def _parsed(raw: bytes) -> Json:
+    try:
+        return read_json(raw)
+    except ValueError:
+        return raw[:100_000].decode(errors="replace")
+
+
+def _unread(raw: bytes) -> Section:
+    text = raw[:200_000].decode(errors="ignore")
+    with suppress(ValueError):
+        text = plain(from_json(text, allow_partial="trailing-strings"))
+    shown = [line(each) for each in paragraphs(text[:4000])]
+    size = durations.size(len(raw))
+    said = line((safe("{} – truncated; {} opens all of it", size, key_of("detail.open")), "muted"))
+    return Section(words("Answer"), (said, *shown))
+
+
+CHECKED: Final = 64 * 1024
+"""Bytes of a frame above which it is held to the schema only when it is opened."""
+
+ROUNDS: Final = 1000
+"""Requests that are looked through for the one that a later round belongs to, the newest."""
+
+
+NOTED: Final = 4096
+"""Bytes of a notification that is read for the request that it names."""
+
+_NOTED: Final = {
+    ("notifications/cancelled", "out"): "requestId",
+    ("notifications/progress", "in"): "progressToken",
+}
+
+
+class Messages:
+    """The messages of one scene, and what they are about."""
+
+    def __init__(self, scene: Scene, table: RequestTable, index: RowIndex) -> None:
+        self._scene = scene
+        self._table = table
+        self._index = index
+        self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
+
+    # -- whose it is -----------------------------------------------------------------------------------------
+
+    def family(self, row: Request) -> tuple[list[Request], list[ServerRequest]]:
+        """The errands of a request, and the server's requests that belong to it."""
+        items = self._table.belonging(row)
+        errands = [item.row for item in items if item.row is not None and item.round_ is None]
+        return errands, [item.server_request for item in items if item.server_request is not None]
+
+    def belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
+        """Whether a frame belongs to a request."""
+        return Belonging(row, lambda: self.family(row), self._scene.payload)
+
+    def row_of(self, head: FrameHead) -> Request | None:
+        """The request of ours that a frame is about, by its id or by its stream."""
+        theirs = bool(head.method) is (head.direction == "in")
+        id_ = head.stream if theirs or head.id is None or isinstance(head.id, float) else head.id
+        return None if id_ is None else self._row(id_)
+
+    def _row(self, id_: RequestId) -> Request | None:
+        """The request that went out under an id, or one of whose later rounds did."""
+        row = self._scene.book.get(id_)
+        if row is not None or type(id_) is not int:
+            return row
+        order = self._scene.book.order
+        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - ROUNDS), -1))
+        return next((each for each in newest if id_ in each.round_ids), None)
+
+    # -- the schema ------------------------------------------------------------------------------------------
+
+    def marked(self, head: FrameHead | None, made: Line) -> Line:
+        """A line of a frame with what it is about, and a mark where it breaks the schema."""
+        if head is None:
+            return made
+        return mark_broken(named(made, head, self._named(head)), self.broken(head))
+
+    def _named(self, head: FrameHead) -> Request | None:
+        """The request of ours that a line of the wire names."""
+        if head.id is None and head.size <= NOTED and (head.method, head.direction) in _NOTED:
+            raw = self._scene.payload(head.seq)
+            params = as_object(as_object(None if raw is None else parsed(raw)).get("params"))
+            id_ = params.get(_NOTED[head.method, head.direction])
+            return self._row(id_) if messages.is_request_id(id_) else None
+        asked = head.direction == "in" and head.method
+        return None if asked or head.id is None else self.row_of(head)
+
+    def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
+        """What a frame breaks of the schema of its revision, found once; ``None`` where it is not held to it."""
+        found = self._verdicts.get(head.seq)
+        if found is not None:
+            return found
+        revision = self._scene.facts(self._scene.now()).revision
+        raw = None if head.size > most or not revision else self._scene.payload(head.seq)
+        if raw is None or len(raw) > most:
+            return None
+        from mcp_tui.client.official import problems
+        from mcp_tui.protocol.messages import read_json
+
+        try:
+            message = read_json(raw)
+        except ValueError:
+            found = [Problem((), "not JSON")]
+        else:
+            broken = problems(message, revision, method=self._answers(head))
+            found = [each for each in broken if not each.advisory]
+        self._verdicts[head.seq] = found
+        return found
+
+    def _answers(self, head: FrameHead) -> str:
+        """The method of the request that a response answers."""
+        if head.method:
+            return ""
+        if head.direction == "in":
+            row = self.row_of(head)
+            return "" if row is None else row.method
+        server_requests = reversed(self._index.server_requests)
+        return next((each.method for each in server_requests if each.request_id == head.id), "")
+
 
 RECENT: Final = 500
 """Requests among which is looked for the last reading of a resource."""

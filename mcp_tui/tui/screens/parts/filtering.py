@@ -15,7 +15,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.parts.messages import Messages
+from mcp_tui.tui.screens.parts.details import Messages
 from mcp_tui.tui.view.cancellations import SORTS, counted
 from mcp_tui.tui.view.columns import NEWEST, after
 from mcp_tui.tui.view.lines import FilteredLines
