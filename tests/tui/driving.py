@@ -79,6 +79,10 @@ class Hands(Generic[Shown, Below]):
         """What a widget of the session's screen shows."""
         return widget_text(self.bench.query_one(f"#{id_}"))
 
+    def plain(self, pane: str) -> str:
+        """What a pane says, however it is wrapped."""
+        return " ".join(self.inside(pane).replace("│", " ").split())
+
 
 @dataclass
 class Driven(Hands[WorkbenchApp, Workbench]):

@@ -16,11 +16,6 @@ OVER = "the server ended the session (HTTP 404)"
 HANDSHAKE = ClientSettings(protocol="2025-11-25", grace=0.1)
 
 
-def plain(driven: Driven, pane: str) -> str:
-    """What a pane says, however it is wrapped."""
-    return " ".join(driven.inside(pane).replace("│", " ").split())
-
-
 class Listing(Sessions):
     """As :class:`Sessions`, with the tool ``ok`` in its list."""
 
@@ -95,9 +90,9 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
         await driven.until(lambda: DEAF in driven.inside("keys"))
         assert "S can termina" in driven.inside("keys")
         await driven.press("1")
-        assert "cancel not sent yet" in plain(driven, "requests")
-        assert "not sent yet: not written after" in plain(driven, "detail")
-        assert f"help {DEAF}" in plain(driven, "detail")
+        assert "cancel not sent yet" in driven.plain("requests")
+        assert "not sent yet: not written after" in driven.plain("detail")
+        assert f"help {DEAF}" in driven.plain("detail")
         driven.bench.keys.hush()
         driven.bench.look()
         await driven.pilot.pause()
@@ -135,11 +130,11 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         assert said.endswith(f" s after your cancel of {row.id}.")
         assert {row.settled, row.disconnected, lost.error} == {"server exited with code 7"}
         await driven.until(lambda: "Press S to restart it." in driven.inside("keys"))
-        assert "server exit" in plain(driven, "requests")
+        assert "server exit" in driven.plain("requests")
         assert "Server exited with code 7" in driven.inside("server")
         assert said in driven.inside("server")
         await driven.press("1")
-        assert "help S restarts the server" in plain(driven, "detail")
+        assert "help S restarts the server" in driven.plain("detail")
         await driven.press("4")
         assert "disconnected: server exited" in driven.inside("log")
         before = [each.id for each in driven.session.client.book.order]
@@ -175,7 +170,7 @@ async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_k
             row = driven.row(driven.call("ok"))
             await driven.until(lambda: row.state is State.LOST)
             await driven.press("1")
-            assert "help r repeats the request (never automatic)" in plain(driven, "detail")
+            assert "help r repeats the request (never automatic)" in driven.plain("detail")
             assert calls == [row.id]
             await driven.press("r")
             await driven.until(lambda: driven.session.client.book.order[-1].state is State.COMPLETED)

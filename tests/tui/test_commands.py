@@ -9,7 +9,6 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.reason import ReasonScreen
 from tests.tui.playing import TARGET
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
-from tests.tui.test_keys import text
 
 # The far end is a script; ten thousand requests take their time.
 pytestmark = [pytest.mark.sends_anything, pytest.mark.slow]
@@ -31,7 +30,7 @@ async def choose(stage: Stage, query: str, found: str) -> None:
     """Take the first thing that the palette finds."""
     await stage.press("ctrl+p")
     await stage.type(query)
-    await stage.until(lambda: found in text(stage))
+    await stage.until(lambda: found in stage.text())
     await stage.press("enter")
 
 
@@ -50,7 +49,7 @@ async def test_what_is_named_is_found_among_ten_thousand_requests_and_a_thousand
                 await stage.press("escape")
             await choose(stage, "call zebra", "Call zebra")
             await stage.until(lambda: isinstance(stage.app.screen, CallScreen))
-            assert "Call zebra" in text(stage)
+            assert "Call zebra" in stage.text()
             await stage.press("escape")
             for query in ("c", "cancel 212", "slow"):
                 found = [hit async for hit in Commands(stage.bench).search(query)]

@@ -17,11 +17,6 @@ MUTE = StdioTarget(
 )
 
 
-def plain(driven: Driven, pane: str) -> str:
-    """What a pane says, however it is wrapped."""
-    return " ".join(driven.inside(pane).replace("│", " ").split())
-
-
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe is given up after a fraction of a second."""
@@ -31,7 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def shown(driven: Driven, *said: str) -> None:
     """Wait until the detail tells all of it."""
     await driven.until(
-        lambda: driven.bench.detail.display and all(each in plain(driven, "detail") for each in said)
+        lambda: driven.bench.detail.display and all(each in driven.plain("detail") for each in said)
     )
 
 

@@ -21,7 +21,7 @@ from mcp_tui.tui.view.text import words
 from tests.tui.driving import DEMO, Driven
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.snapshots.scenes import at_noon, staged
-from tests.tui.test_keys import replayed, text
+from tests.tui.test_keys import replayed
 
 
 def test_keys_that_are_free_are_taken_by_any_of_their_names():
@@ -164,7 +164,7 @@ async def test_a_recording_has_other_keys(remapped: Remap, tmp_path: Path):
             remapped(shown.app, {"replay.start": "f5", "replay.play": "p", "view.zoom": "Z"})
             await shown.press("f5")
             assert shown.replay.recorded.position == 0
-            assert "p Play" in text(shown)
+            assert "p Play" in shown.text()
             await shown.press("space")
             assert not shown.replay.playback.playing
             await shown.press("p")
@@ -212,7 +212,7 @@ async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
             stage.bench.forget()
             stage.bench.table.empty = stage.bench.scene.none()
             await stage.press("f2", "pagedown")
-            assert "f6  call a tool" in text(stage)
+            assert "f6  call a tool" in stage.text()
 
 
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():

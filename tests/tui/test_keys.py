@@ -21,7 +21,6 @@ from mcp_tui.tui.keys.panes import DETAIL, LINES, REQUESTS, TIMELINE
 from mcp_tui.tui.keys.workbench import EVERYWHERE, RECORDED, RECORDING, WORKBENCH
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
-from tests.tui.painted import screen_text
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
@@ -41,10 +40,6 @@ def shows(pane: str, first: tuple[str, ...] = ()) -> Check[Stage]:
 
 def selects(row: str, from_: str) -> Check[Stage]:
     return Check(sees=lambda stage: stage.bench.table.selected is stage.rows[row], row=from_)
-
-
-def text(stage: Stage) -> str:
-    return screen_text(stage.app)
 
 
 def width(stage: Stage) -> int:
@@ -94,9 +89,9 @@ CHECKS: dict[str, Check[Any]] = {
     "view.oldest": selects("lost", "queued"),
     "view.internal": Check(changes=lambda stage: stage.bench.table.show_internal),
     "view.sort": Check(changes=lambda stage: stage.bench.table.sort, spoils=True),
-    "view.unfold": Check(sees=lambda stage: "tasks/get" in text(stage), row="task"),
-    "view.open": Check(sees=lambda stage: "tasks/get" in text(stage), row="task"),
-    "view.close": Check(sees=lambda stage: "tasks/get" not in text(stage), row="task", first=("right",)),
+    "view.unfold": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
+    "view.open": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
+    "view.close": Check(sees=lambda stage: "tasks/get" not in stage.text(), row="task", first=("right",)),
     "view.zoom": Check(sees=lambda stage: stage.bench.maximized),
     "view.pane-1": shows("detail"),
     "view.pane-2": shows("catalogue"),
@@ -251,7 +246,7 @@ async def test_a_key_that_would_act_says_on_a_recording_that_it_does_not(tmp_pat
                     continue
                 shown.replay.keys.hush()
                 await shown.press(key.names[0])
-                assert "read-only" in text(shown), key.id
+                assert "read-only" in shown.text(), key.id
 
 
 async def test_ctrl_c_quits_where_nothing_else_takes_it():
@@ -324,7 +319,7 @@ OF_PANES: dict[str, Check[Stage]] = {
     "detail.open": Check(
         sees=lambda stage: type(stage.app.screen).__name__ == "ResultScreen", first=("1",), row="completed"
     ),
-    "detail.find": Check(sees=lambda stage: "/▏" in text(stage), first=("1",)),
+    "detail.find": Check(sees=lambda stage: "/▏" in stage.text(), first=("1",)),
     "detail.next": changes(finding, *FOUND),
     "detail.previous": changes(finding, *FOUND),
     "timeline.up": changes(at, "6", "end"),

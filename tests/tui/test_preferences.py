@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
-from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
-from tests.tui.driving import DEMO, Driven
+from tests.tui.driving import driving
 
 
 async def test_a_tool_has_its_own_limits_and_may_be_cancelled_without_asking():
     def limits(target: Target, tool: str) -> Limits:
         return Limits(timeout=0.3 if (target.name, tool) == ("demo", "silent") else 60.0, ask=0.0)
 
-    app = WorkbenchApp(
-        DEMO, lambda chosen: Client(chosen, store=Store()), preferences=Preferences(limits=limits)
-    )
-    async with app.run_test(size=(120, 36)) as pilot:
-        driven = Driven(app, pilot)
-        await driven.until(lambda: app.session is not None and "prompts" in driven.session.catalogue.entries)
+    async with driving(size=(120, 36), preferences=Preferences(limits=limits)) as driven:
         silent, other = driven.call("silent"), driven.call("count", seconds=30)
         await driven.until(lambda: driven.row(silent).cause is Cause.TIMEOUT)
         assert driven.top is driven.bench
         assert driven.row(silent).limits.timeout == 0.3
         assert (driven.row(other).limits.timeout, driven.row(other).state) == (60.0, State.IN_FLIGHT)
-        await driven.session.client.close()

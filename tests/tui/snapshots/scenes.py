@@ -14,8 +14,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 from unittest.mock import patch
 
-from textual.pilot import Pilot
-
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
@@ -35,16 +33,14 @@ from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
-from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.session import Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
 from tests.cli import keeping
+from tests.tui.driving import Driven
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story
 from tests.tui.snapshots.text import Rows, drawn, snapshot, texts
 from tests.tui.snapshots.text import without_colours as monochrome
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -59,34 +55,12 @@ STILL: Final = 0.12
 
 
 @dataclass
-class Stage:
+class Stage(Driven):
     """An app on a played session, and the pictures that were taken of it."""
 
-    app: WorkbenchApp
-    pilot: Pilot[int]
     play: Play
     rows: dict[str, Request]
     taken: dict[str, str]
-
-    @property
-    def session(self) -> Session:
-        assert self.app.session is not None
-        return self.app.session
-
-    @property
-    def bench(self) -> Workbench:
-        return next(screen for screen in self.app.screen_stack if isinstance(screen, Workbench))
-
-    async def until(self, true: Callable[[], object]) -> None:
-        await until(true, lambda: snapshot(self.app))
-        await self.pilot.pause()
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def type(self, text: str) -> None:
-        await self.press(*("space" if each == " " else each for each in text))
 
     async def back(self) -> None:
         """To the workbench, with nothing said at its bottom."""

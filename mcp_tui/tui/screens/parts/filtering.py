@@ -38,22 +38,15 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 COUNTED: Final = 2000
 """Cancellations whose outcomes are counted."""
 
-_REQUESTS: Final = "state:late  name:slow  id:7  -name:poll  /text/  words"
+_LISTS: Final = {
+    "requests": (words("Filter requests"), "state:late  name:slow  id:7  -name:poll  /text/  words"),
+    "catalogue": (words("Filter catalogue"), CATALOGUE_HINT),
+    "log": (words("Filter log"), LOG_HINT),
+    "wire": (words("Filter wire"), WIRE_HINT),
+    "cancellations": (words("Filter cancellations"), CANCELLATIONS_HINT),
+}
+"""What the line of the filter says of each list, and an example."""
 
-_HINTS: Final = {
-    "requests": _REQUESTS,
-    "catalogue": CATALOGUE_HINT,
-    "log": LOG_HINT,
-    "wire": WIRE_HINT,
-    "cancellations": CANCELLATIONS_HINT,
-}
-_TITLES: Final = {
-    "requests": words("Filter requests"),
-    "catalogue": words("Filter catalogue"),
-    "log": words("Filter log"),
-    "wire": words("Filter wire"),
-    "cancellations": words("Filter cancellations"),
-}
 _NOTHING: Final = words("")
 
 
@@ -158,12 +151,12 @@ class Filtering:
         """Open the line of the filter, for the focused list or else the requests."""
         focused = self._screen.focused
         name = str(focused.id) if isinstance(focused, LineList) else ""
-        self._typed_for = name if name in _HINTS else "requests"
+        self._typed_for = name if name in _LISTS else "requests"
         with self.input.prevent(Input.Changed):
             self.input.value = (
                 self._table.filter if self._typed_for == "requests" else self._texts.get(name, "")
             )
-        self.line.name_list(_TITLES[self._typed_for], _HINTS[self._typed_for])
+        self.line.name_list(*_LISTS[self._typed_for])
         self.line.display = True
         self._screen.set_focus(self.input)
 
