@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from mcp_tui.journal.recording import Recording
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.tui.screens.workbench import Workbench
-    from mcp_tui.tui.servers import Servers
-    from mcp_tui.tui.session import Session
+    from mcp_tui.tui.session import Servers, Session
 
 
 def collect_again() -> None:
@@ -303,7 +302,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     @cached_property
     def servers(self) -> Servers:
         """Those that are open."""
-        from mcp_tui.tui.servers import Servers
+        from mcp_tui.tui.session import Servers
 
         return Servers()
 
@@ -363,7 +362,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     def close_server(self, server: Session) -> None:
         """Close one server; asks once while requests are in flight there."""
-        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
         running = server.calls
@@ -436,7 +435,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     def action_history(self) -> None:
         """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
         from mcp_tui.journal.folder import journal_folder
-        from mcp_tui.tui.screens.history import HistoryScreen
+        from mcp_tui.tui.screens.recordings import HistoryScreen
 
         def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:
             if found is not None:
@@ -471,7 +470,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     async def action_quit(self, *, ask: bool = False) -> None:
         """Quit; asks once while requests are in flight or where ``ask``, and the second time goes at once."""
-        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
         running = [(server, server.calls) for server in self.servers.all if server.calls]

@@ -24,8 +24,7 @@ from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.servers import Servers
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.pane_filters import LEVELS
 from mcp_tui.tui.view.rows import plural, request
@@ -258,7 +257,7 @@ def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
 
 async def choose_saved_call(screen: Workbench, folder: Path | None) -> None:
     """List the calls that are saved for this server, and the selected one to be saved."""
-    from mcp_tui.tui.screens.menu import MenuScreen
+    from mcp_tui.tui.screens.dialog import MenuScreen
 
     found = list(saved_calls(screen, folder))
 
@@ -307,7 +306,7 @@ def _save_call(screen: Workbench, call: SavedCall, folder: Path, *, secrets: boo
 
 
 def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: list[str]) -> None:
-    from mcp_tui.tui.screens.confirm import ConfirmScreen
+    from mcp_tui.tui.screens.dialog import ConfirmScreen
 
     def answered(yes: bool | None) -> None:
         if yes:

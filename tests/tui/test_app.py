@@ -10,11 +10,9 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.confirm import ConfirmScreen
-from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.screens.cancelling import MarkedScreen, ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, MenuScreen
 from mcp_tui.tui.screens.picker import read_target
-from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
-from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.badges import BADGES
 from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link

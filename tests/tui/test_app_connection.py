@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.test_bars import MODERN, Served
 from tests.client.test_endings import server as stdio

@@ -17,7 +17,7 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Tar
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits, RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.test_bars import SERVER, THOUSAND, Served, many_files
 from tests.servers.http_scripted import HttpScript

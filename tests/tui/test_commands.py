@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.tui.commands import MOST, Commands
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.cancelling import ReasonScreen
 from tests.tui.playing import TARGET
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
 

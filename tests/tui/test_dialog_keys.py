@@ -30,22 +30,18 @@ from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.panes import FIELD, PAGE
 from mcp_tui.tui.keys.panes import FORM as FORM_KEYS
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, OverdueAction, ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
-from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
-from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice
 from mcp_tui.tui.screens.probe import ProbeScreen
-from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
-from mcp_tui.tui.screens.recordings import RecordingsScreen
+from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.sign_in import SignInScreen
-from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
-from mcp_tui.tui.servers import Servers
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions

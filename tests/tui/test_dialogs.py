@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.screens.confirm import ConfirmScreen
-from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog
 from tests.tui.driving import Driven, driving
 
 

@@ -15,6 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Consents, Preferences
 from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.cancelling import ReasonScreen
 from mcp_tui.tui.screens.interaction import (
     FormScreen,
     InteractionScreen,
@@ -22,7 +23,6 @@ from mcp_tui.tui.screens.interaction import (
     RootsScreen,
     SamplingScreen,
 )
-from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.view.badges import badge
 from tests.real.registry import SERVERS_BY_NAME
 from tests.tui.driving import Driven, driving

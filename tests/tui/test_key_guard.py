@@ -15,8 +15,8 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.key_guard import PAUSE, REPEAT, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.confirm import ConfirmScreen
-from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.cancelling import ReasonScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import Driven, driving

@@ -15,7 +15,7 @@ from mcp_tui.tui.keymap import EDITING, keymap
 from mcp_tui.tui.keys import now
 from mcp_tui.tui.keys.key import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import title
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import DEMO, Driven

@@ -4,7 +4,7 @@ from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, SavedServer
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui import commands
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from tests.tui.driving import Driven, driving
 

@@ -12,8 +12,8 @@ from textual import events
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.screens.reason import MarkedScreen
+from mcp_tui.tui.screens.cancelling import MarkedScreen
+from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.control import Control

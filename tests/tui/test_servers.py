@@ -11,11 +11,10 @@ from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.picker import PickerScreen
-from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.servers import ServersScreen
-from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link

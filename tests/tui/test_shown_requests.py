@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, SavedServer
-from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.screens.reason import MarkedScreen
+from mcp_tui.tui.screens.cancelling import MarkedScreen
+from mcp_tui.tui.screens.dialog import MenuScreen
 from tests.tui.driving import driving
 
 

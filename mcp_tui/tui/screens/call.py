@@ -421,7 +421,7 @@ class CallScreen(Dialog[Call | None]):
             self._drafts.pop(tool.definition, None)
             self.dismiss((tool.name, arguments))
             return
-        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
 
         def answered(yes: bool | None) -> None:
             if yes:

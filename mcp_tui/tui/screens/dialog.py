@@ -1,4 +1,4 @@
-"""What the dialogs of the workbench have in common: the frame, the line of keys, and the field for a reason."""
+"""The frame of a dialog with its line of keys, the field for a reason, a question with two answers, and a short menu."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Label, Static
+from textual.widgets import Button, OptionList, Static
+from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
-from mcp_tui.tui.keys.dialogs import DIALOG
+from mcp_tui.tui.keys.dialogs import ANSWER, DIALOG, MENU
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import FIRST, key_of
-from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii, styled
-from mcp_tui.tui.widgets.editor import LineInput
-
-REASON: Final = 500
-"""Characters of a reason, at most."""
 
 LOW: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around what it says."""
@@ -342,60 +339,118 @@ def place(id: str | None = None, classes: str | None = None) -> Static:
     return made
 
 
-def one_line(text: str) -> str:
-    """``text`` as a reason may be: one line, nothing that controls or that cannot be seen."""
-    return "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
+class ConfirmScreen(Dialog[bool]):
+    """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for whatever closes a dialog.
 
+    No has the focus at first, so a stray enter does nothing.
 
-class ReasonInput(LineInput):
-    """A field of one line, of at most :data:`REASON` characters, whatever is typed or pasted."""
-
-    def __init__(self, *, placeholder: str = "") -> None:
-        super().__init__(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
-
-    def recall(self, value: str) -> None:
-        """Put another text in place of what stands there."""
-        self.value = one_line(value)[:REASON]
-        self.cursor_position = len(self.value)
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        start, end = sorted((max(0, start), min(len(self.value), end)))
-        room = REASON - len(self.value) + end - start
-        super().replace(one_line(text)[: max(0, room)], start, end)
-
-
-class ReasonField(Horizontal):
-    """A labelled field for a reason. :meth:`recall` goes through ``recent`` ones, the latest first."""
+    Args:
+        title: the question.
+        lines: what is at stake, one thing a line; they scroll.
+        interrupt: what ctrl+c answers.
+        lead: a warning above the lines, which stays in sight.
+    """
 
     DEFAULT_CSS = """
-    ReasonField {
-        height: 1;
-        & Label { width: 8; color: $text-muted; }
+    ConfirmScreen {
+        &.-long > #dialog { width: 90; }
+        & VerticalScroll { height: auto; max-height: 12; scrollbar-size-vertical: 1; }
+        &.-long VerticalScroll { max-height: 14; margin-top: 1; }
+        & Button.-textual-compact.-yes:focus { background: $warning; color: $background; }
     }
     """
 
-    def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
-        super().__init__()
-        self.input = ReasonInput(placeholder=placeholder)
-        self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
-        self._at = -1
-        self._draft = ""
+    OF_SERVER = False
 
-    def compose(self) -> ComposeResult:
-        yield Label("Reason", markup=False)
-        yield self.input
+    SCOPES = (ANSWER,)
+    AUTO_FOCUS = "#no"
 
-    @property
-    def text(self) -> str:
-        """What was typed, empty for nothing."""
-        return self.input.value.strip()
+    def __init__(
+        self,
+        title: str,
+        lines: Sequence[SafeText | Sequence[Piece]],
+        *,
+        yes: str,
+        no: str,
+        interrupt: bool = False,
+        lead: SafeText | None = None,
+    ) -> None:
+        self._lines = lines
+        self._interrupt = interrupt
+        self._lead_text = lead or words("")
+        self._lead = place()
+        self.text = place()
+        self._scroll = VerticalScroll(self.text, can_focus=False)
+        self._scroll.display = bool(lines)
+        buttons = KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")
+        buttons[0].add_class("-yes")
+        super().__init__(self._lead, self._scroll, title=clean(title), buttons=buttons)
+        self.set_class(bool(lead), "-long")
 
-    def recall(self, step: int) -> None:
-        """Show an earlier reason; past the latest comes back what was typed before."""
-        at = min(len(self.recent) - 1, max(-1, self._at + step))
-        if at == self._at:
-            return
-        if self._at == -1:
-            self._draft = self.input.value
-        self._at = at
-        self.input.recall(self._draft if at == -1 else self.recent[at])
+    def hints(self) -> Sequence[Hint]:
+        return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
+
+    def on_mount(self) -> None:
+        self.say(self._lead, (self._lead_text, "$warning"))
+        pieces: list[Piece] = []
+        for number, each in enumerate(self._lines):
+            pieces += [words("\n")] if number else []
+            pieces += [each] if isinstance(each, str) else each
+        self.say(self.text, *pieces)
+        self.call_after_refresh(self.tick)
+
+    def action_answer(self, answer: bool) -> None:
+        if not answer or self.meant():
+            self.dismiss(answer)
+
+    def action_close(self) -> None:
+        self.dismiss(False)
+
+    def action_interrupt(self) -> None:
+        if not copied(self):
+            self.dismiss(self._interrupt)
+
+    def action_scroll(self, step: int) -> None:
+        self._scroll.scroll_relative(y=3 * step, animate=False)
+
+
+def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScreen:
+    """Asks whether a server may start that a project's file defines.
+
+    ``account`` is what a person agrees to, as :func:`mcp_tui.config.consent.account` gives it: nothing of it is cut short.
+    """
+    lines = [[(safe("{} ", f"{clean(word):<9}"), "$text-muted"), clean(said)] for word, said in account]
+    return ConfirmScreen(
+        safe("Start {}?", brief(name, 40)),
+        lines,
+        yes="Start",
+        no="No",
+        lead=words("A project file defines this server: whoever can change that file decides what runs."),
+    )
+
+
+class MenuScreen(Dialog[str | None]):
+    """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices, empty for none."""
+
+    DEFAULT_CSS = """
+    MenuScreen #note { color: $text-muted; margin-bottom: 1; }
+    """
+
+    SCOPES = (MENU,)
+    HINTS = [("enter", "Choose"), ("app.back", "Back")]
+
+    def __init__(self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText) -> None:
+        self._note_text = note
+        self._note = place("note")
+        self.list = OptionList(
+            *(Option(Content(text), id=key) for key, text in choices), markup=False, compact=True
+        )
+        self.list.display = bool(choices)
+        super().__init__(self._note, self.list, title=title)
+
+    def on_mount(self) -> None:
+        self.say(self._note, self._note_text)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(event.option.id)

@@ -378,7 +378,7 @@ class PickerScreen(Dialog[Target | None]):
 
     async def _choose(self, definition: Definition) -> None:
         """Ask what has to be asked, then open the server."""
-        from mcp_tui.tui.screens.confirm import consent_screen
+        from mcp_tui.tui.screens.dialog import consent_screen
         from mcp_tui.tui.screens.inputs import InputsScreen
 
         wrong = problem(definition)

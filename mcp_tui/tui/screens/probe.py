@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -20,7 +20,7 @@ from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
-from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.key_guard import guard_of
@@ -59,6 +59,9 @@ INTRODUCTION: Final = (
     "",
     "Press {probe.start} to start. Takes up to 10× the tool's run time plus 30 s.",
 )
+
+_NOTHING: Final = words("")
+_PROBE: Final = words("Probe")
 
 _RULES: Final = tuple(RULES.values())
 
@@ -202,34 +205,39 @@ class ProbeScreen(ModalScreen[None]):
         return self.trouble or words("Probe")
 
     def _introduce(self) -> None:
-        lines = tuple(line(hint(text)) for text in INTRODUCTION)
-        self.evidence.show(words("Probe"), [Section(words(""), lines)], key="introduction")
+        self._show("introduction", [line(hint(text)) for text in INTRODUCTION])
 
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
         finding = self.rules.findings.get(rule.id)
-        clause = (finding and finding.clause) or rule.clause(self._revision, self._transport)
-        known = [line((safe("{}: {}", clause.level.value, clause.text(self._revision.name)), "muted"))]
+        revision = LATEST_HANDSHAKE if self.report is None else self.report.revision
+        transport = "stdio" if self.report is None else self.report.transport
+        clause = (finding and finding.clause) or rule.clause(revision, transport)
+        known = [line((safe("{}: {}", clause.level.value, clause.text(revision.name)), "muted"))]
+        evidence: Sequence[EvidenceItem] = ()
         if finding is None:
             known.append(line(words("not judged yet")))
-            self.evidence.show(
-                safe("{} {}", rule.id, rule.title), [Section(words(""), tuple(known))], key=rule.id
-            )
-            return
-        head = safe("{} {}: ", view.GLYPHS[finding.verdict], finding.verdict.value)
-        known.insert(0, line((head, TONES[finding.verdict]), clean(finding.sentence)))
-        sections = [Section(words(""), tuple(known))]
-        if finding.evidence:
-            sections.append(Section(words("Evidence"), tuple(_told(each) for each in finding.evidence)))
-        self.evidence.show(safe("{} {}", rule.id, rule.title), sections, key=(rule.id, finding.verdict))
+        else:
+            evidence = finding.evidence
+            known.insert(0, line(_verdict(finding), clean(finding.sentence)))
+        key = (rule.id, finding and finding.verdict)
+        self._show(
+            key, known, words("Evidence"), list(map(_told, evidence)), safe("{} {}", rule.id, rule.title)
+        )
 
-    @property
-    def _revision(self) -> Revision:
-        return LATEST_HANDSHAKE if self.report is None else self.report.revision
-
-    @property
-    def _transport(self) -> str:
-        return "stdio" if self.report is None else self.report.transport
+    def _show(
+        self,
+        key: object,
+        lines: Sequence[Line],
+        title: SafeText = _NOTHING,
+        more: Sequence[Line] = (),
+        pane: SafeText = _PROBE,
+    ) -> None:
+        """Show lines below the rules, and ``more`` under a title of their own."""
+        sections = [Section(_NOTHING, tuple(lines))]
+        if more:
+            sections.append(Section(title, tuple(more)))
+        self.evidence.show(pane, sections, key=key)
 
     def on_line_list_selected(self, event: LineList.Selected) -> None:
         self._explain(RULES[str(event.key)])
@@ -275,9 +283,7 @@ class ProbeScreen(ModalScreen[None]):
             self.report = await probe.run()
         except (TransportError, Unsuitable) as error:
             self.trouble = brief(str(error), 400)
-            self.evidence.show(
-                words("Probe"), [Section(words(""), (line((self.trouble, "error")),))], key="trouble"
-            )
+            self._show("trouble", [line((self.trouble, "error"))])
             return
         except asyncio.CancelledError:
             self.trouble = words("Stopped. Running requests were cancelled and the servers stopped.")
@@ -292,11 +298,10 @@ class ProbeScreen(ModalScreen[None]):
             self._story.append(line(at, self._doing))
         else:
             self.rules.put(news)
-            verdict = (safe("{} {}: ", view.GLYPHS[news.verdict], news.verdict.value), TONES[news.verdict])
-            self._story.append(line(at, safe("  {} ", news.rule), verdict, brief(news.sentence, 200)))
+            self._story.append(line(at, safe("  {} ", news.rule), _verdict(news), brief(news.sentence, 200)))
         chosen = self.list.selected
         if chosen is None:
-            self.evidence.show(words("Probe"), [Section(words(""), tuple(self._story[::-1]))], key="story")
+            self._show("story", self._story[::-1])
         elif isinstance(news, Finding) and chosen.key == news.rule:
             self._explain(RULES[news.rule])
 
@@ -308,15 +313,12 @@ class ProbeScreen(ModalScreen[None]):
         ]
         lines += [line(clean(note)) for note in report.notes]
         lines += [line((view.called(report), "muted"))]
-        bad = [(rule, found) for rule, _, found in report.rows() if found.verdict in view.BAD]
-        told = tuple(
+        problems = [
             line((safe("{} {}: ", rule.id, found.verdict.value), TONES[found.verdict]), clean(found.sentence))
-            for rule, found in bad
-        )
-        sections = [Section(words(""), tuple(lines))]
-        if told:
-            sections.append(Section(words("Problems"), told))
-        self.evidence.show(words("Probe"), sections, key="conclusion")
+            for rule, _, found in report.rows()
+            if found.verdict in view.BAD
+        ]
+        self._show("conclusion", lines, words("Problems"), problems)
 
     def action_copy(self) -> None:
         """Copy the report as Markdown."""
@@ -364,6 +366,10 @@ class ProbeScreen(ModalScreen[None]):
         if self.running and self._worker is not None:
             self._worker.cancel()
         self.dismiss(None)
+
+
+def _verdict(finding: Finding) -> tuple[SafeText, str]:
+    return safe("{} {}: ", view.GLYPHS[finding.verdict], finding.verdict.value), TONES[finding.verdict]
 
 
 def _told(evidence: EvidenceItem) -> Line:

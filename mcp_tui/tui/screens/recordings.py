@@ -1,22 +1,41 @@
-"""The sessions that were kept: which one to open."""
+"""The sessions that were kept, and the cancellations of all of them: which to open."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from textual.content import Content
+from textual.widgets import Input
 
+from mcp_tui import clock
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.index import Query, RecordedSession, count, sessions
+from mcp_tui.journal.index import (
+    QUERY_NAMES,
+    LoggedCancellation,
+    Query,
+    RecordedSession,
+    cancellations,
+    count,
+    parse_query,
+    sessions,
+)
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.keys.dialogs import CHOOSE
+from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.text import SafeText, brief, fit, safe, words
+from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
+from mcp_tui.tui.view.filters import unknown_filter
+from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_list import LineList
 
 MOST: Final = 500
 """Sessions that are listed, the newest. Those of the probe are not: it makes many, and reports on them itself."""
@@ -88,3 +107,187 @@ class RecordingsScreen(MenuScreen):
             for at, each in enumerate(self._found):
                 line = self._row(each, known.get(each.name), counts.get(each.name, 0))
                 self.list.replace_option_prompt_at_index(at, Content(line))
+
+
+LOGGED: Final = 1000
+"""Cancellations that are listed, the newest."""
+
+_MEASURED: Final = 200
+"""Cancellations, the newest, that the columns are made for."""
+
+_WIDE: Final = 100
+"""Cells from which on a line has room for the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the index answered: the newest that are wanted, how many there are in all, and where their sessions are."""
+
+    entries: Sequence[LoggedCancellation] = ()
+    count: int = 0
+    paths: dict[str, Path] | None = None
+
+
+def parse_filter(text: str) -> Query:
+    """Parses a filter: ``server:demo tool:count outcome:late cause:user since:7d until:2026-11-21``.
+
+    Raises:
+        ValueError: a filter is unknown, or its value is; the error is a sentence.
+    """
+    fields: dict[str, str] = {}
+    for word in shlex.split(text):
+        name, colon, value = word.partition(":")
+        if not colon or name not in QUERY_NAMES:
+            raise ValueError(unknown_filter(name, QUERY_NAMES))
+        if value:
+            fields[name] = value
+    return parse_query(fields, limit=LOGGED)
+
+
+class Entries:
+    """Cancellations as lines, oldest first. Their keys are the entries."""
+
+    version = 0
+
+    def __init__(self, entries: Sequence[LoggedCancellation] = ()) -> None:
+        self.numbers = range(len(entries))
+        self._entries = entries
+        self._columns = CancellationColumns()
+        self._columns.measure(entry.cancelled.row for entry in entries[-_MEASURED:])
+
+    def line(self, number: int, width: int) -> Line:
+        entry = self._entries[number]
+        shown = logged(entry)
+        day = fit(clean(_day(entry.wall)), 10)
+        server = fit(brief(entry.server), 18) if width >= _WIDE else words("")
+        before = join((day, server), "  ")
+        line = self._columns.line(shown, width - len(before) - 2)
+        return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
+
+
+def _day(wall: float) -> str:
+    try:
+        return clock.local_stamp(wall)[:10]
+    except ValueError:
+        return ""
+
+
+class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
+    """Dismisses the cancellation that is to be opened, with the file of its session, or ``None`` on esc."""
+
+    DEFAULT_CSS = """
+    HistoryScreen {
+        & > #dialog { width: 140; }
+        & LineList { margin: 1 0; border: none; background: $surface; }
+        & LineList > .tone--cursor { background: $block-cursor-background; }
+    }
+    """
+
+    SCOPES = (CHOOSE,)
+    HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
+    AUTO_FOCUS = "#filter"
+    OF_SERVER = False
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found = Found()
+        self._height = 0
+        self._input = LineInput(
+            placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
+            id="filter",
+            compact=True,
+        )
+        self._lines = LineList(Entries(), title="", what="cancellation", newest_first=True, id="entries")
+        self._lines.can_focus = False
+        self._about = place("said")
+        super().__init__(
+            *(self._input, self._lines, self._about), title=words("Cancellations of all sessions")
+        )
+
+    def on_mount(self) -> None:
+        self._ask(Query(limit=LOGGED))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        try:
+            self._ask(parse_filter(event.value))
+        except ValueError as error:  # while it is typed it is often wrong
+            # An answer that is still to come would take the place of this sentence.
+            self.workers.cancel_group(self, "history")  # pyright: ignore[reportUnknownMemberType]
+            self.say(self._about, (brief(str(error), 300), "$warning"))
+
+    # -- the index -------------------------------------------------------------------------------------------
+
+    def _ask(self, query: Query) -> None:
+        if not self._found.count:
+            self.say(self._about, (words("Reading the index …"), "$text-muted"))
+        self.run_worker(self._look_up(query), group="history", exclusive=True, exit_on_error=False)
+
+    async def _look_up(self, query: Query) -> None:
+        """Ask the index beside the screen: it may have to be made first."""
+        from mcp_tui.journal.index import ask
+
+        def question(file: sqlite3.Connection) -> Found:
+            paths = {session.name: session.path for session in sessions(file)}
+            return Found(cancellations(file, query), count(file, query), paths)
+
+        try:
+            found = await asyncio.to_thread(ask, self._folder, question)
+        except (OSError, RecordingError, sqlite3.Error) as error:
+            self.say(self._about, (safe("Cannot read the index: {}.", brief(str(error), 200)), "$error"))
+            return
+        self._found = found
+        if self.is_mounted:
+            self._lines.source = Entries(found.entries)
+            self._grow()
+            self._lines.action_top()
+            self.say(self._about, (self._sum(query), "$text-muted"))
+
+    def on_resize(self) -> None:
+        self._grow()
+
+    def _grow(self) -> None:
+        """Be as high as the longest list so far, whatever the filter leaves of it."""
+        self._height = max(self._height, len(self._found.entries), 1)
+        self._lines.styles.height = max(3, min(self._height, self.size.height - 10))
+
+    def _sum(self, query: Query) -> SafeText:
+        """How many there are, and what came of them."""
+        found = self._found
+        if not found.count:
+            if query != Query(limit=LOGGED):
+                return words("No matching cancellations.")
+            if not found.paths:
+                return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
+            return words("No cancellations in any session.")
+        came = tally(came for entry in found.entries for came in entry.cancelled.outcomes)
+        hidden = found.count - len(found.entries)
+        every = words("1 cancellation") if found.count == 1 else safe("{:,} cancellations", found.count)
+        head = safe("newest {:,} of {}", len(found.entries), every) if hidden else every
+        return safe("{}: {}", head, came)
+
+    # -- what a person does ----------------------------------------------------------------------------------
+
+    def action_choose(self, step: str) -> None:
+        getattr(self._lines, f"action_{step}")()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        selected = self._lines.selected
+        self._open(None if selected is None else selected.key)
+
+    def on_line_list_activated(self, event: LineList.Activated) -> None:
+        event.stop()
+        self._open(event.key)
+
+    def _open(self, entry: object) -> None:
+        path = (self._found.paths or {}).get(entry.session) if isinstance(entry, LoggedCancellation) else None
+        if isinstance(entry, LoggedCancellation) and path is not None:
+            self.dismiss((path, entry))
+
+    def action_close(self) -> None:
+        """Clear what was typed; else close."""
+        if self._input.value:
+            self._input.value = ""
+        else:
+            self.dismiss(None)

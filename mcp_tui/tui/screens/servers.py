@@ -10,8 +10,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.keys.dialogs import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
-from mcp_tui.tui.servers import Servers
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words

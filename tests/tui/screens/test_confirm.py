@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.text import SafeText, clean
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import Host

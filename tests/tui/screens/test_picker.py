@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.view.server import Link

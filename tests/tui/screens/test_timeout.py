@@ -6,7 +6,7 @@ from typing import Any
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
+from mcp_tui.tui.screens.cancelling import DEAF, OverdueAction, TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, LiteralString
 
 from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.protocol.events import Cause, RequestId
@@ -20,10 +20,17 @@ from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.timeout import OverdueAction
+    from mcp_tui.tui.screens.cancelling import OverdueAction
 
 MORE: Final = 30.0
 """Seconds that `+` and *wait 30 s more* give."""
+
+_OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
+    CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
+    CancelOutcome.HELD: "Cancel of {} waits for the task id",
+    CancelOutcome.ABANDONED: "Request {} abandoned: the server was waiting for input",
+    CancelOutcome.UNSENT: "Request {} was cancelled before it was sent",
+}
 
 RECENT: Final = 20
 """Reasons that are offered again."""
@@ -54,7 +61,7 @@ class Cancelling:
 
     async def ask_reason(self, row: Request) -> None:
         """Open the prompt for the reason; of a request that is over it says just that, and takes what is typed."""
-        from mcp_tui.tui.screens.reason import ReasonScreen
+        from mcp_tui.tui.screens.cancelling import ReasonScreen
 
         client = self._session.client
 
@@ -91,28 +98,15 @@ class Cancelling:
         client = self._session.client
         outcome = client.cancel(id, cause, reason)
         row = client.book.get(id)
-        said = words("")
-        match outcome:
-            case CancelOutcome.ALREADY_DONE if row is not None:
-                said = safe("Request {} already {} – nothing was sent", id, badge(row).word)
-            case CancelOutcome.ALREADY_REQUESTED:
-                said = safe("Cancel of {} already requested", id)
-            case CancelOutcome.REFUSED if row is not None and row.method not in UNCANCELLABLE:
+        if outcome is CancelOutcome.ALREADY_DONE and row is not None:
+            self._screen.tell(safe("Request {} already {} – nothing was sent", id, badge(row).word))
+        elif outcome is CancelOutcome.REFUSED:
+            why = hint("initialize cannot be cancelled. Press {server.menu} to stop the server.")
+            if row is not None and row.method not in UNCANCELLABLE:
                 why = hint("This server cannot cancel tasks. {app.palette} can stop waiting for it.")
-                said = safe("{}: {}", id, why)
-            case CancelOutcome.REFUSED:
-                why = hint("initialize cannot be cancelled. Press {server.menu} to stop the server.")
-                said = safe("{}: {}", id, why)
-            case CancelOutcome.HELD:
-                said = safe("Cancel of {} waits for the task id", id)
-            case CancelOutcome.ABANDONED:
-                said = safe("Request {} abandoned: the server was waiting for input", id)
-            case CancelOutcome.UNSENT:
-                said = safe("Request {} was cancelled before it was sent", id)
-            case _:
-                pass
-        if said:
-            self._screen.tell(said)
+            self._screen.tell(safe("{}: {}", id, why))
+        elif outcome in _OUTCOMES:
+            self._screen.tell(safe(_OUTCOMES[outcome], id))
         self._screen.look()
 
     def remember(self, reason: str) -> None:
@@ -124,7 +118,7 @@ class Cancelling:
 
     async def _cancel_marked(self, *, now: bool = False) -> None:
         """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
-        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
 
         screen = self._screen
         rows = [row for row in self._table.marked_rows if row.open and row.method not in UNCANCELLABLE]
@@ -155,7 +149,7 @@ class Cancelling:
 
     async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
         """Cancel several requests once a reason is given."""
-        from mcp_tui.tui.screens.reason import MarkedScreen
+        from mcp_tui.tui.screens.cancelling import MarkedScreen
 
         prompt = MarkedScreen(rows, recent=self.reasons, spared=spared)
 
@@ -205,7 +199,7 @@ class Cancelling:
         ]
         if not new:
             return
-        from mcp_tui.tui.screens.timeout import TimeoutScreen
+        from mcp_tui.tui.screens.cancelling import TimeoutScreen
 
         if any(isinstance(each, TimeoutScreen) for each in screen.host.screen_stack):
             return  # it shows what is new by itself

@@ -78,7 +78,7 @@ class ConnectionKeys:
 
     async def menu(self) -> None:
         """Reconnect or stop, asked by a menu."""
-        from mcp_tui.tui.screens.menu import MenuScreen
+        from mcp_tui.tui.screens.dialog import MenuScreen
 
         session = self._session
         running = len(session.calls)

@@ -131,7 +131,7 @@ class Copying:
 
     async def export(self) -> None:
         """Write the marked requests, or the selected one, to a file, in one of two forms."""
-        from mcp_tui.tui.screens.menu import MenuScreen
+        from mcp_tui.tui.screens.dialog import MenuScreen
 
         rows = self.requests()
         if not rows:

@@ -74,35 +74,30 @@ class Playback:
         """Read what was not read yet, a little at a time; a short recording is read before its first frame."""
         self.read = self.read or 0.0
         scan = self.replay.scan()
-        until = time.monotonic() + BUDGET
-        try:
-            for share in scan:
-                self.read = share
-                if time.monotonic() > until:
-                    self._screen.host.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
-                    break
-            else:
-                self._whole()
-        except RecordingError as error:
-            self._broken(error)
+        if not self._read_some(scan):
+            self._screen.host.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
         self._follow_end()
 
     async def _read_on(self, scan: Iterator[float]) -> None:
+        whole = False
+        while not whole:
+            await asyncio.sleep(0)
+            whole = self._read_some(scan)
+
+    def _read_some(self, scan: Iterator[float]) -> bool:
+        """Read for a moment; whether that was all."""
         until = time.monotonic() + BUDGET
         try:
             for share in scan:
                 self.read = share
                 if time.monotonic() > until:
-                    await asyncio.sleep(0)
-                    until = time.monotonic() + BUDGET
+                    return False
         except RecordingError as error:
-            self._broken(error)
+            self.recorded.problems.append(str(error))
+            self.read = None
         else:
             self._whole()
-
-    def _broken(self, error: RecordingError) -> None:
-        self.recorded.problems.append(str(error))
-        self.read = None
+        return True
 
     def _whole(self) -> None:
         """All that there is has been read: say what is wrong with it."""

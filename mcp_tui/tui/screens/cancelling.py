@@ -1,0 +1,488 @@
+"""What is asked about a cancel: its reason, with the clock of the request running, and what to do with what is overdue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, Literal
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Label
+
+from mcp_tui import clock
+from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
+from mcp_tui.tui.keys import dialogs
+from mcp_tui.tui.keys.dialogs import REASON
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
+from mcp_tui.tui.view.durations import elapsed, moment
+from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.widgets.editor import LineInput
+
+LENGTH: Final = 500
+"""Characters of a reason, at most."""
+
+
+def one_line(text: str) -> str:
+    """``text`` as a reason may be: one line, nothing that controls or that cannot be seen."""
+    return "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
+
+
+class ReasonInput(LineInput):
+    """A field of one line, of at most :data:`LENGTH` characters, whatever is typed or pasted."""
+
+    def __init__(self, *, placeholder: str = "") -> None:
+        super().__init__(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
+
+    def recall(self, value: str) -> None:
+        """Put another text in place of what stands there."""
+        self.value = one_line(value)[:LENGTH]
+        self.cursor_position = len(self.value)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        start, end = sorted((max(0, start), min(len(self.value), end)))
+        room = LENGTH - len(self.value) + end - start
+        super().replace(one_line(text)[: max(0, room)], start, end)
+
+
+class ReasonField(Horizontal):
+    """A labelled field for a reason. :meth:`recall` goes through ``recent`` ones, the latest first."""
+
+    DEFAULT_CSS = """
+    ReasonField {
+        height: 1;
+        & Label { width: 8; color: $text-muted; }
+    }
+    """
+
+    def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.input = ReasonInput(placeholder=placeholder)
+        self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
+        self._at = -1
+        self._draft = ""
+
+    def compose(self) -> ComposeResult:
+        yield Label("Reason", markup=False)
+        yield self.input
+
+    @property
+    def text(self) -> str:
+        """What was typed, empty for nothing."""
+        return self.input.value.strip()
+
+    def recall(self, step: int) -> None:
+        """Show an earlier reason; past the latest comes back what was typed before."""
+        at = min(len(self.recent) - 1, max(-1, self._at + step))
+        if at == self._at:
+            return
+        if self._at == -1:
+            self._draft = self.input.value
+        self._at = at
+        self.input.recall(self._draft if at == -1 else self.recent[at])
+
+
+def settled(row: Request) -> SafeText:
+    """Why there is nothing left to cancel, in one sentence; empty while an answer is waited for."""
+    match row.state:
+        case State.COMPLETED if row.is_error:
+            return words("Already answered with a tool error – nothing to cancel")
+        case State.COMPLETED:
+            return words("Already finished – nothing to cancel")
+        case State.FAILED:
+            return words("Already failed – nothing to cancel")
+        case State.LOST:
+            return words("Already lost – nothing to cancel")
+        case State.CANCEL_REQUESTED | State.CANCELLED if row.cause in TIMEOUTS:
+            return words("Already timed out and cancelled")
+        case State.CANCEL_REQUESTED | State.CANCELLED:
+            return words("Already cancelled")
+        case _:
+            return words("")
+
+
+_COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$error", "late": "$accent"}
+
+
+class CancelPrompt(Dialog[str | None]):
+    """Asks for the reason of a cancel, with ``recent`` ones to choose from; dismisses it, or ``None`` to cancel nothing.
+
+    A reason is one line, never empty, without control characters and of at most
+    :data:`LENGTH` characters. The caller cancels, and may still find that the answer came first.
+    """
+
+    SCOPES = (REASON,)
+    TICK = 0.1
+
+    CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")
+
+    def __init__(self, recent: Sequence[str]) -> None:
+        super().__init__()
+        self.field = ReasonField(placeholder=DEFAULT_REASON, recent=recent)
+        self._over = place("over")
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to cancel: enter only closes."""
+        return False
+
+    @property
+    def unsent(self) -> str:
+        """The reason in the field; empty for none."""
+        return self.field.text
+
+    def hints(self) -> Sequence[Hint | None]:
+        if self.over:
+            return [("reason.cancel", "Close")]
+        recent: Hint | None = ("reason.earlier", "Recent") if self.field.recent else None
+        return [self.CANCEL, recent, ("app.back", "Keep waiting")]
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_cancel()
+
+    def action_cancel(self) -> None:
+        """Cancel with what is typed."""
+        self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
+
+    def action_recall(self, step: int) -> None:
+        """Go through the recent reasons; past the latest stands what was typed before."""
+        if not self.over:
+            self.field.recall(step)
+
+
+class ReasonScreen(CancelPrompt):
+    """Asks for the reason of one cancel.
+
+    ``None`` comes of esc, of a request that has finished, before or while the prompt is open, and of one that cannot be
+    cancelled at all (``initialize``): the prompt then says so, hears no text, and enter only closes it.
+
+    Args:
+        row: the request; it is looked at while the prompt is open.
+        way: how the cancel would leave.
+        now: monotonic seconds.
+        recent: earlier reasons, the latest first.
+    """
+
+    DEFAULT_CSS = """
+    ReasonScreen {
+        & #why { padding-left: 8; color: $text-muted; }
+        &.-over ReasonField { display: none; }
+        &.-over #why { padding-left: 0; }
+    }
+    """
+
+    def __init__(
+        self,
+        row: Request,
+        *,
+        way: Cancellation,
+        now: Callable[[], float],
+        recent: Sequence[str],
+    ) -> None:
+        super().__init__(recent)
+        self.row = row
+        self.way = way
+        self.now = now
+        task = row.as_task or bool(row.task_id)
+        self.refused = row.method in UNCANCELLABLE or (task and way.signal is Signal.NONE)
+        self._why = place("why")
+
+    def body(self) -> ComposeResult:
+        yield self.field
+        yield self._over
+        yield self._why
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self.tick)
+
+    def on_resize(self) -> None:
+        self.tick()
+
+    @property
+    def over(self) -> bool:
+        """Whether the prompt says that there is nothing to cancel."""
+        return self.has_class("-over")
+
+    def heading(self) -> SafeText:
+        row = self.row
+        now = self.read_at(self.now(), row.state)
+        ran = elapsed(row.elapsed(now)) if row.sent_at is not None else words("queued")
+        name = join((brief(row.method, 80), brief(row.name)), " ")
+        head = safe("Cancel {}  " if row.open else "Request {}  ", brief(str(row.id), 40))
+        return self.fitted(head, name, safe("  {}", ran))
+
+    def tick(self) -> None:
+        row = self.row
+        over = self.refused or not row.open
+        if over is not self.over:
+            self.set_class(over, "-over")
+            self.set_focus(None if over else self.field.input)
+        if not row.open:
+            mark, came = badge(row), info(row, self.now(), wide=True)
+            style = _COLOURS.get(mark.style, "bold $warning")
+            self.say(self._over, (mark.glyph, style), words(" "), (settled(row), "bold"))
+            self.say(self._why, join((words("nothing was sent to the server"), came), " · "))
+        elif self.refused:
+            self.say(self._over, (clean(self.way.why), "bold $warning"))
+            way_out = hint("{server.menu} in the workbench disconnects")
+            if row.method not in UNCANCELLABLE:
+                way_out = hint("{app.palette} can stop waiting for it")
+            self.say(self._why, way_out)
+        elif row.sent_at is None:
+            self.say(self._why, words("still queued: withdrawn unsent if possible; logged"))
+        else:
+            self.say(self._why, clean(self.way.why))
+        super().tick()
+
+    def action_cancel(self) -> None:
+        """Cancel with what is typed; of a request that settled unseen, say so first."""
+        if self.over or self.row.open:
+            super().action_cancel()
+        else:
+            self.tick()
+
+
+class MarkedScreen(CancelPrompt):
+    """Asks for the reason of several cancels.
+
+    Requests that end meanwhile leave the list; where none is left enter only closes. The caller cancels. ``spared`` are
+    those in flight that are not meant.
+    """
+
+    DEFAULT_CSS = """
+    MarkedScreen {
+        & ReasonField { margin-top: 1; }
+        & #over { color: $text-muted; }
+    }
+    """
+
+    CANCEL = ("reason.cancel", "Cancel them")
+
+    def __init__(
+        self, rows: Sequence[Request], *, recent: Sequence[str], spared: Sequence[Request] = ()
+    ) -> None:
+        super().__init__(recent)
+        self._rows = rows
+        self._spared = spared
+        self._list = place("list")
+
+    @property
+    def open(self) -> list[Request]:
+        """Those that an answer is still waited for."""
+        return [row for row in self._rows if row.open]
+
+    @property
+    def over(self) -> bool:
+        return not self.open
+
+    def heading(self) -> SafeText:
+        spared = sum(row.open for row in self._spared)
+        rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else words("")
+        return safe("Cancel {}{}", plural(len(self.open)), rest)
+
+    def body(self) -> ComposeResult:
+        yield self._list
+        yield self._over
+        yield self.field
+
+    def on_mount(self) -> None:
+        self.set_focus(self.field.input)
+
+    def tick(self) -> None:
+        left = self.open
+        gone = len(self._rows) - len(left)
+        self.say(self._list, join(listed(left), "\n") if left else words("Nothing left to cancel."))
+        self.say(self._over, safe("{} already finished", plural(gone)) if gone else words(""))
+        super().tick()
+
+
+LISTED: Final = 6
+"""Overdue requests that are listed; the rest is counted."""
+
+DEAF: Final = 0.5
+"""Seconds after its opening in which the prompt hears no key: it comes unasked, and keys were meant for what was there."""
+
+
+OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
+"""What to do with overdue requests."""
+
+
+def timeout_reason(row: Request) -> str:
+    """The reason that the ledger gives when it cancels ``row`` for its idle limit."""
+    waited = row.limits.timeout or 0.0
+    if row.idle_until is not None and row.idle_from is not None:
+        waited = row.idle_until - row.idle_from
+    return f"timed out after {round(waited, 3):g} s"
+
+
+class TimeoutScreen(Dialog[None]):
+    """Shows every request that is overdue. It decides nothing: the ledger cancels when a countdown runs out.
+
+    It closes when nothing is overdue any more, for whatever cause, and on esc, with which the countdowns go on.
+
+    Args:
+        book: where the requests are; those whose ``overdue_until`` is set are shown.
+        now: monotonic seconds.
+        on_choice: called with the choice, the ids of the requests that were on show and the reason. Requests with
+            different limits come in one call for each reason, unless a person wrote one for all. Nothing is dismissed by
+            it: the prompt closes when the book says that nothing is overdue.
+        why: where the reason of a cancel will go, in one sentence, if it is known.
+    """
+
+    DEFAULT_CSS = """
+    TimeoutScreen {
+        & > #dialog { border: round $warning; }
+        &.-ascii > #dialog { border: ascii $warning; }
+        & #countdown { margin-top: 1; }
+        & ReasonField { margin-top: 1; }
+        & #why { padding-left: 8; color: $text-muted; }
+    }
+    """
+
+    SCOPES = (dialogs.OVERDUE,)
+    HINTS = [("app.back", "Hide")]
+    TICK = 0.1
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self,
+        book: Book,
+        *,
+        now: Callable[[], float],
+        on_choice: Callable[[OverdueAction, list[RequestId], str], None],
+        why: str = "",
+    ) -> None:
+        self.book = book
+        self.now = now
+        self.on_choice = on_choice
+        self._rows: list[Request] = []
+        self._version = -1
+        self._chosen = False
+        self._prefilled = ""
+        self._shown_at = now()
+        self._origin = clock.origin()
+        self._list = place("list")
+        self._countdown = place("countdown")
+        self.field = ReasonField(placeholder="timed out, each after its own limit")
+        self._where = clean(why)
+        self._why = place("why")
+        super().__init__(
+            *(self._list, self._countdown, self.field, self._why),
+            buttons=(
+                KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
+                KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
+                KeyButton("overdue.wait-on", words("No limit"), "wait_forever"),
+            ),
+        )
+
+    def heading(self) -> SafeText:
+        count = len(self._rows)
+        return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
+
+    def on_mount(self) -> None:
+        self.say(self._why, self._where)
+
+    @property
+    def deaf(self) -> bool:
+        """Whether keys are not meant for this prompt yet."""
+        return self.now() - self._shown_at < DEAF
+
+    def tick(self) -> None:
+        if self._version != self.book.version:
+            self._version = self.book.version
+            self._rows = [row for row in self.book.unfinished.values() if row.overdue_until is not None]
+        if not self._rows:
+            if self.is_current:
+                self.dismiss(None) if self._chosen else self.close_by_itself()
+            return
+        if self.focused is None and not self.deaf:
+            self.field.input.focus()
+        self._prefill()
+        self._describe(self.read_at(self.now(), self._version))
+        super().tick()
+
+    def _prefill(self) -> None:
+        """Keep the reason true while nobody has edited it."""
+        reasons = {timeout_reason(row) for row in self._rows}
+        prefilled = reasons.pop() if len(reasons) == 1 else ""
+        if prefilled != self._prefilled and self.field.input.value == self._prefilled:
+            self.field.input.recall(prefilled)
+            self._prefilled = prefilled
+
+    def _describe(self, now: float) -> None:
+        rows = self._rows
+        count = len(rows)
+        room = max(24, (self._list.size.width or 64) - 35)
+        pieces: list[Piece] = []
+        for row in rows[:LISTED]:
+            if pieces:
+                pieces.append(words("\n"))
+            pieces += [
+                (safe("{} ", OVERDUE.glyph), "bold $warning"),
+                safe("{}  {}", fit(brief(str(row.id), 40), 5, right=True), fit(request(row), room)),
+                (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
+            ]
+            if count > 1:
+                pieces.append((fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"))
+        if count > LISTED:
+            pieces.append((safe("\n        and {:,} more", count - LISTED), "$text-muted"))
+        self.say(self._list, *pieces)
+        first = min(rows, key=lambda row: _seconds(row, now))
+        share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
+        which = words("") if count == 1 else safe("{} ", brief(str(first.id), 20))
+        when = self._when(first, now, words(" s"))
+        said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
+        if self.timers != "off":
+            said += [words("  "), (bar(share, 2 * BAR), "$warning")]
+        self.say(self._countdown, *said)
+
+    def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
+        """When a request is cancelled: in so many seconds, or at what time, where no clock runs to count them."""
+        if self.timers == "off" and row.overdue_until is not None and row.paused_at is None:
+            return safe("at {}", moment(row.overdue_until, self._origin)[:8])
+        return safe("in {:>2}{}", math.ceil(_seconds(row, now)), unit)
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose("cancel_now")
+
+    @property
+    def unsent(self) -> str:
+        """The reason that a person wrote; empty where none did."""
+        return self.field.input.value.strip() if self.field.input.value != self._prefilled else ""
+
+    def action_edit(self) -> None:
+        self.field.input.focus()
+
+    def action_close(self) -> None:
+        if not self.deaf:
+            self.dismiss(None)
+
+    def action_choose(self, choice: OverdueAction) -> None:
+        """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
+        if self.deaf:
+            return
+        edited = self.unsent
+        chosen: dict[str, list[RequestId]] = {}
+        for row in self._rows:
+            if row.overdue_until is not None:
+                chosen.setdefault(edited or timeout_reason(row), []).append(row.id)
+        for reason, ids in chosen.items():
+            self._chosen = True
+            self.on_choice(choice, ids, reason)
+        self.tick()
+
+
+def _seconds(row: Request, now: float) -> float:
+    """Seconds until ``row`` is cancelled; while its clocks stand still they do not pass."""
+    until = now if row.overdue_until is None else row.overdue_until
+    return max(0.0, until - (now if row.paused_at is None else row.paused_at))
