@@ -22,12 +22,13 @@ from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
 from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import Key, RowIndex, has, put
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.server import Counts, Link, ServerFacts, count_aftermath
+from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.timeline import RecordedSpans
 from mcp_tui.tui.view.wire import log_line, wire_line

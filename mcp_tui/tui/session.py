@@ -27,10 +27,11 @@ from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counters, Counts, Link, ServerFacts, title
+from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import LogLines, WireLines

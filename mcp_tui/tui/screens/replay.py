@@ -14,11 +14,10 @@ from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.workbench import EVERYWHERE, RECORDING
 from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.screens.parts.playback import Playback
+from mcp_tui.tui.screens.parts.playback import Playback, PositionBar
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import words
-from mcp_tui.tui.widgets.bars import PositionBar
 
 
 class ReplayScreen(SessionScreen):

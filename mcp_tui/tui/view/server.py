@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from mcp_tui.client.settings import StdioTarget, Target
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import (
-    end_of_watching,
-    is_disconnected,
-    is_internal,
-    is_still_progressing,
-    late_answer,
-)
-from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.protocol.states import Limits, State
+from mcp_tui.protocol.states import Limits
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge, badge
-from mcp_tui.tui.view.index import has, put
+from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 
@@ -262,59 +251,3 @@ def title(target: Target) -> SafeText:
 
 
 # -- what it counts ------------------------------------------------------------------------------------------
-
-
-class Counters:
-    """The counts over the rows of a book, adjusted with each event instead of made anew. Feed it what the book took in."""
-
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self._late = array("I")  # places of rows, sorted
-        self._lost = array("I")
-        self._progressing: dict[int, Request] = {}
-        for place, row in enumerate(book.order):
-            self._take(place, row)
-
-    def note(self, event: ev.Event) -> None:
-        """Take in an event."""
-        if type(event) in _COUNTED and isinstance(event, ev.RequestEvent):
-            place = self._book.place(event.id)
-            if place is not None:
-                self._take(place, self._book.order[place])
-
-    def _take(self, place: int, row: Request) -> None:
-        own = is_internal(row)
-        late = late_answer(row) is not None
-        lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
-        put(self._late, place, present=late and not own)
-        put(self._lost, place, present=lost and not late)
-        if row.late and row.cancel_at is not None and not own:
-            self._progressing[place] = row
-        else:
-            self._progressing.pop(place, None)
-
-    def counts(self, now: float) -> Counts:
-        """The counts at a moment, in monotonic seconds."""
-        in_flight = requested = 0
-        for row in self._book.unfinished.values():
-            if row.open:
-                in_flight += not row.listening
-            else:
-                requested += 1
-        self._progressing = {
-            place: row
-            for place, row in self._progressing.items()
-            if is_still_progressing(row, end_of_watching(row, now))
-        }
-        lost = len(self._lost) - sum(has(self._lost, place) for place in self._progressing)
-        return Counts(in_flight, requested, len(self._late), progressing=len(self._progressing), lost=lost)
-
-
-_COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
-"""Events that may change what counts of a row that is not in flight."""
-
-
-def count_aftermath(rows: Iterable[Request], now: float, counts: Counts) -> Counts:
-    """The counts, with what still goes on or was lost of these cancelled and lost rows."""
-    shown = [badge(row, now) for row in rows]
-    return replace(counts, progressing=shown.count(GOING_ON), lost=shown.count(LOST))

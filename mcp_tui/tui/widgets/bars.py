@@ -1,6 +1,4 @@
-"""Lines across the screen: the server at the top, the keys that work now at the bottom, and above these, in a recording,
-whether it plays, the moment, the event, and how far that is.
-"""
+"""Lines across the screen: the server at the top, and the keys that work now at the bottom."""
 
 from __future__ import annotations
 
@@ -13,15 +11,10 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from mcp_tui.journal.event_table import KINDS
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.tui.bindings import footer, in_footer, keys
 from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.server import ServerFacts, server_bar
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
 KEPT: Final = frozenset({"app.help", "app.leave"})
@@ -136,111 +129,3 @@ class ServerBar(Bar, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         return self.strip(server_bar(self.facts, self.inner_width)) if y == 0 else self.blank()
-
-
-# -- the line above the keys of a recording ------------------------------------------------------------------
-
-NARROW: Final = 100
-"""Cells below which words give way."""
-
-LEAST: Final = 8
-"""Cells of the graph below which it is left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """What the bar says. ``speed`` is how many times as fast as it happened a recording is played, ``None`` where it
-    stands still; ``read`` the share of the file that was read, ``None`` where that is all. ``event`` is the last thing
-    that happened, ``damaged`` counts what had to be left out.
-    """
-
-    speed: float | None = None
-    read: float | None = None
-    moment: SafeText = NOTHING
-    position: int = 0
-    events: int = 0
-    event: SafeText = NOTHING
-    damaged: int = 0
-
-    @property
-    def share(self) -> float:
-        """How far it is, from 0 to 1."""
-        return self.position / self.events if self.events else 0.0
-
-
-def said(event: ev.Event | None) -> SafeText:
-    """An event in a few words: ``cancel requested 212``."""
-    if event is None:
-        return NOTHING
-    name = clean(name_of(type(event)).replace("_", " "))
-    return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
-
-
-LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
-"""Cells that the words of an event have, so that the graph stays where it is."""
-
-
-def position_bar(facts: Position, cells: int) -> Segments:
-    """The bar in ``cells`` cells."""
-    pieces = _words(facts, cells)
-    room = graph(facts, cells)
-    rest = () if room is None else ((bar(facts.share, room[1]), "accent"),)
-    taken = sum(width(text) for text, _ in (*pieces, *rest))
-    return (*pieces, *rest, (clean(" " * max(0, cells - taken)), ""))
-
-
-def graph(facts: Position, cells: int) -> tuple[int, int] | None:
-    """The cell where the graph begins, and how many it has; ``None`` where there is no room for it."""
-    start = sum(width(text) for text, _ in _words(facts, cells))
-    room = cells - start - 1
-    return (start, room) if room >= LEAST else None
-
-
-def _words(facts: Position, cells: int) -> Segments:
-    wide = cells >= NARROW
-    gap = words("   ") if wide else words("  ")
-    if facts.read is not None:
-        state = safe("reading {:>2}%", int(facts.read * 100))
-    else:
-        state = words("paused") if facts.speed is None else safe("playing {:g}×", facts.speed)
-    number = f"{facts.position:>{len(f'{facts.events:,}')},}"
-    pieces = [
-        (safe(" {:<11}", state), "warning" if facts.read is not None else "title"),
-        (safe("{}{}", gap, facts.moment), "muted"),
-        (safe("{}event {} of {:,}", gap, number, facts.events), ""),
-    ]
-    if facts.damaged:
-        pieces.append((safe("{}{:,} skipped", gap, facts.damaged), "warning"))
-    used = sum(width(text) for text, _ in pieces)
-    room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
-    if room >= 10:
-        pieces.append((safe("{}{:<{}}", gap, clip(facts.event, room), room), "muted"))
-    return (*pieces, (gap, ""))
-
-
-class PositionBar(Bar, can_focus=False):
-    """One line that says what :meth:`show` was told last. A click on the graph posts :class:`Pressed`."""
-
-    DEFAULT_CSS = "PositionBar { background: $surface; }"
-
-    position = Position()
-
-    @dataclass
-    class Pressed(Message):
-        """A click on the graph, at a share of it from 0 to 1."""
-
-        share: float
-
-    def show(self, position: Position) -> None:
-        """Say something else; the same again costs nothing."""
-        if position != self.position:
-            self.position = position
-            self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        return self.strip(position_bar(self.position, self.inner_width)) if y == 0 else self.blank()
-
-    def on_click(self, event: events.Click) -> None:
-        found = graph(self.position, self.inner_width)
-        if found is not None and found[0] <= event.x < found[0] + found[1]:
-            self.post_message(self.Pressed((event.x - found[0] + 1) / found[1]))

@@ -24,12 +24,13 @@ from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
+from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.pane_filters import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.server import Counters, Counts
+from mcp_tui.tui.view.server import Counts
 from mcp_tui.tui.view.text import clean, words
 from mcp_tui.tui.view.wire import LogLines, WireLines
 from mcp_tui.tui.widgets.line_list import LineList
