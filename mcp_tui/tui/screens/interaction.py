@@ -26,7 +26,7 @@ from textual.widgets import Static, TextArea
 
 from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
-from mcp_tui.client.results import Part, parts
+from mcp_tui.client.results import parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
@@ -361,9 +361,9 @@ class Fields(Static):
     NAMES: Final = 15
     """Cells of a name."""
 
-    def __init__(self, fields: Iterable[tuple[Content, Content]]) -> None:
+    def __init__(self, fields: Iterable[tuple[str, SafeText]]) -> None:
         super().__init__()
-        self._fields = list(fields)
+        self._fields = [(written((brief(name, 40), "$accent")), written(value)) for name, value in fields]
         self._cells = 0
 
     def on_resize(self, event: Resize) -> None:
@@ -397,8 +397,8 @@ class SamplingScreen(InteractionScreen):
         self._model = "a person"
 
     def on_mount(self) -> None:
-        images = (ImageView(part) for part in self._images())
-        self._said_by_it.mount(self._fields(self._messages()), *images, self._fields(self._settings()))
+        images = [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
+        self._said_by_it.mount(Fields(self._messages()), *map(ImageView, images), Fields(self._settings()))
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -418,9 +418,6 @@ class SamplingScreen(InteractionScreen):
             self._model = name
             self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
-    def _images(self) -> list[Part]:
-        return [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
-
     def _messages(self) -> Iterator[tuple[str, SafeText]]:
         """What a model would be told, by who says it."""
         params = self.question.inquiry.params
@@ -439,9 +436,6 @@ class SamplingScreen(InteractionScreen):
         for name, value in [*more, *preferences.items()]:
             shown = lines(value) if isinstance(value, str) else join(compact(value), "\n")
             yield re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown
-
-    def _fields(self, fields: Iterable[tuple[str, SafeText]]) -> Fields:
-        return Fields([(written((brief(name, 40), "$accent")), written(value)) for name, value in fields])
 
     def made(self) -> Answer | None:
         text = self.draft()
