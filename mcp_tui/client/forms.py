@@ -469,9 +469,9 @@ def _defaults(fields: Iterable[Field]) -> dict[str, Json]:
     for each in fields:
         default = each.schema.get("default")
         inner = _defaults(each.fields) if each.required else {}
-        empty = each.kind is FieldKind.OBJECT and default == {}
-        if default is not None and in_range(default) and not empty:
-            made[each.name] = default
+        if default is not None and in_range(default):
+            if default != {} or each.required or each.kind is not FieldKind.OBJECT:
+                made[each.name] = default
         elif inner:
             made[each.name] = inner
         elif each.required and each.kind is FieldKind.CHOICE and len(each.choices) == 1:

@@ -108,12 +108,20 @@ def test_defaults_are_filled_in_where_they_are_sent():
                 "optional": {"type": "object", "properties": {"x": {"default": 1}}},
                 "needed": {"type": "object", "properties": {"x": {"default": 1}}},
                 "whole": {"type": "object", "properties": {"x": {}}, "default": {"x": 2}},
+                "empty": {"type": "object", "properties": {"x": {"default": 1}}, "default": {}},
             },
-            "required": ["only", "needed"],
+            "required": ["only", "needed", "empty"],
         }
     )
     arguments, wrong = layout.read(layout.first())
-    assert arguments == {"plain": 3, "odd": "x", "only": "v1", "needed": {"x": 1}, "whole": {"x": 2}}
+    assert arguments == {
+        "plain": 3,
+        "odd": "x",
+        "only": "v1",
+        "needed": {"x": 1},
+        "whole": {"x": 2},
+        "empty": {},
+    }
     assert wrong == []
     assert [str(each) for each in layout.problems(layout.first())] == ['odd: "x" is not of type "integer"']
 
