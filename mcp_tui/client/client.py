@@ -441,9 +441,7 @@ class Client:
         self.ledger.signal_failed(id, detail, at=at, refused=refused)
         self.drain()
 
-    def stream_ended(
-        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
-    ) -> None:
+    def stream_ended(self, *, id: RequestId, detail: str = "", resumable: bool = False) -> None:
         """Nothing more comes on the stream of a request, unless it is resumed."""
         if not resumable:
             self.ledger.stream_ended(id, detail, at=self.now())

@@ -418,7 +418,7 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
             max_message=settings.max_message,
         )
     if (kind or target.transport) == "sse":
-        from mcp_tui.transport.sse import SseTransport as OverHttp
+        from mcp_tui.transport.http import SseTransport as OverHttp
     else:
         from mcp_tui.transport.http import HttpTransport as OverHttp
     return OverHttp(

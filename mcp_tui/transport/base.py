@@ -171,12 +171,10 @@ class Sink(Protocol):
         """The signal could not be written, or the server ``refused`` it; ``detail`` says why (``HTTP 503``)."""
         ...
 
-    def stream_ended(
-        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
-    ) -> None:
+    def stream_ended(self, *, id: RequestId, detail: str = "", resumable: bool = False) -> None:
         """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
 
-        ``status`` is the HTTP status, 0 where none came. ``detail`` is empty for a clean end, else what broke it.
+        ``detail`` is empty for a clean end, else what broke it.
         ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
         """
         ...
@@ -260,16 +258,16 @@ class Transport(Protocol):
         """Queue a message behind those already queued."""
         ...
 
-    def unqueue(self, id: RequestId) -> bool:
-        """Take a queued request back; false when its writing has begun or it is not known."""
+    def unqueue(self, id: RequestId) -> None:
+        """Take a queued request back, unless its writing has begun."""
         ...
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Let a cancel leave ahead of everything queued: ``message`` for a notification, else close the stream of ``id``."""
         ...
 
-    def recall(self, id: RequestId) -> bool:
-        """Withdraw a signal that has not begun to leave; false when it has."""
+    def recall(self, id: RequestId) -> None:
+        """Withdraw a signal, unless it has begun to leave."""
         ...
 
     def release(self, id: RequestId) -> None:

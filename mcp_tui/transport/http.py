@@ -1,7 +1,12 @@
-"""Streamable HTTP, both eras (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28).
+"""The two transports over HTTP.
 
-Every message is an exchange of its own, on a connection of its own: nothing waits for anything else. A cancel is a
-POST that overtakes whatever is on its way, or the closing of the request's own connection, headers or not.
+Streamable HTTP, both eras (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28): every message is an exchange
+of its own, on a connection of its own: nothing waits for anything else. A cancel is a POST that overtakes whatever is on its
+way, or the closing of the request's own connection, headers or not.
+
+HTTP with SSE, the transport of 2024-11-05: one GET stream for all that comes in, POSTs for all that goes out. The stream
+names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE"). It is the only way
+in, so its end is the end of the connection (C-42).
 """
 
 from __future__ import annotations
@@ -13,11 +18,20 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
-from mcp_tui.transport.base import MAX_MESSAGE, Outgoing, Sink, TokenSource, spawn
+from mcp_tui.transport.base import (
+    MAX_MESSAGE,
+    EndpointError,
+    Outgoing,
+    Sink,
+    TokenSource,
+    TransportError,
+    Unauthorized,
+    spawn,
+)
 from mcp_tui.transport.http_client import HttpClient, left_out
-from mcp_tui.transport.http_errors import EXPECTED
-from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, Unanswered
-from mcp_tui.transport.http_streams import HttpSession, Listening
+from mcp_tui.transport.http_errors import EXPECTED, cause
+from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange, Unanswered
+from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Listening, Refused, follow
 
 INITIALIZED: Final = "notifications/initialized"
 
@@ -34,6 +48,9 @@ class HttpTransport:
     ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in bytes,
     ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``insecure`` checks no
     certificates. ``tokens`` has the access token of each request.
+
+    Raises:
+        TransportError: the URL or a header cannot be used.
     """
 
     kind = "http"
@@ -49,13 +66,14 @@ class HttpTransport:
         connect_timeout: float = 10.0,
         tokens: TokenSource | None = None,
     ) -> None:
-        self._url = url
-        self._headers = headers
-        self._cap = max_message
-        self._insecure = insecure
+        address = addresses.parse(url)
+        client = HttpClient(
+            address, headers, insecure=insecure, connect_timeout=connect_timeout, tokens=tokens
+        )
+        self._session = HttpSession(http=client, cap=max_message, accepted=self._accepted, lost=self._lost)
+        self._ignored = left_out(headers)
+        self._unverified = address.secure and insecure
         self._connect_timeout = connect_timeout
-        self._tokens = tokens
-        self._session: HttpSession | None = None
         self._exchanges: dict[RequestId, Sending] = {}
         self._cancels: dict[RequestId, Cancel] = {}
         self._notices: set[Unanswered] = set()
@@ -68,53 +86,40 @@ class HttpTransport:
     # -- open and close --------------------------------------------------------------------------------------------
 
     async def open(self, sink: Sink) -> None:
-        """Check the address; nothing is sent before the first message.
+        """Prepare for requests; nothing is sent before the first message.
 
         Raises:
-            TransportError: the URL, a header or the environment's proxy cannot be used.
+            TransportError: the environment's proxy cannot be used.
         """
-        address = addresses.parse(self._url)
-        client = HttpClient(
-            address,
-            self._headers,
-            insecure=self._insecure,
-            connect_timeout=self._connect_timeout,
-            tokens=self._tokens,
-        )
-        client.open()
+        session = self._session
+        session.http.open()
+        session.sink, session.over = sink, False
+        for name in self._ignored:
+            sink.happened(text=f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it")
+        if session.http.proxy:
+            sink.happened(text=f"through the proxy {session.http.proxy}")
+        if self._unverified:
+            sink.happened(text="server certificate NOT verified (--insecure)")
 
-        self._session = HttpSession(
-            http=client, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost
-        )
-        for name in left_out(self._headers):
-            text = f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it"
-            self._session.sink.happened(text=text)
-        if client.proxy:
-            self._session.sink.happened(text=f"through the proxy {client.proxy}")
-        if address.secure and self._insecure:
-            self._session.sink.happened(text="server certificate NOT verified (--insecure)")
-
-    def _accepted(self, session: HttpSession, method: str) -> None:
+    def _accepted(self, method: str) -> None:
         if method == INITIALIZED and not self._initialized:
             self._initialized = True
             self._listen()
             if self._listening is not None:
-                spawn(
-                    self._accept_once_heard(session, self._listening), name="wait for the server's own stream"
-                )
+                spawn(self._accept_once_heard(self._listening), name="wait for the server's own stream")
                 return
-        session.sink.accepted(method=method)
+        self._session.sink.accepted(method=method)
 
-    async def _accept_once_heard(self, session: HttpSession, listening: Listening) -> None:
+    async def _accept_once_heard(self, listening: Listening) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LISTENS):
                 await listening.answered.wait()
-        session.sink.accepted(method=INITIALIZED)
+        self._session.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
         """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""
         session = self._session
-        if session is None or self._closing:
+        if self._closing:
             return
         self._closing = True
         if not session.over:
@@ -130,7 +135,7 @@ class HttpTransport:
     @property
     def has_session(self) -> bool:
         """Whether the server gave a session id."""
-        return self._session is not None and self._session.id is not None
+        return self._session.id is not None
 
     async def end_session(self) -> int | None:
         """DELETE the session, which a server may refuse (transports, "Session Management"), and stay open.
@@ -138,7 +143,7 @@ class HttpTransport:
         Returns the HTTP status, ``None`` where there is no session or no answer.
         """
         session = self._session
-        if session is None or session.id is None:
+        if session.id is None:
             return None
         with contextlib.suppress(*EXPECTED):
             async with session.http.request("DELETE", session.headers(), urgent=True) as response:
@@ -151,8 +156,7 @@ class HttpTransport:
 
     def _lost(self) -> None:
         self._drop()
-        if self._session is not None:
-            spawn(self._session.http.close(), name="close the connections")
+        spawn(self._session.http.close(), name="close the connections")
 
     def _drop(self) -> list[asyncio.Task[None]]:
         """Close every exchange but the one that asks for it; the tasks that are ending."""
@@ -175,48 +179,46 @@ class HttpTransport:
         ``notifications/initialized``; from then on there is neither a session nor such a stream.
         """
         session = self._session
-        if session is None:
-            return
         session.revision, session.modern = revision, modern
         if modern:
             session.id = None
         self._listen()
 
     def _listen(self) -> None:
-        session = self._session
-        ready = session is not None and session.modern is False and self._initialized and not self._closing
-        if session is not None and ready and not session.over and self._listening is None:
-            self._listening = Listening(session)
+        ready = self._session.modern is False and self._initialized and self._takes
+        if ready and self._listening is None:
+            self._listening = Listening(self._session)
+
+    @property
+    def _takes(self) -> bool:
+        """Whether messages may leave: not before :meth:`open`, nor behind :meth:`Sink.closed`."""
+        return not self._session.over and not self._closing
 
     def send(self, message: Outgoing) -> None:
         """POST a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
-        session = self._session
-        if session is None or session.over or self._closing:
+        if not self._takes:
             return
         if message.id is None:
-            notice = Unanswered(session, message)
+            notice = Unanswered(self._session, message)
             self._notices.add(notice)
             notice.task.add_done_callback(lambda _: self._notices.discard(notice))
         else:
-            _keep(self._exchanges, message.id, self._exchange(session, message, message.id))
+            _keep(self._exchanges, message.id, self._exchange(message, message.id))
 
-    def _exchange(self, session: HttpSession, message: Outgoing, id: RequestId) -> Sending:
-        return Exchange(session, message, id)
+    def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
+        return Exchange(self._session, message, id)
 
-    def unqueue(self, id: RequestId) -> bool:
+    def unqueue(self, id: RequestId) -> None:
         """Take back a request whose connection is still being made."""
         exchange = self._exchanges.get(id)
-        if exchange is None or exchange.begun:
-            return False
-        exchange.close()
-        return True
+        if exchange is not None and not exchange.begun:
+            exchange.close()
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Let a cancel leave: a POST of its own, or the end of the request's own connection, there and then."""
-        session = self._session
-        if session is None or session.over or self._closing:
+        if not self._takes:
             return
-        exchange = self._exchanges.get(id)
+        session, exchange = self._session, self._exchanges.get(id)
         if signal is Signal.NOTIFICATION and message is not None:
             if exchange is not None:
                 exchange.settle()
@@ -230,10 +232,11 @@ class HttpTransport:
             exchange.close()
             session.sink.signalled(id=id, signal=signal)
 
-    def recall(self, id: RequestId) -> bool:
+    def recall(self, id: RequestId) -> None:
         """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""
         cancel = self._cancels.get(id)
-        return cancel is not None and cancel.recall()
+        if cancel is not None and not cancel.begun:
+            cancel.close()
 
     def release(self, id: RequestId) -> None:
         """Close the stream of a request if the server keeps it open (C-37), and resume it no more."""
@@ -259,3 +262,96 @@ async def _within(farewell: Coroutine[Any, Any, object]) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(FAREWELL):
             await farewell
+
+
+# -- HTTP with SSE ---------------------------------------------------------------------------------------------
+
+
+class SseTransport(HttpTransport):
+    """A way to one server over HTTP with SSE. The parameters are those of :class:`HttpTransport`."""
+
+    kind = "sse"
+
+    _endpoint: asyncio.Future[None]
+    _reading: asyncio.Task[None] | None = None
+
+    async def open(self, sink: Sink) -> None:
+        """Open the stream and wait, at most ``connect_timeout`` seconds, until it names the endpoint.
+
+        Raises:
+            Unauthorized: HTTP 401 or 403.
+            TransportError: the address refuses, is no event stream, or names an endpoint elsewhere.
+        """
+        await super().open(sink)
+        http = self._session.http
+        self._endpoint = asyncio.get_running_loop().create_future()
+        self._reading = spawn(self._read(), name="the server's stream")
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                await self._endpoint
+        except BaseException as error:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+            await http.close()
+            if isinstance(error, TimeoutError):
+                text = f"{http.address.shown} did not name an endpoint within {self._connect_timeout:g} s"
+                raise TransportError(text) from None
+            raise
+
+    async def _read(self) -> None:
+        session = self._session
+        try:
+            ended = await follow(
+                session, Cursor(), session.received, other=self._other, skipped=session.skipped
+            )
+            within = " in the middle of a message" if ended == INCOMPLETE else ""
+            detail = f"the server closed its event stream{within}"
+        except Refused as error:
+            refusal = TransportError(str(error))
+            if error.challenge is not None:
+                refusal = Unauthorized(str(error), error.challenge)
+            self._fail(refusal)
+            return
+        except EXPECTED as error:
+            detail = f"the event stream broke: {cause(error)}"
+            self._fail(TransportError(session.http.cannot(error)))
+        self._fail(TransportError("The server closed its event stream before it named an endpoint."))
+        if session.endpoint is not None:
+            session.lose(detail)
+
+    def _other(self, name: str, data: bytes) -> bool:
+        """An event that is no message: the first ``endpoint`` counts."""
+        session = self._session
+        if name == "endpoint" and session.endpoint is None:
+            try:
+                session.endpoint = session.http.address.resolve(data.decode("utf-8", "replace"))
+            except TransportError as error:
+                self._fail(EndpointError(str(error)))
+            else:
+                if not self._endpoint.done():
+                    self._endpoint.set_result(None)
+        return name == "endpoint"
+
+    def _fail(self, error: TransportError) -> None:
+        if not self._endpoint.done():
+            self._endpoint.set_exception(error)
+
+    def _drop(self) -> list[asyncio.Task[None]]:
+        tasks = super()._drop()
+        if self._reading is not None and self._reading is not asyncio.current_task():
+            self._reading.cancel()
+            tasks.append(self._reading)
+        return tasks
+
+    def negotiated(self, revision: str, *, modern: bool) -> None:
+        """Nothing follows from the revision: there is no session, and no other stream."""
+
+    def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
+        return SharedExchange(self._session, message)
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
+        """POST the notification; a request has no stream of its own to close."""
+        if signal is Signal.STREAM_CLOSED:
+            self._session.sink.signal_failed(id=id, detail="no request has a stream of its own here")
+        else:
+            super().signal(id, signal, message)

@@ -14,7 +14,6 @@ import socket
 import ssl
 import time
 import urllib.request
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -40,77 +39,15 @@ Connection = httpx.AsyncHTTPTransport
 """A connection of httpx's, open or not: it carries one request at a time and opens itself where it must."""
 
 
-class WaitingLine:
-    """Requests that wait for a connection, first come first served, and how many are connecting."""
-
-    def __init__(self) -> None:
-        self.making = 0
-        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
-
-    @property
-    def empty(self) -> bool:
-        """Whether nobody waits."""
-        while self._waiting and self._waiting[0].done():
-            self._waiting.popleft()
-        return not self._waiting
-
-    def wait(self) -> asyncio.Future[Connection | None]:
-        """Stand at the end; the result is a connection that came free, or ``None`` for room to make one."""
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        return place
-
-    def serve(self, found: Connection | None) -> bool:
-        """Let the first go on with it; false where nobody waits."""
-        if self.empty:
-            return False
-        self._waiting.popleft().set_result(found)
-        return True
-
-
-class Lease:
-    """A connection for one request. While it is in the making it takes up room in its line."""
-
-    def __init__(self, connections: Connections, line: WaitingLine) -> None:
-        self.connection: Connection
-        self._connections = connections
-        self._line = line
-        self._making = False
-
-    async def obtain(self) -> None:
-        """Get a connection that is idle, or room for a new one."""
-        found = await self._connections.get(self._line)
-        self._making = found is None
-        self.connection = self._connections.make() if found is None else found
-
-    async def connecting(self) -> None:
-        """It is being opened: one that was idle was closed by the server meanwhile, and takes up room now."""
-        if not self._making:
-            await self._connections.room(self._line)
-            self._making = True
-
-    async def replace(self) -> None:
-        """Another one in its place."""
-        await self.connection.aclose()
-        self.connection = self._connections.make()
-
-    def made(self) -> None:
-        """It stands, or never will."""
-        if self._making:
-            self._making = False
-            self._connections.leave_room(self._line)
-
-
 class Connections:
     """Connections to one origin; each carries one request at a time."""
 
     def __init__(self, context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
         self._context = context
         self._proxy = proxy
-        self._idle: deque[tuple[float, Connection]] = deque()
-        self._urgent = WaitingLine()
-        self._ordinary = WaitingLine()
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._idle: dict[Connection, asyncio.TimerHandle] = {}
+        self._urgent = asyncio.Semaphore(MAKING)
+        self._ordinary = asyncio.Semaphore(MAKING)
         self._closed = False
 
     def make(self) -> Connection:
@@ -123,69 +60,67 @@ class Connections:
         """A connection for one request, to be obtained."""
         return Lease(self, self._urgent if urgent else self._ordinary)
 
-    async def get(self, line: WaitingLine) -> Connection | None:
-        """The connection that was used last, or ``None`` for room to make one: at once, or when those before have theirs."""
-        if line.empty:
-            if self._idle:
-                return self._idle.pop()[1]
-            if line.making < MAKING:
-                line.making += 1
-                return None
-        return await self._served(line)
-
-    async def room(self, line: WaitingLine) -> None:
-        """Room to make a connection, whatever is idle."""
-        if line.empty and line.making < MAKING:
-            line.making += 1
-            return
-        while (found := await self._served(line)) is not None:
-            self.give_back(found)
-
-    async def _served(self, line: WaitingLine) -> Connection | None:
-        place = line.wait()
-        try:
-            return await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # it was served and called off in one turn of the loop
-                self._return(line, place.result())
-            raise
-
-    def _return(self, line: WaitingLine, found: Connection | None) -> None:
-        if found is None:
-            self.leave_room(line)
-        else:
-            self.give_back(found)
-
-    def leave_room(self, line: WaitingLine) -> None:
-        """A connection of this line is made, or given up."""
-        if not line.serve(None):
-            line.making -= 1
+    def idle(self) -> Connection | None:
+        """The connection that was used last, if it is idle."""
+        if not self._idle:
+            return None
+        found, timer = self._idle.popitem()
+        timer.cancel()
+        return found
 
     def give_back(self, connection: Connection) -> None:
         """A connection whose request is over, be it open or closed: httpx opens it again where it must."""
         if self._closed:
-            spawn(connection.aclose(), name="close a connection")
-        elif not self._urgent.serve(connection) and not self._ordinary.serve(connection):
-            self._idle.append((time.monotonic() + IDLE, connection))
-            if self._sweeper is None:
-                self._sweeper = asyncio.get_running_loop().call_later(IDLE + 0.1, self._sweep)
+            self._drop(connection)
+        else:
+            self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
 
-    def _sweep(self) -> None:
-        self._sweeper = None
-        now = time.monotonic()
-        while self._idle and self._idle[0][0] <= now:
-            spawn(self._idle.popleft()[1].aclose(), name="close an idle connection")
-        if self._idle:
-            self._sweeper = asyncio.get_running_loop().call_later(self._idle[0][0] - now + 0.1, self._sweep)
+    def _drop(self, connection: Connection) -> None:
+        self._idle.pop(connection, None)
+        spawn(connection.aclose(), name="close an idle connection")
 
     async def close(self) -> None:
         """Close what is idle. Connections in use are closed with their requests."""
         self._closed = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
-        while self._idle:
-            await self._idle.popleft()[1].aclose()
+        while (found := self.idle()) is not None:
+            await found.aclose()
+
+
+class Lease:
+    """A connection for one request. While it is in the making it takes up ``room`` in its line, first come first served."""
+
+    def __init__(self, connections: Connections, room: asyncio.Semaphore) -> None:
+        self.connection: Connection
+        self._connections = connections
+        self._room = room
+        self._making = False
+
+    async def obtain(self) -> None:
+        """Get a connection that is idle, or make one as soon as there is room."""
+        found = self._connections.idle()
+        if found is None:
+            await self.connecting()
+            found = self._connections.idle()  # it came free meanwhile
+            if found is not None:
+                self.made()
+        self.connection = found or self._connections.make()
+
+    async def connecting(self) -> None:
+        """It is being opened: one that was idle was closed by the server meanwhile, and takes up room now."""
+        if not self._making:
+            await self._room.acquire()
+            self._making = True
+
+    async def replace(self) -> None:
+        """Another one in its place."""
+        await self.connection.aclose()
+        self.connection = self._connections.make()
+
+    def made(self) -> None:
+        """It stands, or never will."""
+        if self._making:
+            self._making = False
+            self._room.release()
 
 
 AGAIN: Final = (0.05, 0.1, 0.2)

@@ -25,7 +25,6 @@ from mcp_tui.transport.http_streams import (
     Cursor,
     HttpSession,
     Refused,
-    StreamReader,
     answers,
     challenge_of,
     check_encoding,
@@ -175,7 +174,7 @@ class Unanswered(Sending):
             self._session.lose(SESSION_OVER, renewable=True)
 
     def _accepted(self) -> None:
-        self._session.accepted(self._session, self._message.method)
+        self._session.accepted(self._message.method)
 
 
 def _error_in(body: bytes) -> str:
@@ -184,6 +183,40 @@ def _error_in(body: bytes) -> str:
     if not isinstance(frame, messages.ResponseFrame) or frame.error is None:
         return ""
     return f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
+
+
+OVERTAKEN: Final = 0.1
+"""Seconds that a cancel waits for the server to take the request that it names."""
+
+
+class SharedExchange(Unanswered):
+    """A request whose response comes on the one stream that all share (HTTP with SSE)."""
+
+    urgent = False
+
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
+        self._taken = asyncio.Event()
+        super().__init__(session, message)
+
+    async def flushed(self) -> bool:
+        """Wait until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
+
+        Its cancel is a POST on another connection, and would be about nothing if it were read first (C-05).
+        """
+        left = await super().flushed()
+        if left:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OVERTAKEN):
+                    await self._taken.wait()
+        return left
+
+    def _accepted(self) -> None:
+        """The answer comes by the stream."""
+        self._taken.set()
+
+    def _failed(self, error: Refused) -> None:
+        self._taken.set()
+        super()._failed(error)
 
 
 class Cancel(Unanswered):
@@ -209,13 +242,6 @@ class Cancel(Unanswered):
             await super()._exchange()
         finally:
             self._session.turn.urgent.discard(self)
-
-    def recall(self) -> bool:
-        """Take it back; false when it has begun to leave."""
-        if self.begun:
-            return False
-        self.close()
-        return True
 
     def _starts(self) -> None:
         super()._starts()
@@ -261,7 +287,6 @@ class Exchange(Sending):
         self._status = 0
         self._answered = False
         self._cursor = Cursor()
-        self._reader = StreamReader(message=self._deliver)
         self._waiting = False
         self._final = False
         self._candidate: str | None = None
@@ -324,7 +349,7 @@ class Exchange(Sending):
                 self._candidate = response.headers.get("mcp-session-id")
             if kind == EVENTS:
                 cursor = None if self._session.modern else self._cursor
-                self._besides = await read_events(response, self._session, cursor, self._reader)
+                self._besides = await read_events(response, self._session, cursor, self._deliver)
             else:
                 await self._body(response)
 
@@ -376,7 +401,7 @@ class Exchange(Sending):
         self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)
 
     def _ended(self, detail: str, *, resumable: bool = False) -> None:
-        self._session.sink.stream_ended(id=self._id, status=self._status, detail=detail, resumable=resumable)
+        self._session.sink.stream_ended(id=self._id, detail=detail, resumable=resumable)
 
     async def _dropped(self, detail: str) -> None:
         """The POST's response is over: cleanly, or broken by ``detail``. Take it up again where that is possible."""
@@ -407,7 +432,7 @@ class Exchange(Sending):
         """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
         self._cursor.reopened()
         try:
-            await follow(self._session, self._cursor, self._reader, self._resumed)
+            await follow(self._session, self._cursor, self._deliver, opened=self._resumed)
         except Refused as error:
             if self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)

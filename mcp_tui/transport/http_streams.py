@@ -66,22 +66,23 @@ class HttpSession:
 
     ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
     messages are posted, if not to the address itself. ``mute`` says that the server answered the first GET with 404: then
-    a 404 to another one says nothing about the session. ``accepted`` is called when
-    the server took a message, ``lost`` when it no longer knows it, and closes every exchange but the one that learned of it.
+    a 404 to another one says nothing about the session. ``accepted`` is called when the server took a message, ``lost`` when
+    it no longer knows it, and closes every exchange but the one that learned of it. ``over``: nothing leaves, and nothing is
+    told.
     """
 
     http: HttpClient
-    sink: Sink
     cap: int
-    accepted: Callable[[HttpSession, str], None]
+    accepted: Callable[[str], None]
+    lost: Callable[[], None]
+    sink: Sink = SILENCE
     turn: Turn = field(default_factory=Turn)
     revision: str = ""
     modern: bool | None = None
     id: str | None = None
     endpoint: Address | None = None
     mute: bool = False
-    over: bool = False
-    lost: Callable[[], None] = _nothing
+    over: bool = True
 
     def close(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
         """Tell that the connection is gone, and nothing after it."""
@@ -180,33 +181,26 @@ class Cursor:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamReader:
-    """Who gets what an event stream holds.
-
-    ``message`` takes the data of each message. ``other`` is offered the events of other names and says whether it took
-    one. An event above the cap ends the stream, unless that ``skips`` it.
-    """
-
-    message: Callable[[bytes], None]
-    other: Callable[[str, bytes], bool] = _declined
-    skips: bool = False
-
-
 async def read_events(
-    response: httpx.Response, session: HttpSession, cursor: Cursor | None, reader: StreamReader
+    response: httpx.Response,
+    session: HttpSession,
+    cursor: Cursor | None,
+    message: Callable[[bytes], None],
+    *,
+    other: Callable[[str, bytes], bool] = _declined,
+    skipped: Callable[[OversizedBody], None] | None = None,
 ) -> str:
     """Read an event stream until the server ends it; what it held that is no message, in words, or nothing.
 
-    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28).
+    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``message`` takes the data of each
+    message. ``other`` is offered the events of other names and says whether it took one. An event above the cap ends the
+    stream, unless it is told ``skipped``, and left out.
 
     Raises:
         OversizedBody: an event is above the cap.
         Exception: what broke the connection.
     """
-    stream = EventStream(
-        response.aiter_raw(), session.cap, session.turn, session.skipped if reader.skips else None
-    )
+    stream = EventStream(response.aiter_raw(), session.cap, session.turn, skipped)
     ignored = ""
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
@@ -214,8 +208,12 @@ async def read_events(
                 cursor.move(event)
             if event.data:
                 if event.name == "message":
-                    _deliver(session, cursor, event, reader)
-                elif not reader.other(event.name, event.data) and not ignored:
+                    if cursor is not None and cursor.is_replay(event):
+                        text = f"the server sent event {readable(event.id, 40)!r} again: dropped"
+                        session.sink.happened(text=text)
+                    else:
+                        message(event.data)
+                elif not other(event.name, event.data) and not ignored:
                     ignored = f"events named {readable(event.name, 40)!r}"
                     session.sink.happened(text=f"ignored {ignored}")
             await session.turn.breathe()
@@ -225,15 +223,14 @@ async def read_events(
     return ignored
 
 
-def _deliver(session: HttpSession, cursor: Cursor | None, event: ServerEvent, reader: StreamReader) -> None:
-    if cursor is not None and cursor.is_replay(event):
-        session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
-    else:
-        reader.message(event.data)
-
-
 async def follow(
-    session: HttpSession, cursor: Cursor, reader: StreamReader, opened: Callable[[], None]
+    session: HttpSession,
+    cursor: Cursor,
+    message: Callable[[bytes], None],
+    *,
+    opened: Callable[[], None] = _nothing,
+    other: Callable[[str, bytes], bool] = _declined,
+    skipped: Callable[[OversizedBody], None] | None = None,
 ) -> str:
     """Open a stream by GET, behind the last event that came, and read it until it ends; as :func:`read_events`.
 
@@ -249,7 +246,7 @@ async def follow(
             raise await refused(session, response)
         check_encoding(response)
         opened()
-        return await read_events(response, session, cursor, reader)
+        return await read_events(response, session, cursor, message, other=other, skipped=skipped)
 
 
 async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
@@ -307,7 +304,6 @@ class Listening:
     def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._cursor = Cursor()
-        self._reader = StreamReader(message=session.received, skips=True)
         self._is_open = False
         self._told = False
         self._was_open = False
@@ -338,7 +334,10 @@ class Listening:
         """Listen once; how it ended, or ``None`` where there is no such stream."""
         self._cursor.reopened()
         try:
-            await follow(self._session, self._cursor, self._reader, self._opened)
+            session = self._session
+            await follow(
+                session, self._cursor, session.received, opened=self._opened, skipped=session.skipped
+            )
         except Refused as error:
             if self._was_open and self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)

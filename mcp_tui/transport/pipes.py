@@ -159,13 +159,13 @@ class LineWriter(asyncio.BaseProtocol):
         else:
             self._flush()
 
-    def unqueue(self, id: RequestId) -> bool:
-        """Take a queued request back; false when its writing has begun or it is not known."""
-        return self._queue.pop(_key(id), None) is not None
+    def unqueue(self, id: RequestId) -> None:
+        """Take a queued request back, unless its writing has begun."""
+        self._queue.pop(_key(id), None)
 
-    def recall(self, id: RequestId) -> bool:
-        """Withdraw a signal that has not begun to leave; false when it has, or is not known."""
-        return self._signals.pop(_key(id), None) is not None
+    def recall(self, id: RequestId) -> None:
+        """Withdraw a signal, unless it has begun to leave."""
+        self._signals.pop(_key(id), None)
 
     def refuse(self, detail: str) -> None:
         """Report all that was not wholly written as not sent; the same goes for all that still comes."""

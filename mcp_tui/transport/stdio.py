@@ -97,8 +97,8 @@ class StdioTransport:
     def send(self, message: Outgoing) -> None:
         self._stdin.send(message)
 
-    def unqueue(self, id: RequestId) -> bool:
-        return self._stdin.unqueue(id)
+    def unqueue(self, id: RequestId) -> None:
+        self._stdin.unqueue(id)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         if message is None:
@@ -106,8 +106,8 @@ class StdioTransport:
         else:
             self._stdin.signal(id, signal, message)
 
-    def recall(self, id: RequestId) -> bool:
-        return self._stdin.recall(id)
+    def recall(self, id: RequestId) -> None:
+        self._stdin.recall(id)
 
     def release(self, id: RequestId) -> None:
         """Nothing: on stdio no request has a stream of its own."""

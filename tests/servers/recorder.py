@@ -72,7 +72,6 @@ class SignalFailed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEnded:
     id: RequestId
-    status: int = 0
     detail: str = ""
     resumable: bool = False
 

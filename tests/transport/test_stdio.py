@@ -131,12 +131,11 @@ async def test_a_signal_to_a_server_that_does_not_read_waits_and_can_be_recalled
         it.transport.signal(4, Signal.NOTIFICATION, cancel(4))
         await turns()
         assert it.all(SignalLeaving) == []
-        assert it.transport.recall(3)
-        assert not it.transport.recall(3)
+        it.transport.recall(3)
+        it.transport.recall(3)
         (tmp_path / "start").touch()
         await it.until(lambda: it.all(Signalled))
         assert [item.id for item in it.all(SignalLeaving)] == [4]
-        assert not it.transport.recall(4)
 
 
 async def test_a_signal_comes_after_the_line_being_written_and_before_all_that_is_queued(
