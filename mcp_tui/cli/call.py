@@ -226,7 +226,7 @@ class _Watch:
                     await self.enough.wait()
         await asyncio.sleep(0)
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
-            due = self.client.ledger.next_deadline()
+            due = self.client.ledger.deadlines.next()
             if due is None or due > self.client.now() + 0.1:
                 break
             await asyncio.sleep(0.002)

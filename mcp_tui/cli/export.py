@@ -139,9 +139,7 @@ def _about(recording: Recording, rows: Iterable[Request]) -> Callable[[dict[str,
     wanted = list(rows)
     ids = {_key(row.id) for row in wanted}
     wire_ids = ids | {_key(id_) for row in wanted for id_ in row.round_ids}
-    frames = {
-        seq for event in recording.events() if _key(about(event)) in ids and (seq := getattr(event, "seq", 0))
-    }
+    frames = {seq for event in recording.events() if _key(about(event)) in ids and (seq := event.seq)}
 
     def is_about(record: dict[str, Json]) -> bool:
         match record.get("record"):

@@ -167,7 +167,7 @@ class Client:
 
     async def disconnect(self) -> None:
         """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
-        self.ledger.stop_watching(at=self.now())
+        self.ledger.unheard("", at=self.now(), expected=True)
         self.drain()
         if self.transport is not None:
             await self.transport.close()
@@ -391,7 +391,7 @@ class Client:
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
     ) -> None:
         """Have the ledger judge what is known of a message that was dropped."""
-        self.ledger.too_large(head, size, at=self.now(), tail=tail, stream=stream)
+        self.ledger.responses.too_large(head, size, at=self.now(), tail=tail, stream=stream)
         self.drain()
 
     def writing(self, *, id: RequestId) -> None:
@@ -609,7 +609,7 @@ class Client:
         """Have :meth:`_tick` called when the ledger's next deadline falls due."""
         if self._timer_at is not None and not self.ledger.deadlines.before(self._timer_at):
             return
-        due = self.ledger.next_deadline()
+        due = self.ledger.deadlines.next()
         if due is None or (self._timer_at is not None and self._timer_at <= due):
             return
         if self._timer is not None:

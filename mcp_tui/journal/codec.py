@@ -54,7 +54,8 @@ class _Plan(NamedTuple):
 def _plan(kind: type[Any]) -> _Plan:
     hints = get_type_hints(kind)
     fields: list[_Field] = []
-    for field in dataclasses.fields(kind):
+    # the number of the frame comes last: readers of long recordings look at the beginnings of lines
+    for field in sorted(dataclasses.fields(kind), key=lambda field: field.name == "seq"):
         hint = hints[field.name]
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         members = _members(hint)

@@ -19,6 +19,7 @@ class Event:
     """A fact and the moment it became one."""
 
     at: float
+    seq: int = 0
 
 
 @fact
@@ -46,14 +47,11 @@ class Called(RequestEvent):
     internal: bool = False
     parent: RequestId | None = None
     as_task: bool = False
-    seq: int = 0
 
 
 @fact
 class Sent(RequestEvent):
     """The last byte of the request was handed to the operating system; its clocks run from here."""
-
-    seq: int = 0
 
 
 @fact
@@ -64,7 +62,6 @@ class Progress(RequestEvent):
     total: float | None = None
     message: str | None = None
     rearmed: bool = True
-    seq: int = 0
 
 
 @fact
@@ -74,7 +71,6 @@ class Completed(RequestEvent):
     size: int = 0
     is_error: bool = False
     summary: str = ""
-    seq: int = 0
 
 
 @fact
@@ -90,7 +86,6 @@ class Failed(RequestEvent):
     origin: Origin = Origin.SERVER
     rule: str | None = None
     size: int = 0
-    seq: int = 0
 
 
 @fact
@@ -111,14 +106,11 @@ class CancelSignalled(RequestEvent):
     signal: Signal
     reason_delivered: bool
     answered: bool = False
-    seq: int = 0
 
 
 @fact
 class CancelAccepted(RequestEvent):
     """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result."""
-
-    seq: int = 0
 
 
 @fact
@@ -179,7 +171,6 @@ class Late(RequestEvent):
     code: int | None = None
     summary: str = ""
     size: int = 0
-    seq: int = 0
 
 
 @fact
@@ -187,7 +178,6 @@ class Duplicate(RequestEvent):
     """A second response to a request that had one (C-25)."""
 
     kind: Kind
-    seq: int = 0
 
 
 @fact
@@ -228,7 +218,6 @@ class InputRequired(RequestEvent):
     round: int
     asks: str = ""
     size: int = 0
-    seq: int = 0
 
 
 @fact
@@ -253,7 +242,6 @@ class TaskCreated(RequestEvent):
     ttl: float | None = None
     poll: float | None = None
     core: bool = False
-    seq: int = 0
 
 
 @fact
@@ -264,7 +252,6 @@ class TaskStatus(RequestEvent):
     message: str = ""
     ttl: float | None = None
     poll: float | None = None
-    seq: int = 0
 
 
 @fact
@@ -272,7 +259,6 @@ class Acknowledged(RequestEvent):
     """The server acknowledged a subscription; ``filter`` is what it agreed to tell, as JSON."""
 
     filter: str = ""
-    seq: int = 0
 
 
 @fact
@@ -281,7 +267,6 @@ class Delivered(RequestEvent):
 
     method: str
     about: str = ""
-    seq: int = 0
 
 
 # -- the server's requests and notifications -------------------------------------------------------------------
@@ -294,7 +279,6 @@ class ServerRequestReceived(Event):
     request_id: RequestId
     method: str
     parent: RequestId | None = None
-    seq: int = 0
 
 
 @fact
@@ -304,7 +288,6 @@ class ServerRequestAnswered(Event):
     request_id: RequestId
     code: int | None = None
     how: str = ""
-    seq: int = 0
 
 
 @fact
@@ -313,7 +296,6 @@ class ServerRequestWithdrawn(Event):
 
     request_id: RequestId
     reason: str = ""
-    seq: int = 0
 
 
 @fact
@@ -323,7 +305,6 @@ class Log(Event):
     level: str
     data: str
     logger: str = ""
-    seq: int = 0
 
 
 @fact
@@ -332,7 +313,6 @@ class Notified(Event):
 
     method: str
     about: str = ""
-    seq: int = 0
 
 
 # -- what fits nowhere else, and is shown all the same ---------------------------------------------------------
@@ -354,7 +334,6 @@ class Unknown(Event):
     message: str = ""
     cancelled: RequestId | None = None
     after: float | None = None
-    seq: int = 0
 
 
 @fact
@@ -374,7 +353,6 @@ class Violation(Event):
     detail: str
     id: RequestId | None = None
     count: int = 1
-    seq: int = 0
 
 
 @fact
@@ -382,7 +360,6 @@ class Pollution(Event):
     """A line on stdout that is not JSON."""
 
     line: str
-    seq: int = 0
 
 
 @fact
@@ -391,7 +368,6 @@ class Oversize(Event):
 
     bytes: int
     id: RequestId | None = None
-    seq: int = 0
 
 
 @fact

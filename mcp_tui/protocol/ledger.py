@@ -489,7 +489,8 @@ class Ledger:
         waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= UNANSWERED_THEN]
         cancelled = [*watched, *(live.row for live in self.live.values())]
         cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
-        self._unwatch_all(detail, at, expected=expected)
+        self.unheard(detail, at=at, expected=expected)
+        self._watched.clear()
         if held:
             for live in list(self.live.values()):
                 if live.row.wire_id not in held:
@@ -516,24 +517,17 @@ class Ledger:
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
                 self.lose(row, running, at)
 
-    def stop_watching(self, *, at: float) -> None:
-        """Listen no more: this client is about to end the connection."""
-        self._unwatch_all("", at, expected=True)
+    def unheard(self, detail: str, *, at: float, expected: bool = False) -> None:
+        """Nothing more can be heard of what was cancelled; :meth:`closed` follows, and says how the connection ended.
 
-    def unheard(self, detail: str, *, at: float) -> None:
-        """Nothing more can be heard of what was cancelled; :meth:`closed` follows, and says how the connection ended."""
-        self._tell_unheard(detail, at, expected=False)
-
-    def _unwatch_all(self, detail: str, at: float, *, expected: bool) -> None:
-        """The connection is gone: nothing more can be heard of what was cancelled on it."""
-        self._tell_unheard(detail, at, expected=expected)
-        self._watched.clear()
-
-    def _tell_unheard(self, detail: str, at: float, *, expected: bool) -> None:
+        ``expected``: this client is about to end the connection, and listens no more.
+        """
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
             told = not expected and since <= (ANSWERED_THEN if answered(row) else UNANSWERED_THEN)
             self._stop_watching(row, detail if told else "", at, disconnected=told)
+        if expected:
+            self._watched.clear()
 
     def _stop_watching(self, row: Request, detail: str, at: float, *, disconnected: bool = False) -> None:
         """Tell that nothing more can be heard of a cancelled request."""
@@ -580,12 +574,6 @@ class Ledger:
                 self.violation("foreign-stream", detail, at, seq, row.id)
                 stream = None
         self.receive(frame, at=at, seq=seq, stream=stream)
-
-    def too_large(
-        self, head: bytes, size: int, *, at: float, tail: bytes = b"", stream: RequestId | None = None
-    ) -> None:
-        """A message above the cap was dropped; ``head`` and ``tail`` are what is left of it, ``size`` its bytes."""
-        self.responses.too_large(head, size, at=at, tail=tail, stream=stream)
 
     # -- which request ---------------------------------------------------------------------------------------
 
@@ -666,10 +654,6 @@ class Ledger:
         self.inbound.pay(id, at=at)
 
     # -- clocks ----------------------------------------------------------------------------------------------
-
-    def next_deadline(self) -> float | None:
-        """When :meth:`tick` has something to do next, in monotonic seconds, or ``None``."""
-        return self.deadlines.next()
 
     def tick(self, now: float) -> None:
         """Let the clocks that ran out by ``now`` have their effect."""

@@ -11,7 +11,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
@@ -192,9 +192,3 @@ class PackedRows(Sequence[Row], Generic[Row]):
         if len(self._unpacked) > UNPACKED:
             self._unpacked.popitem(last=False)
         return rows
-
-    def __iter__(self) -> Iterator[Row]:
-        place = 0
-        while place < len(self):
-            yield self[place]
-            place += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -491,7 +491,7 @@ class Book:
         self._rows: dict[tuple[type, ev.RequestId], Request] = {}  # those that are not packed
         self._places = Places()
         self._changes: deque[Request | None] = deque(maxlen=CHANGES)
-        self._waiting: dict[tuple[type, ev.RequestId], ServerRequest] = {}
+        self._waiting: dict[tuple[type, ev.RequestId], list[ServerRequest]] = {}
 
     def get(self, id: ev.RequestId) -> Request | None:
         """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
@@ -582,17 +582,16 @@ class Book:
                     event.request_id, event.method, event.at, event.parent, event.seq
                 )
                 self.server_requests.append(server_request)
-                self._waiting.setdefault(
-                    key, server_request
-                )  # of two with one id the first is answered, the second refused
+                self._waiting.setdefault(key, []).append(server_request)
             case ev.ServerRequestAnswered():
                 how = event.how or ("answered" if event.code is None else f"refused with {event.code}")
                 self._request_over(event.request_id, event.at, how, event.code)
             case ev.ServerRequestWithdrawn():
                 self._request_over(event.request_id, event.at, f"withdrawn {event.reason}".strip())
             case ev.Disconnected():
-                for server_request in tuple(self._waiting.values()):
-                    self._request_over(server_request.request_id, event.at, "lost")
+                for server_request in chain.from_iterable(self._waiting.values()):
+                    server_request.ended_at, server_request.outcome = event.at, "lost"
+                self._waiting.clear()
             case _:
                 return False
         return True
@@ -600,19 +599,10 @@ class Book:
     def _request_over(
         self, request_id: ev.RequestId, at: float, outcome: str, code: int | None = None
     ) -> None:
-        key = (type(request_id), request_id)
-        server_request = self._waiting.get(key)
-        second = self.server_requests[-1] if self.server_requests else None
-        refused = (
-            second is not None
-            and second is not server_request
-            and (type(second.request_id), second.request_id) == key
-        )
-        if refused and second is not None and second.ended_at is None:
-            server_request = second
-        elif server_request is not None:
-            del self._waiting[key]
-        if server_request is not None:
+        if waiting := self._waiting.get((type(request_id), request_id)):
+            server_request = (
+                waiting.pop()
+            )  # of two with one id the second is refused at once, the first answered
             server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
 
 

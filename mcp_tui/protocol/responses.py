@@ -160,7 +160,9 @@ class Responses:
         # one event of a stream may be anything; the response may still follow
         self._core.violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
 
-    def too_large(self, head: bytes, size: int, *, at: float, tail: bytes, stream: RequestId | None) -> None:
+    def too_large(
+        self, head: bytes, size: int, *, at: float, tail: bytes = b"", stream: RequestId | None = None
+    ) -> None:
         """Take in what is left of a message of ``size`` bytes, above the cap: the request that it belongs to ends.
 
         It is known by its stream, or by the id in its head or, where that is 64 kB, in its tail.

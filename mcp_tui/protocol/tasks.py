@@ -362,13 +362,11 @@ class Tasks:
         self._unfollow(row)
         return True
 
-    def pushed(self, task: dict[str, Json], *, size: int, at: float, seq: int) -> bool:
-        """Take in a task that the server pushed; false where it is none of ours."""
+    def pushed(self, task: dict[str, Json], *, size: int, at: float, seq: int) -> None:
+        """Take in a task that the server pushed, if it is one of ours."""
         row = self.row_of(task.get("taskId"))
-        if row is None or not self._is_followed(row, at):
-            return row is not None
-        self._told(row, task, size, at, seq)
-        return True
+        if row is not None and self._is_followed(row, at):
+            self._told(row, task, size, at, seq)
 
     def row_of(self, task_id: Json) -> Request | None:
         """The row whose task has this id, while it matters what becomes of it."""

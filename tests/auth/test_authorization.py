@@ -229,7 +229,7 @@ async def test_a_request_is_held_with_its_clocks_stopped_and_cancelled_as_never_
             assert row is not None
             assert row.state is State.QUEUED
             assert row.paused_at is not None
-        assert client.ledger.next_deadline() is None
+        assert client.ledger.deadlines.next() is None
         assert client.cancel(second, Cause.USER) is CancelOutcome.UNSENT
         assert rows[1] is not None
         assert rows[1].settled == "cancelled before it was sent"

@@ -202,7 +202,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def wait(self, seconds: float, stopped: bool) -> None:
         end = self.now + seconds
         for _ in range(200):
-            due = self.ledger.next_deadline()
+            due = self.ledger.deadlines.next()
             if stopped or due is None or due > end:
                 break
             self.witness.now = max(self.now, due)
@@ -271,7 +271,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 else:
                     self.ledger.signal_accepted(id_, at=self.now)
             case "leave" if really:
-                self.ledger.stop_watching(at=self.now)
+                self.ledger.unheard("", at=self.now, expected=True)
             case "closed" if really:
                 self.close()
             case _:
@@ -334,7 +334,7 @@ class LedgerMachine(RuleBasedStateMachine):
             case "cut":
                 self.receive(head, stream)
             case "too large":
-                self.ledger.too_large(head, 9_999_999, at=self.now, stream=stream)
+                self.ledger.responses.too_large(head, 9_999_999, at=self.now, stream=stream)
                 self.heard()
             case "as text":
                 self.receive({**plain, "id": str(id_)}, stream)

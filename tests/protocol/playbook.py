@@ -265,14 +265,14 @@ class Moment:
         return self._step(f"unheard: {detail}", lambda on: on.unheard(detail, at=self.at))
 
     def stop_watching(self) -> Step:
-        return self._step("stop watching", lambda on: on.stop_watching(at=self.at))
+        return self._step("stop watching", lambda on: on.unheard("", at=self.at, expected=True))
 
     def too_large(
         self, head: bytes, size: int, *, tail: bytes = b"", stream: RequestId | None = None
     ) -> Step:
         return self._step(
             f"too large: {head[:60]!r} {size}",
-            lambda on: on.too_large(head, size, at=self.at, tail=tail, stream=stream),
+            lambda on: on.responses.too_large(head, size, at=self.at, tail=tail, stream=stream),
         )
 
     # the server
@@ -316,7 +316,7 @@ class Moment:
     # looking
 
     def deadline(self) -> Step:
-        return Step(self.at, "when next?", lambda on: [f"= {_value(on.next_deadline())}"])
+        return Step(self.at, "when next?", lambda on: [f"= {_value(on.deadlines.next())}"])
 
     def clocks(self, id: RequestId) -> Step:
         def run(on: RecordedLedger) -> list[str]:

@@ -141,7 +141,7 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
     }
     assert len(ledger.book.order) == 2000
     assert set(held.values()) == {0}
-    assert ledger.next_deadline() is None
+    assert ledger.deadlines.next() is None
 
 
 # -- taking ----------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> No
         at(now).progress(1, number).run(ledger)
     due = now + idle
     row = ledger.book.order[0]
-    assert ledger.next_deadline() == due
+    assert ledger.deadlines.next() == due
     ledger.tick(due - due * 1e-15 if due - due * 1e-15 < due else now)
     assert row.state is State.IN_FLIGHT
     ledger.tick(due)
@@ -237,6 +237,6 @@ def test_the_grace_runs_from_the_signal(grace: float) -> None:
     ledger.signalled(1, WIRE.signal, at=3)
     row = ledger.book.order[0]
     if grace:
-        assert ledger.next_deadline() == 3 + grace
+        assert ledger.deadlines.next() == 3 + grace
         ledger.tick(3 + grace)
     assert (row.state, row.settled_at) == (State.CANCELLED, 3 + grace)

@@ -368,7 +368,7 @@ class Witness:
         assert not self.prompted
         assert not self.gathers
         assert all(row.state in TERMINAL for row in self.ledger.book.order)
-        assert self.ledger.next_deadline() is None, "a clock runs behind the end"
+        assert self.ledger.deadlines.next() is None, "a clock runs behind the end"
         assert not self.ledger.inbound.waiting
         assert not self.ledger._watched, "something is watched behind the end"
         assert not self.closing, "nobody was told that it ended"

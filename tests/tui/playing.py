@@ -229,7 +229,7 @@ class Play:
     def at(self, seconds: float) -> None:
         """Let the time come that many seconds after the start; what falls due on the way is done."""
         while True:
-            due = self.client.ledger.next_deadline()
+            due = self.client.ledger.deadlines.next()
             if due is None or due >= START + seconds:
                 break
             self.time = max(self.time, due)

@@ -133,7 +133,7 @@ class Belonging:
         self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         for row in rows:
             self._seqs |= {row.request_seq, *(each.seq for each in row.late)}
-            self._seqs |= {getattr(event, "seq", 0) for event in row.history}
+            self._seqs |= {event.seq for event in row.history}
         self._seqs.discard(0)
 
 
