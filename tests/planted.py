@@ -23,9 +23,8 @@ from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
-from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.notifications import Notifications
+from mcp_tui.protocol.ports import Live
 from mcp_tui.protocol.requests import TRANSITIONS, Book, Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
@@ -253,15 +252,15 @@ def a_poll_re_arms_the_timeout(patch: Patch) -> None:
 
 
 def progress_of_another_token_re_arms(patch: Patch) -> None:
-    original = Notifications._advance
+    original = Inbound._advance
 
     def advance(
-        self: Notifications, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
+        self: Inbound, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
     ) -> None:
         flying = [each.row for each in self._core.live.values() if each.row.state is State.IN_FLIGHT]
         original(self, flying[-1] if flying else row, params, message, at, seq)
 
-    patch.setattr(Notifications, "_advance", advance)
+    patch.setattr(Inbound, "_advance", advance)
 
 
 def progress_re_arms_the_maximum(patch: Patch) -> None:
@@ -286,14 +285,14 @@ def the_maximum_is_not_looked_at(patch: Patch) -> None:
 
 def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
     def advance(
-        self: Notifications, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
+        self: Inbound, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
     ) -> None:
         value = messages.number(params.get("progress"))
         if value is not None:
             self._core.emit(ev.Progress(at=at, id=row.id, progress=value, seq=seq))
             self._core.arm(row)
 
-    patch.setattr(Notifications, "_advance", advance)
+    patch.setattr(Inbound, "_advance", advance)
 
 
 def a_pause_stops_no_clock(patch: Patch) -> None:
@@ -360,13 +359,13 @@ def a_row_changes_without_an_event(patch: Patch) -> None:
 
 
 def a_cancel_of_the_servers_hits_ours(patch: Patch) -> None:
-    def cancelled(self: Notifications, frame: NotificationFrame, at: float, seq: int) -> None:
+    def cancelled(self: Inbound, frame: NotificationFrame, at: float, seq: int) -> None:
         id_ = as_object(frame.params).get("requestId")
         row = self._core.book.get(id_) if messages.is_request_id(id_) else None
         if row is not None and row.open:
             self._core.lose(row, "cancelled by the server", at)
 
-    patch.setattr(Notifications, "_cancelled", cancelled)
+    patch.setattr(Inbound, "_cancelled", cancelled)
 
 
 def a_modern_server_is_answered(patch: Patch) -> None:
@@ -377,17 +376,17 @@ def a_modern_server_is_answered(patch: Patch) -> None:
 
 
 def what_was_withdrawn_is_answered(patch: Patch) -> None:
-    original = Inbound.cancelled
+    original = Inbound._withdrawn
 
-    def cancelled(self: Inbound, frame: NotificationFrame, *, at: float, seq: int) -> bool:
+    def withdrawn(self: Inbound, request_id: RequestId, reason: str, at: float, seq: int) -> bool:
         waiting = dict(self.waiting)
-        meant = original(self, frame, at=at, seq=seq)
+        meant = original(self, request_id, reason, at, seq)
         if meant:
             self.waiting = waiting
-            self.answer(as_object(frame.params)["requestId"], {"action": "cancel"}, at=at)
+            self.answer(request_id, {"action": "cancel"}, at=at)
         return meant
 
-    patch.setattr(Inbound, "cancelled", cancelled)
+    patch.setattr(Inbound, "_withdrawn", withdrawn)
 
 
 def an_answer_that_is_owed_overtakes_the_signal(patch: Patch) -> None:
@@ -425,7 +424,7 @@ def prompts_outlive_the_connection(patch: Patch) -> None:
 
 def a_round_goes_out_under_its_old_id(patch: Patch) -> None:
     def dispatch(self: Ledger, row: Request, params: Json) -> None:
-        message = messages.request(row.id, row.method, self.notifications.with_meta(params, row))
+        message = messages.request(row.id, row.method, self.inbound.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
 
     patch.setattr(Ledger, "dispatch", dispatch)

@@ -1,7 +1,7 @@
-"""The other direction: requests of the server's, and how it takes them back.
+"""What the server sends that is no response: requests of its own, which it may take back, and notifications.
 
-Kept apart from ours in every way, because ids overlap: a ``notifications/cancelled`` from the server can only name
-one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C-52).
+Its requests are kept apart from ours in every way, because ids overlap: a ``notifications/cancelled`` from the server can
+only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C-52).
 """
 
 from __future__ import annotations
@@ -10,10 +10,23 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, as_text, is_request_id
+from mcp_tui.protocol.deadlines import Timer
+from mcp_tui.protocol.events import Kind, RequestId
+from mcp_tui.protocol.messages import (
+    Json,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    as_object,
+    as_text,
+    is_request_id,
+    number,
+    shown,
+)
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import RUNNING
-from mcp_tui.protocol.responses import NAME
+from mcp_tui.protocol.requests import RUNNING, Request, State
+from mcp_tui.protocol.responses import NAME, SHOWN, Responses
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
 
 METHOD_NOT_FOUND: Final = -32601
@@ -24,35 +37,49 @@ REJECTED: Final = -1
 
 ELICIT: Final = "elicitation/create"
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+
+UNTOKENED: Final = frozenset({"initialize", "ping"})
+"""Requests that carry no progress token."""
 
 CROSSED: Final = "sent; withdrawn meanwhile"
 """What is said of a request of the server's whose cancel came after its answer had left (C-51)."""
+
+Key = tuple[type, RequestId]
 
 
 class Waiting(NamedTuple):
     """A request of the server's that waits for a person since ``at``, and the request of ours that it belongs to."""
 
     frame: RequestFrame
-    parent: ev.RequestId | None
+    parent: RequestId | None
     at: float
 
 
 class Inbound:
-    """The part of a ledger that keeps the server's requests which have no answer yet.
+    """The part of a ledger that keeps the server's requests which have no answer yet, and hears its notifications.
 
     A person answers those that were offered; every other is answered at once: ``ping`` with an empty result, the rest with
     *method not found* (C-69: a capability that was not declared may not be used). ``waiting`` has each with the request
-    of ours that it belongs to, where that is known.
+    of ours that it belongs to, where that is known. It also knows whose progress token is whose.
     """
 
-    def __init__(self, core: Core, tasks: Tasks) -> None:
-        self.waiting: dict[tuple[type, ev.RequestId], Waiting] = {}
+    def __init__(self, core: Core, responses: Responses, tasks: Tasks) -> None:
+        self.waiting: dict[Key, Waiting] = {}
         self._core = core
+        self._responses = responses
         self._tasks = tasks
-        self._owed: set[tuple[type, ev.RequestId]] = set()
-        self._sent: set[tuple[type, ev.RequestId]] = set()
+        self._owed: set[Key] = set()
+        self._sent: set[Key] = set()
+        self._tokens: dict[Key, RequestId | None] = {}
+        """The id of the round that a progress token belongs to; of the usual one, which is that id itself, nothing is kept.
 
-    def receive(self, frame: RequestFrame, *, at: float, seq: int, stream: ev.RequestId | None) -> None:
+        ``None`` stands for the id of a round that has another token.
+        """
+
+    # -- the server's requests -------------------------------------------------------------------------------
+
+    def receive(self, frame: RequestFrame, *, at: float, seq: int, stream: RequestId | None) -> None:
         """Take in a request of the server's.
 
         C-70: from 2026-07-28 on a server has none to send, so it is never answered.
@@ -64,7 +91,7 @@ class Inbound:
         elif self._waits(frame, at=at, seq=seq, parent=self._parent_of(frame, at, stream)):
             core.pause_while_asked(at)
 
-    def _parent_of(self, frame: RequestFrame, at: float, stream: ev.RequestId | None) -> ev.RequestId | None:
+    def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
         """The request of ours that one of the server's belongs to: by its task, or by the stream that it came on.
 
         A pipe tells neither; there a prompt is taken to belong to the only request that runs, if it is the only one.
@@ -85,7 +112,7 @@ class Inbound:
             row = mine[0] if len(mine) == 1 else None
         return None if row is None else row.id
 
-    def _waits(self, frame: RequestFrame, *, at: float, seq: int, parent: ev.RequestId | None) -> bool:
+    def _waits(self, frame: RequestFrame, *, at: float, seq: int, parent: RequestId | None) -> bool:
         """Answer a request of the server's at once, or have a person asked: whether it waits for one now."""
         key = (type(frame.id), frame.id)
         method = frame.method[:NAME]
@@ -94,30 +121,29 @@ class Inbound:
             ev.ServerRequestReceived(at=at, request_id=frame.id, method=method, parent=parent, seq=seq)
         )
         if key in self.waiting:
-            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key].frame.method[:NAME]}"
-            self._core.violation("duplicate-request-id", detail, at, seq)
-            self._reply(messages.error(frame.id, INVALID_REQUEST, detail), frame.id, INVALID_REQUEST, at)
+            text = f"id {shown(frame.id)} is in use for {self.waiting[key].frame.method[:NAME]}"
+            self._core.violation("duplicate-request-id", text, at, seq)
+            self._refuse(frame.id, INVALID_REQUEST, text, at)
         elif frame.method == "ping":
             self._reply(messages.result(frame.id, {}), frame.id, None, at)
         elif frame.method in self._core.negotiated.prompts:
             mode = params.get("mode", "form")
             if frame.method == ELICIT and mode not in self._core.negotiated.modes:
-                text = f"elicitation mode {messages.shown(mode)} was not declared"
+                text = f"elicitation mode {shown(mode)} was not declared"
                 self._core.violation("undeclared-capability", text, at, seq)
-                self._reply(messages.error(frame.id, INVALID_PARAMS, text), frame.id, INVALID_PARAMS, at)
+                self._refuse(frame.id, INVALID_PARAMS, text, at)
                 return False
             self.waiting[key] = Waiting(frame, parent, at)
             self._sent.discard(key)
             self._core.do(self._core.port.prompt, frame.id, frame.method, params, parent)
             return True
         else:
-            text = f"{method} is not supported by this client"
-            self._reply(messages.error(frame.id, METHOD_NOT_FOUND, text), frame.id, METHOD_NOT_FOUND, at)
+            self._refuse(frame.id, METHOD_NOT_FOUND, f"{method} is not supported by this client", at)
         return False
 
     def answer(
         self,
-        request_id: ev.RequestId,
+        request_id: RequestId,
         value: Json = None,
         *,
         code: int | None = None,
@@ -129,26 +155,31 @@ class Inbound:
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
-        message = (
-            messages.result(request_id, value) if code is None else messages.error(request_id, code, text)
-        )
-        self._answer(key, message, code, how, at)
+        self._answer(key, value, code, text, how, at)
         self._core.pause_while_asked(at)
         return True
 
-    def _answer(
-        self,
-        key: tuple[type, ev.RequestId],
-        message: dict[str, Json],
-        code: int | None,
-        how: str,
-        at: float,
-    ) -> None:
-        del self.waiting[key]
-        self._reply(message, key[1], code, at, how)
+    def _answer(self, key: Key, value: Json, code: int | None, text: str, how: str, at: float) -> None:
+        id_ = self.waiting.pop(key).frame.id
+        self._reply(
+            messages.result(id_, value) if code is None else messages.error(id_, code, text),
+            id_,
+            code,
+            at,
+            how,
+        )
         self._sent.add(key)
 
-    def parent_cancelled(self, parent: ev.RequestId) -> None:
+    def _refuse(self, request_id: RequestId, code: int, text: str, at: float) -> None:
+        self._reply(messages.error(request_id, code, text), request_id, code, at)
+
+    def _reply(
+        self, message: dict[str, Json], request_id: RequestId, code: int | None, at: float, how: str = ""
+    ) -> None:
+        self._core.do(self._core.port.reply, message)
+        self._core.emit(ev.ServerRequestAnswered(at=at, request_id=request_id, code=code, how=how))
+
+    def parent_cancelled(self, parent: RequestId) -> None:
         """Ask nobody any more for a request that was cancelled.
 
         C-62: the server still waits for its answer, so one is owed, and leaves behind the cancel.
@@ -159,7 +190,7 @@ class Inbound:
                 why = "the request it belongs to was cancelled"
                 self._core.do(self._core.port.prompt_over, frame.id, why)
 
-    def pay(self, parent: ev.RequestId, *, at: float) -> None:
+    def pay(self, parent: RequestId, *, at: float) -> None:
         """Give the answers that are owed for a cancelled request, whose cancel left first.
 
         A server that heard the answer first would go on with it.
@@ -169,40 +200,10 @@ class Inbound:
                 continue
             self._owed.discard(key)
             if frame.method == ELICIT:
-                self._answer(key, messages.result(frame.id, {"action": "cancel"}), None, "cancel", at)
+                self._answer(key, {"action": "cancel"}, None, "", "cancel", at)
             else:
                 text = "the request that this belongs to was cancelled"
-                self._answer(key, messages.error(frame.id, REJECTED, text), REJECTED, "", at)
-
-    def cancelled(self, frame: NotificationFrame, *, at: float, seq: int) -> bool:
-        """Take in ``notifications/cancelled``: what it names is never answered any more.
-
-        C-50: the server gave it up, and an answer could only confuse it.
-
-        False if nothing of what waits was meant.
-        """
-        params = as_object(frame.params)
-        request_id = params.get("requestId")
-        if not is_request_id(request_id) or self.waiting.pop((type(request_id), request_id), None) is None:
-            return False
-        owed = (type(request_id), request_id) in self._owed
-        self._owed.discard((type(request_id), request_id))
-        reason = as_text(params.get("reason"))
-        self._core.emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
-        if not owed:  # nobody is being asked for an answer that is owed
-            why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
-            self._core.do(self._core.port.prompt_over, request_id, why)
-        return True
-
-    def crossed(self, frame: NotificationFrame) -> str:
-        """What to say of a cancel that names what was answered already; nothing of any other.
-
-        C-51: answer and cancel crossed, and neither side did wrong.
-        """
-        request_id = as_object(frame.params).get("requestId")
-        if not is_request_id(request_id) or (type(request_id), request_id) not in self._sent:
-            return ""
-        return f"{messages.shown(request_id)}: {CROSSED}"
+                self._answer(key, None, REJECTED, text, "", at)
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
@@ -213,8 +214,170 @@ class Inbound:
         self._owed.clear()
         self._sent.clear()
 
-    def _reply(
-        self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float, how: str = ""
+    # -- notifications ---------------------------------------------------------------------------------------
+
+    def notified(self, frame: NotificationFrame, at: float, seq: int) -> None:
+        """Take in a notification."""
+        core, params = self._core, as_object(frame.params)
+        method, about = frame.method[:NAME], as_text(params.get("uri"))[:SHOWN]
+        if core.negotiated.modern:
+            listening = as_object(params.get("_meta")).get(SUBSCRIPTION)
+            if listening is not None:
+                self._delivered(method, params, about, listening, at, seq)
+        match frame.method:
+            case "notifications/progress":
+                self._progress(params, at, seq)
+            case "notifications/message":
+                data = params.get("data")
+                text = data if isinstance(data, str) else messages.text(data)
+                level, logger = (as_text(params.get(name))[:NAME] for name in ("level", "logger"))
+                core.emit(ev.Log(at=at, level=level, data=text[:SHOWN], logger=logger, seq=seq))
+            case "notifications/cancelled":
+                self._cancelled(frame, at, seq)
+            case "notifications/tasks" | "notifications/tasks/status":
+                core.emit(ev.Notified(at=at, method=method, seq=seq))
+                self._tasks.pushed(params, size=frame.size, at=at, seq=seq)
+            case _:
+                core.emit(ev.Notified(at=at, method=method, about=about, seq=seq))
+
+    def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
+        """The server takes back a request of its own, or ends a subscription of ours.
+
+        C-52: up to 2025-11-25 it can only name one of its own requests, whatever ids of ours are alike. C-56: from
+        2026-07-28 on it has no requests, and may name a subscription of ours, which ends by that.
+        """
+        core, params = self._core, as_object(frame.params)
+        named = params.get("requestId")
+        if is_request_id(named) and self._withdrawn(named, as_text(params.get("reason")), at, seq):
+            core.pause_while_asked(at)
+            return
+        # C-51: answer and cancel crossed, and neither side did wrong
+        crossed = is_request_id(named) and (type(named), named) in self._sent
+        about = f"{shown(named)}: {CROSSED}" if crossed else ""
+        core.emit(ev.Notified(at=at, method=frame.method, about=about, seq=seq))
+        if not core.negotiated.modern:
+            return
+        row = core.named(named) if is_request_id(named) else None
+        if row is not None and row.method == LISTEN and core.reached(row, at):
+            self._responses.answer(row, ResponseFrame(id=row.id, result={}, size=frame.size), at, seq)
+        else:
+            text = f"the server may cancel nothing but a subscription, not {shown(named)}"
+            core.violation("server-cancelled", text, at, seq)
+
+    def _withdrawn(self, request_id: RequestId, reason: str, at: float, seq: int) -> bool:
+        """Never answer a request that the server gave up; false if none waits that has this id.
+
+        C-50: an answer could only confuse it.
+        """
+        key = (type(request_id), request_id)
+        if self.waiting.pop(key, None) is None:
+            return False
+        self._core.emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
+        if key not in self._owed:  # nobody is being asked for an answer that is owed
+            why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
+            self._core.do(self._core.port.prompt_over, request_id, why)
+        self._owed.discard(key)
+        return True
+
+    def _delivered(
+        self, method: str, params: dict[str, Json], about: str, listening: Json, at: float, seq: int
     ) -> None:
-        self._core.do(self._core.port.reply, message)
-        self._core.emit(ev.ServerRequestAnswered(at=at, request_id=request_id, code=code, how=how))
+        """A notification on a subscription: its acknowledgement must come first (subscriptions, 2026-07-28)."""
+        core = self._core
+        row = core.named(listening) if is_request_id(listening) else None
+        if row is None or row.method != LISTEN or not core.reached(row, at):
+            text = f"{method} for the subscription {shown(listening)}, which does not exist"
+            core.violation("subscription", text, at, seq)
+            return
+        if method == "notifications/subscriptions/acknowledged":
+            if row.state is State.IN_FLIGHT:
+                core.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
+                agreed = messages.text(as_object(params.get("notifications")))
+                core.emit(ev.Acknowledged(at=at, id=row.id, filter=agreed[:SHOWN], seq=seq))
+            return
+        if not row.acknowledged:
+            core.violation("subscription", f"{method} before the acknowledgement", at, seq, row.id)
+        if row.state in (State.IN_FLIGHT, State.CANCEL_REQUESTED, State.CANCELLED, State.LOST):
+            core.emit(ev.Delivered(at=at, id=row.id, method=method, about=about, seq=seq))
+
+    # -- progress --------------------------------------------------------------------------------------------
+
+    def with_meta(self, params: Json, row: Request) -> Json:
+        """The parameters of a request's round with what every request says of its client, and with a progress token."""
+        if params is not None and not isinstance(params, dict):
+            return params
+        given = as_object(params)
+        meta = {**self._core.negotiated.meta, **as_object(given.get("_meta"))}
+        if row.method not in UNTOKENED:
+            self._token_for(row, meta)
+        if not meta:
+            return given or None
+        return {**given, "_meta": meta}
+
+    def _token_for(self, row: Request, meta: dict[str, Json]) -> None:
+        """Put the progress token of a request's round into its ``_meta``, unless that brings one along."""
+        wire = row.wire_id
+        known = self._tokens.get((int, wire))
+        taken = known is not None and self._core.named(known) is not row  # a caller brought it for another
+        token = meta.setdefault("progressToken", f"mcp-tui-{wire}" if taken else wire)
+        usual = type(token) is int and token == wire
+        if is_request_id(token) and not usual:
+            self._tokens[type(token), token] = wire
+        if usual:
+            self._tokens.pop((int, wire), None)
+        else:
+            self._tokens.setdefault((int, wire), None)
+
+    def _round_of(self, token: Json) -> RequestId | None:
+        """The id of the round that a progress token belongs to."""
+        if not is_request_id(token):
+            return None
+        wire = self._tokens.get((type(token), token), token if type(token) is int else None)
+        row = None if wire is None else self._core.named(wire)
+        return None if row is None or row.method in UNTOKENED else wire
+
+    def _progress(self, params: dict[str, Json], at: float, seq: int) -> None:
+        """Progress of a request in flight, or evidence that a cancelled one goes on; it moves no other clock."""
+        core = self._core
+        token, message = params.get("progressToken"), params.get("message")
+        wire = self._round_of(token)
+        row = None if wire is None else core.named(wire)
+        if row is None:
+            core.violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
+            return
+        if row.round_answered or wire != row.wire_id:
+            core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
+        elif not core.reached(row, at):
+            core.violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)
+        elif row.state is State.IN_FLIGHT or row.state is State.TASK:
+            self._advance(row, params, message, at, seq)
+        elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
+            core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
+        else:
+            self._responses.late(row, Kind.PROGRESS, at, seq, summary=as_text(message)[:NAME])
+
+    def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
+        """Take in the progress of a request that runs.
+
+        C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out.
+        """
+        core, progress = self._core, number(params.get("progress"))
+        if progress is None:
+            detail = f"progress {shown(params.get('progress'))}"
+            core.violation("malformed-progress", detail, at, seq, row.id)
+            return
+        if row.progress is not None and progress <= row.progress:
+            text = f"progress {progress:g} after {row.progress:g}: it must increase"
+            core.violation("progress-not-increasing", text, at, seq, row.id)
+            return
+        core.emit(
+            ev.Progress(
+                at=at,
+                id=row.id,
+                progress=progress,
+                total=number(params.get("total")),
+                message=message[:SHOWN] if isinstance(message, str) else None,
+                seq=seq,
+            )
+        )
+        core.arm(row)

@@ -10,7 +10,7 @@ everybody else's are one. Nothing is told or done before the decision is complet
 ``send`` that it is writing, and the ledger is whole when it hears that.
 
 **A request** goes through the states of :data:`~mcp_tui.protocol.requests.TRANSITIONS`. What is kept of it beside its row
-is one :class:`~mcp_tui.protocol.live.Live`, dropped when it is over. Everything that ends a request goes through
+is one :class:`~mcp_tui.protocol.ports.Live`, dropped when it is over. Everything that ends a request goes through
 :meth:`Ledger.over`, in this order: stop its clock, tell the event, drop the record, take back its questions, answer what
 its server requests are owed, let its callers go on, and move the task that it was sent for.
 
@@ -30,7 +30,7 @@ comes meanwhile or later is evidence. A response that comes before the signal ha
 a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
 
 **The parts** have state of their own and reach the ledger by the port :class:`~mcp_tui.protocol.ports.Core`: ``responses``,
-``notifications``, ``inbound`` (the server's requests), ``rounds`` (one request, more than one message), ``tasks``.
+``inbound`` (the server's requests and notifications), ``rounds`` (one request, more than one message), ``tasks``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Deadlines, Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
-from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import (
     Batch,
     Frame,
@@ -60,8 +59,7 @@ from mcp_tui.protocol.messages import (
     as_text,
     shown,
 )
-from mcp_tui.protocol.notifications import Notifications
-from mcp_tui.protocol.ports import LedgerPort
+from mcp_tui.protocol.ports import LedgerPort, Live
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
@@ -121,8 +119,7 @@ class Ledger:
         self.rounds = Rounds(self)
         self.tasks = Tasks(self, self.rounds)
         self.responses = Responses(self, self.rounds, self.tasks)
-        self.inbound = Inbound(self, self.tasks)
-        self.notifications = Notifications(self, self.responses, self.tasks, self.inbound)
+        self.inbound = Inbound(self, self.responses, self.tasks)
         self._later_rounds: dict[RequestId, RequestId] = {}
         """The ids of requests by those of their second and later rounds."""
         self._writing: set[RequestId] = set()
@@ -239,7 +236,7 @@ class Ledger:
 
     def dispatch(self, row: Request, params: Json) -> None:
         """Have the last round of a request written."""
-        message = messages.request(row.wire_id, row.method, self.notifications.with_meta(params, row))
+        message = messages.request(row.wire_id, row.method, self.inbound.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
 
     def _new_id(self) -> int:
@@ -546,7 +543,7 @@ class Ledger:
             self.violation("duplicate-member", text, at, seq)
         match frame:
             case NotificationFrame():
-                self.notifications.receive(frame, at, seq)
+                self.inbound.notified(frame, at, seq)
             case ResponseFrame():
                 self.responses.receive(frame, at, seq, stream)
             case RequestFrame():

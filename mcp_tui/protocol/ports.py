@@ -1,19 +1,54 @@
-"""The two ports of a ledger: what it has done outside, and what its parts ask of it."""
+"""What a ledger shares with its parts: the record of each open request, and two ports.
+
+One port is what the ledger has done outside, the other what its parts ask of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ParamSpec, Protocol
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import Negotiated
 
 P = ParamSpec("P")
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """One open request: its row, and what is needed only until it is over."""
+
+    row: Request
+    params: dict[str, Json] | None = None
+    """What it was called with, where it may have to be sent again."""
+
+    held: bool = False
+    """A round of it waits for fresh headers, or for a token."""
+
+    request_state: str | None = None
+    """The server's ``requestState``, to be sent back as it came."""
+
+    gathers: bool = False
+    """Its last answer asked for input, so the next round has to bring ``inputResponses``."""
+
+    questions: dict[str, bool] = field(default_factory=dict[str, bool])
+    """What its task asks, by the server's keys, and whether a person is still being asked."""
+
+    fetch: RequestId | None = None
+    """The ``tasks/result`` that waits for the result of its task."""
+
+    acknowledged: str = ""
+    """What the answer to ``tasks/cancel`` promised."""
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is being asked what its task asks."""
+        return self.row.task_status == "input_required" and any(self.questions.values())
 
 
 class LedgerPort(Protocol):

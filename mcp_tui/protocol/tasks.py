@@ -15,9 +15,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
-from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown, summary
-from mcp_tui.protocol.ports import Core
+from mcp_tui.protocol.ports import Core, Live
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.rounds import Rounds
 

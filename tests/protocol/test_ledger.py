@@ -135,7 +135,7 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
         ledger.written(id_, at=0)
         at(1).result(id_).run(ledger)
     ledger.take()
-    parts = [ledger, ledger.notifications, ledger.tasks, ledger.rounds, ledger.inbound, ledger.responses]
+    parts = [ledger, ledger.tasks, ledger.rounds, ledger.inbound, ledger.responses]
     held = {
         name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, Sized)
     }
