@@ -152,14 +152,12 @@ class Server:
     def say(self, message: dict[str, Any]) -> None:
         self.sink.received(raw=json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    def unqueue(self, id: RequestId) -> bool:
-        return True
+    def unqueue(self, id: RequestId) -> None: ...
 
     def signal(self, id: RequestId, signal: Signal, message: base.Outgoing | None) -> None:
         self.sink.signalled(id=id, signal=signal, raw=None if message is None else message.raw)
 
-    def recall(self, id: RequestId) -> bool:
-        return False
+    def recall(self, id: RequestId) -> None: ...
 
     def release(self, id: RequestId) -> None: ...
 
