@@ -15,6 +15,7 @@ from json import dumps
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import KIND_WORDS
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
@@ -142,15 +143,7 @@ def _join(*parts: str, by: str = " ") -> str:
     return by.join(part for part in parts if part)
 
 
-KINDS: Final = {
-    Kind.RESULT: "result",
-    Kind.ERROR: "error",
-    Kind.PROGRESS: "progress",
-    Kind.INPUT_REQUIRED: "input request",
-    Kind.TASK: "task",
-    Kind.MALFORMED: "malformed message",
-    Kind.OVERSIZE: "oversize response",
-}
+KINDS: Final = {**KIND_WORDS, Kind.PROGRESS: "progress", Kind.OVERSIZE: "oversize response"}
 """Kinds of what a server answers, in words."""
 
 _SIGNALLED: Final = {

@@ -71,7 +71,7 @@ LATE: Final = {
     Kind.TASK: Outcome.LATE_TASK,
 }
 
-_NAMES: Final = {
+KIND_WORDS: Final = {
     Kind.RESULT: "result",
     Kind.ERROR: "error",
     Kind.MALFORMED: "malformed message",
@@ -82,7 +82,7 @@ _NAMES: Final = {
 
 OUTCOME_WORDS: Final = {
     **{each: each.value.replace("_", " ") for each in Outcome},
-    **{LATE[kind]: f"late {name}" for kind, name in _NAMES.items()},
+    **{LATE[kind]: f"late {name}" for kind, name in KIND_WORDS.items()},
     Outcome.DISCONNECTED: "connection lost",
     Outcome.FAILED: "not delivered",
     Outcome.WITHDRAWN: "reply came first",
@@ -328,7 +328,9 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     elif row.task_id and _became_task(row):
         yield f"became task {row.task_id}"
     if progress is not None:
-        yield _progress(row, progress, until, quiet=_is_quiet(row))
+        # somebody listened to the end, so that the silence behind it can be told
+        quiet = answer is None and not is_disconnected(row) and delivery(row) is not Delivery.NONE
+        yield _progress(row, progress, until, quiet=quiet)
     if is_disconnected(row):
         yield disconnected_words(row)
     if not row.late and not is_disconnected(row) and not is_confirmed(row):
@@ -342,11 +344,6 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched
-
-
-def _is_quiet(row: Request) -> bool:
-    """Whether somebody listened to the end, so that the silence behind the last progress can be told."""
-    return late_answer(row) is None and not is_disconnected(row) and delivery(row) is not Delivery.NONE
 
 
 def _nothing(row: Request, until: float) -> Iterator[str]:
@@ -386,7 +383,7 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
     if task and evidence.kind in (Kind.RESULT, Kind.ERROR):
         name = "task finished anyway" if evidence.kind is Kind.RESULT else "task failed anyway"
     else:
-        name = f"late {_NAMES[evidence.kind]}"
+        name = f"late {KIND_WORDS[evidence.kind]}"
     code = "" if evidence.code is None else f" {evidence.code}"
     bytes_ = f" ({size(evidence.size)})" if evidence.kind is Kind.OVERSIZE else ""
     return f"{name}{code}{bytes_} at +{span(evidence.after)}"

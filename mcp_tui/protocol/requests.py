@@ -337,13 +337,6 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.heard_at = event.at
         case ev.TaskStatus():
             _task(row, event)
-        case _:
-            _grow(row, event)
-
-
-def _grow(row: Request, event: ev.RequestEvent) -> None:
-    """What makes more of a request than one message and its answer."""
-    match event:
         case ev.InputRequired():
             row.rounds, row.asks, row.round_sent_at, row.round_answered = event.round, event.asks, None, True
             if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time

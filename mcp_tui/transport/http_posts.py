@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any, Final, cast
+from typing import Final
 
 import httpx
 
@@ -39,6 +39,7 @@ ERROR_BODY: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""
 
 _METHOD_NOT_FOUND: Final = -32601
+_UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
 
 
 class Sending:
@@ -127,6 +128,15 @@ class Sending:
         """404 to a message of a session: the server no longer knows it (transports, "Session Management")."""
         return status == 404 and self._sent_with is not None
 
+    def _refused(self, error: Refused) -> None:
+        over = self._session_is_over(error.status)
+        if over:  # a request was lost with its session, and was not refused itself
+            status = error.status if self._message.id is None else 0
+            error = Refused(SESSION_OVER, status, error.body)
+        self._failed(error)
+        if over:
+            self._session.lose(SESSION_OVER, renewable=True)
+
 
 class Unanswered(Sending):
     """A message whose POST brings no response, such as a notification: 202 is all that comes of it."""
@@ -166,12 +176,6 @@ class Unanswered(Sending):
                     await read_head(response.aiter_raw(), HEAD, PATIENCE)
             return
         self._refused(await refused(self._session, response))
-
-    def _refused(self, error: Refused) -> None:
-        over = self._session_is_over(error.status)
-        self._failed(Refused(SESSION_OVER, error.status, error.body) if over else error)
-        if over:
-            self._session.lose(SESSION_OVER, renewable=True)
 
     def _accepted(self) -> None:
         self._session.accepted(self._message.method)
@@ -311,7 +315,7 @@ class Exchange(Sending):
             self._refused(error)
             return
         except OversizedBody as error:
-            self._oversize(error)
+            self._session.skipped(error, self._id)
             self._ended(str(error))
             return
         except EXPECTED as error:
@@ -351,34 +355,24 @@ class Exchange(Sending):
                 cursor = None if self._session.modern else self._cursor
                 self._besides = await read_events(response, self._session, cursor, self._deliver)
             else:
-                await self._body(response)
-
-    async def _body(self, response: httpx.Response) -> None:
-        session = self._session
-        announced = _length(response)
-        raw = await read_body(response.aiter_raw(), session.cap, announced, session.turn)
-        if not raw.strip():
-            raise await refused(session, response, raw)
-        self._deliver(raw, self._status)
+                session = self._session
+                raw = await read_body(response.aiter_raw(), session.cap, _length(response), session.turn)
+                if not raw.strip():
+                    raise await refused(session, response, raw)
+                self._deliver(raw, self._status)
 
     async def _error(self, response: httpx.Response) -> None:
         """A status from 400 on: a JSON-RPC message goes to the client, whose negotiation keys on it."""
         limit = min(self._session.cap, ERROR_BODY)
         body = await read_head(response.aiter_raw(), limit, PATIENCE)
-        rpc = _json_rpc(body)
-        if self._session_is_over(self._status) and not self._is_missing_method(rpc):
-            raise Refused(SESSION_OVER, self._status, body)
-        if rpc is None:
+        frame = messages.parse(body)
+        if isinstance(frame, messages.ResponseFrame) and frame.error is not None and frame.id == self._id:
+            lives = frame.error.code == _METHOD_NOT_FOUND  # it answers this very request
+        else:
+            lives = False
+        if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not lives):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
-
-    def _is_missing_method(self, rpc: Any) -> bool:
-        """Whether a 404 answers this very request: the session lives, the method does not exist."""
-        fields = messages.as_object(rpc)
-        return (
-            messages.as_object(fields.get("error")).get("code") == _METHOD_NOT_FOUND
-            and fields.get("id") == self._id
-        )
 
     def _deliver(self, raw: bytes, status: int = 0) -> None:
         if self._closed:
@@ -391,28 +385,21 @@ class Exchange(Sending):
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def _refused(self, error: Refused) -> None:
-        over = self._session_is_over(error.status)
-        self._failed(Refused(str(error), body=error.body) if over else error)
-        if over:
-            self._session.lose(SESSION_OVER, renewable=True)
-
-    def _oversize(self, error: OversizedBody) -> None:
-        self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)
-
     def _ended(self, detail: str, *, resumable: bool = False) -> None:
         self._session.sink.stream_ended(id=self._id, detail=detail, resumable=resumable)
 
     async def _dropped(self, detail: str) -> None:
         """The POST's response is over: cleanly, or broken by ``detail``. Take it up again where that is possible."""
         failures = 0
-        while self._resumable():
+        session = self._session
+        while session.resumes and not self._answered and not self._final and self._cursor.last_id != "":
             delay = pause(self._cursor.retry, failures)
             self._ended(detail, resumable=True)
             why = detail or "closed by the server"
-            self._happened(
+            text = (
                 f"the stream of request {self._id} ended before the response ({why}), resuming in {delay:g} s"
             )
+            session.sink.happened(text=text)
             self._waiting = True
             await asyncio.sleep(delay)
             detail, gone = await self._resume()
@@ -425,9 +412,6 @@ class Exchange(Sending):
             detail = f"the stream ended without a response, with {self._besides} instead"
         self._ended(detail)
 
-    def _resumable(self) -> bool:
-        return self._session.resumes and not self._answered and not self._final and self._cursor.last_id != ""
-
     async def _resume(self) -> tuple[str, bool]:
         """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
         self._cursor.reopened()
@@ -438,7 +422,7 @@ class Exchange(Sending):
                 self._session.lose(SESSION_OVER, renewable=True)
             return str(error), error.status < 500 and not await self._session.renewed(error.challenge)
         except OversizedBody as error:
-            self._oversize(error)
+            self._session.skipped(error, self._id)
             return str(error), True
         except EXPECTED as error:
             return cause(error), False
@@ -446,23 +430,9 @@ class Exchange(Sending):
 
     def _resumed(self) -> None:
         self._waiting = False
-        self._happened(f"resumed the stream of request {self._id}")
-
-    def _happened(self, text: str) -> None:
-        self._session.sink.happened(text=text)
+        self._session.sink.happened(text=f"resumed the stream of request {self._id}")
 
 
 def _length(response: httpx.Response) -> int | None:
     text = response.headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
-
-
-def _json_rpc(body: bytes) -> Any:
-    """The value of a body that is a JSON-RPC message or a batch of them, else ``None``."""
-    try:
-        value: Any = messages.read_json(body)
-    except ValueError:
-        return None
-    each = cast("list[Any]", value) if isinstance(value, list) else [value]
-    is_rpc = bool(each) and messages.as_object(each[0]).get("jsonrpc") == "2.0"
-    return cast("Any", value) if is_rpc else None

@@ -11,6 +11,7 @@ from typing import Final
 import httpx
 
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
@@ -98,9 +99,9 @@ class HttpSession:
         """A message came on a stream that belongs to no request."""
         self.sink.received(raw=raw)
 
-    def skipped(self, error: OversizedBody) -> None:
-        """A message above the cap was left out of such a stream."""
-        self.sink.too_large(head=error.head, size=error.size, tail=error.tail)
+    def skipped(self, error: OversizedBody, stream: RequestId | None = None) -> None:
+        """A message above the cap was left out of such a stream, or of the own ``stream`` of a request."""
+        self.sink.too_large(head=error.head, size=error.size, stream=stream, tail=error.tail)
 
     def ended_by(self, error: Refused) -> bool:
         """Whether a refused GET says that the session is gone: 404 to a request that carried its id."""
@@ -130,15 +131,11 @@ class HttpSession:
 
     def headers(self) -> dict[str, str]:
         """Headers of a request that carries no message: GET and DELETE."""
-        made = self.identity()
+        made = {} if self.id is None else {"Mcp-Session-Id": self.id}
         known = REVISIONS.get(self.revision)
         if self.revision and (known is None or known.version_header):
             made["MCP-Protocol-Version"] = self.revision
         return made
-
-    def identity(self) -> dict[str, str]:
-        """The session id as a header, where there is one."""
-        return {} if self.id is None else {"Mcp-Session-Id": self.id}
 
 
 @dataclass(slots=True)

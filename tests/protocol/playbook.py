@@ -370,7 +370,7 @@ def said(item: ev.Event | Action) -> str:
             return f"-> resolve {item.id!r} with {with_}"
         case "reply":
             body = {key: value for key, value in item.message.items() if key in ("result", "error")}
-            return f"-> reply {item.request_id!r} {_value(body)}"
+            return f"-> reply {item.message['id']!r} {_value(body)}"
         case "prompt":
             return f"-> prompt {item.request_id!r} {item.method}"
         case "prompt_over":

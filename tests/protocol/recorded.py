@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from inspect import Signature, signature
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.messages import Json, ResponseFrame
+from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.states import GRACE
 
 
@@ -23,51 +25,24 @@ class Recorder:
     def __init__(self) -> None:
         self.said: list[Any] = []
 
-    def _did(self, name: str, **arguments: Any) -> None:
-        self.said.append(Action(name=name, **arguments))
-
     def event(self, event: ev.Event) -> None:
         self.said.append(event)
 
-    def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        self._did("send", id=id, method=method, message=message)
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        parameters = _parameters(name)
 
-    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        self._did("signal", id=id, signal=signal, message=message)
+        def did(*args: Any, **more: Any) -> None:
+            told = parameters.bind(None, *args, **more)
+            told.apply_defaults()
+            del told.arguments["self"]
+            self.said.append(Action(name=name, **told.arguments))
 
-    def unqueue(self, id: RequestId) -> None:
-        self._did("unqueue", id=id)
+        return did
 
-    def recall(self, id: RequestId) -> None:
-        self._did("recall", id=id)
 
-    def release(self, id: RequestId) -> None:
-        self._did("release", id=id)
-
-    def reply(self, message: dict[str, Json]) -> None:
-        self._did("reply", request_id=message["id"], message=message)
-
-    def prompt(
-        self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
-    ) -> None:
-        self._did("prompt", request_id=request_id, method=method, params=params, parent=parent)
-
-    def prompt_over(self, request_id: RequestId, why: str) -> None:
-        self._did("prompt_over", request_id=request_id, why=why)
-
-    def gather(
-        self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
-    ) -> None:
-        self._did("gather", id=id, requests=requests, wait=wait, task=task)
-
-    def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
-        self._did("gather_over", id=id, why=why, keys=keys)
-
-    def relist(self, id: RequestId) -> None:
-        self._did("relist", id=id)
-
-    def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
-        self._did("resolve", id=id, frame=frame)
+@cache
+def _parameters(name: str) -> Signature:
+    return signature(getattr(LedgerPort, name))
 
 
 class RecordedLedger(Ledger):
@@ -75,7 +50,7 @@ class RecordedLedger(Ledger):
 
     def __init__(self, *, transport: str = "stdio", grace: float = GRACE, **agreed: Any) -> None:
         self.recorder = Recorder()
-        super().__init__(self.recorder, transport=transport, grace=grace)
+        super().__init__(cast("LedgerPort", self.recorder), transport=transport, grace=grace)
         self.agree(**agreed)
 
     def agree(self, **changes: Any) -> None:

@@ -256,9 +256,10 @@ class Witness:
     def _reply(self, action: Action) -> None:
         revision = self.ledger.negotiated.revision
         assert revision is None or revision.server_requests
-        key = _key(action.request_id)
+        request_id = action.message["id"]
+        key = _key(request_id)
         parent = self.owned.get(key)
-        self._answered_for(action.request_id)
+        self._answered_for(request_id)
         if not self.asked[key]:
             self.prompted.discard(key)
         if key not in self.owed or self.asked[key]:
