@@ -28,8 +28,7 @@ from mcp_tui.protocol.ports import Live
 from mcp_tui.protocol.requests import TRANSITIONS, Book, Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.rounds import Rounds
-from mcp_tui.protocol.tasks import Tasks
+from mcp_tui.protocol.tasks import Rounds, Tasks
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]

@@ -63,9 +63,8 @@ from mcp_tui.protocol.ports import LedgerPort, Live
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
-from mcp_tui.protocol.rounds import ROUNDS, Rounds
 from mcp_tui.protocol.states import GRACE, LISTEN
-from mcp_tui.protocol.tasks import Tasks
+from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
 
 P = ParamSpec("P")
 
@@ -164,16 +163,6 @@ class Ledger:
             del self._violations[next(iter(self._violations))]
         if count <= TOLD or count == 10 ** (len(str(count)) - 1):
             self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
-
-    def is_error(self, row: Request, result: Json, at: float, seq: int) -> bool:
-        """What a result says of itself. An ``isError`` that is no boolean is told, and never taken for a success."""
-        verdict = as_object(result).get("isError")
-        if verdict is None or isinstance(verdict, bool):
-            return verdict is True
-        self.violation(
-            "malformed-result", f"isError is {shown(verdict)}, which is not a boolean", at, seq, row.id
-        )
-        return True
 
     # -- calling ---------------------------------------------------------------------------------------------
 
@@ -627,6 +616,16 @@ class Ledger:
         owner = self._sent_for(row)
         if owner is not None:
             self.tasks.errand_over(owner, row, frame, event.at, row.response_seq)
+
+    def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
+        """End a request by its result. An ``isError`` that is no boolean is told, and never taken for a success."""
+        verdict, words = as_object(frame.result).get("isError"), messages.summary(frame)
+        wrong = verdict is not None and verdict is not False
+        if wrong and verdict is not True:
+            text = f"isError is {shown(verdict)}, which is not a boolean"
+            self.violation("malformed-result", text, at, seq, row.id)
+        completed = ev.Completed(at=at, id=row.id, size=frame.size, is_error=wrong, summary=words, seq=seq)
+        self.over(row, completed, frame)
 
     def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None:
         """End a request by a failure of ours; ``rule`` says which kind."""

@@ -29,9 +29,8 @@ from mcp_tui.protocol.messages import (
 )
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State, progress_intervals
-from mcp_tui.protocol.rounds import Rounds
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.protocol.tasks import Tasks
+from mcp_tui.protocol.tasks import Rounds, Tasks
 
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
@@ -406,11 +405,8 @@ class Responses:
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
             core.over(row, failed, frame)
             return
-        if self._goes_further(row, frame, at, seq):
-            return
-        wrong, words = core.is_error(row, frame.result, at, seq), messages.summary(frame)
-        completed = ev.Completed(at=at, id=row.id, size=frame.size, is_error=wrong, summary=words, seq=seq)
-        core.over(row, completed, frame)
+        if not self._goes_further(row, frame, at, seq):
+            core.complete(row, frame, at, seq)
 
     def _goes_further(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
         """Whether a result is something else than the end: a question, a task, or of a type that is invalid.

@@ -1,9 +1,13 @@
-"""Tasks, in both flavours: the core of 2025-11-25 and the extension of 2026-07-28.
+"""Requests that take more than one message: rounds, and tasks.
 
-A request that became a task stays one row. The ledger polls it at the server's interval, by requests of its own that name
-the row as their parent; what they say moves the row. Cancelling a task is a request too, ``tasks/cancel``, and what it
-promises differs: in the core its answer says *cancelled* and that must stay so; in the extension it is acknowledged, and
-the task may finish all the same.
+A request of 2026-07-28 may be answered by asking for input. That answer ends the request on the wire; the same row goes
+on with a new round under a new id, which brings the input and the server's state along (multi round-trip requests). A round
+also brings other headers, where the server wants them.
+
+Tasks come in two flavours: the core of 2025-11-25 and the extension of 2026-07-28. A request that became a task stays
+one row. The ledger polls it at the server's interval, by requests of its own that name the row as their parent; what they
+say moves the row. Cancelling a task is a request too, ``tasks/cancel``, and what it promises differs: in the core its
+answer says *cancelled* and that must stay so; in the extension it is acknowledged, and the task may finish all the same.
 """
 
 from __future__ import annotations
@@ -15,10 +19,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown, summary
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown
 from mcp_tui.protocol.ports import Core, Live
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.protocol.rounds import Rounds
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -41,6 +44,102 @@ UNLIMITED: Final = Limits(timeout=None, max_timeout=None)
 UNKNOWN_TASK: Final = -32602
 STATUSES: Final = frozenset({"working", "input_required", "completed", "failed", "cancelled"})
 SHOWN: Final = 1000
+
+ROUNDS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Methods for which a server may ask for input (multi round-trip requests, 2026-07-28, "Supported Requests")."""
+
+ROUND_CAP: Final = 10
+"""Times that a server may ask for input for one request: one that never stops would go on for ever (C-67)."""
+
+BACKOFF: Final = 0.1
+"""Seconds before the first retry that nothing but the server's state asks for; twice as long each time."""
+
+HEADER_MISMATCH: Final = -32020
+
+
+class Rounds:
+    """The part of a ledger that decides whether, and with what, a request is sent again."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
+        """Take in an ``input_required`` result; returns why it is invalid, or nothing."""
+        core = self._core
+        fields = as_object(frame.result)
+        asks, state = fields.get("inputRequests"), fields.get("requestState")
+        if row.method not in ROUNDS:
+            return f"input may not be asked for by an answer to {row.method}"
+        if asks is None and state is None:
+            return "input is required, but neither inputRequests nor requestState says which"
+        if (asks is not None and not isinstance(asks, dict)) or not isinstance(state, str | None):
+            return f"input is required with inputRequests {shown(asks)} and requestState {shown(state)}"
+        requests = {key: as_object(value) for key, value in as_object(asks).items()}
+        named = ", ".join(dict.fromkeys(str(each.get("method"))[:80] for each in requests.values()))
+        round_ = row.rounds + 1
+        # nobody's time runs out while a person is asked
+        core.deadlines.arm(Timer.LIMIT, row.id, None)
+        core.emit(
+            ev.InputRequired(at=at, id=row.id, round=round_, asks=named[:200], size=frame.size, seq=seq)
+        )
+        if round_ > ROUND_CAP:
+            core.fail(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
+            return ""
+        live = core.live[row.id]
+        live.request_state, live.gathers = state, asks is not None
+        wait = 0.0 if requests else min(2.0, BACKOFF * 2.0 ** (round_ - 1))
+        core.do(core.port.gather, row.id, requests, wait=wait)
+        return ""
+
+    def supply(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
+        """Go on with a request whose input was gathered; false when it waits for none any more.
+
+        The state comes back as it was, and only if there was one (multi round-trip requests, "Client Requirements").
+        """
+        live = self._core.live.get(id)
+        if live is None or live.row.state is not State.AWAITING_INPUT:
+            return False
+        params: dict[str, Json] = dict(live.params or {})
+        if live.gathers:
+            params["inputResponses"] = responses
+        if live.request_state is not None:
+            params["requestState"] = live.request_state
+        live.gathers, live.request_state = False, None
+        self._core.send_round(live.row, params, "input given" if responses else "asked to try again", at)
+        return True
+
+    def resend(self, id: RequestId) -> bool:
+        """Let a held round go; false where none waits."""
+        live = self._core.live.get(id)
+        if live is None or not live.held:
+            return False
+        live.held = False
+        self._core.dispatch(live.row, live.params)
+        return True
+
+    def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
+        """End a request that waits between two rounds, for a reason of ours; false when it does not wait."""
+        live = self._core.live.get(id)
+        if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
+            return False
+        live.held = False
+        self._core.fail(live.row, text, rule, at)
+        return True
+
+    def corrects(self, row: Request, code: int, at: float) -> bool:
+        """Whether an error is about headers that a fresh list of tools may mend: then the request is sent once more."""
+        core, negotiated = self._core, self._core.negotiated
+        wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
+        if not wanted or row.method != "tools/call" or row.round_ids:
+            return False
+        core.send_round(row, None, "the server requires other headers", at, held=True)
+        core.do(core.port.relist, row.id)
+        return True
+
+    def stop_gathering(self, row: Request, why: str) -> None:
+        """Ask nobody any more for the input of a request."""
+        if row.state is State.AWAITING_INPUT or row.task_status == "input_required":
+            self._core.do(self._core.port.gather_over, row.id, why)
 
 
 class Tasks:
@@ -212,13 +311,7 @@ class Tasks:
         self._core.over(row, failed)
 
     def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
-        frame = ResponseFrame(id=row.id, result=result, size=size)
-        wrong = self._core.is_error(row, result, at, seq)
-        self._core.over(
-            row,
-            ev.Completed(at=at, id=row.id, size=size, is_error=wrong, summary=summary(frame), seq=seq),
-            frame,
-        )
+        self._core.complete(row, ResponseFrame(id=row.id, result=result, size=size), at, seq)
 
     # -- input -----------------------------------------------------------------------------------------------
 
@@ -288,7 +381,8 @@ class Tasks:
 
     def errand_written(self, row: Request, errand: Request, at: float, seq: int) -> None:
         """``tasks/cancel`` was written: that is the signal of its task's cancel."""
-        if errand.method != "tasks/cancel" or row.cancel_at is None or row.signalled_at is not None:
+        sent = row.signal not in (None, Signal.NONE)
+        if errand.method != "tasks/cancel" or row.cancel_at is None or sent:
             return
         core = self._core
         core.signal_written(row, Signal.TASKS_CANCEL, at, reason_delivered=False, answered=True, seq=seq)

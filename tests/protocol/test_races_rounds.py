@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.rounds import ROUND_CAP
+from mcp_tui.protocol.tasks import ROUND_CAP
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
 from tests.protocol.recorded import RecordedLedger
 

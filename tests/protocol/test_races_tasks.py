@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.events import Cause, Limits, Signal
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
 from tests.protocol.recorded import RecordedLedger
@@ -646,3 +646,16 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
         at(21.2).clocks(1),
         "= maximum 50",
     )
+
+
+def test_c17_a_cancel_that_leaves_although_the_connection_was_lost_before_is_told() -> None:
+    ledger = Wire("stdio", "2025-11-25").ledger()
+    id_ = ledger.call("tools/call", {"name": "slow", "task": {}}, at=0)
+    at(0).wrote(id_).run(ledger)
+    at(1).cancel(id_, "no").run(ledger)
+    at(2).closed("server exited").run(ledger)
+    at(3).result(id_, {"task": {"taskId": "T", "status": "working"}}).run(ledger)
+    row = ledger.row(id_)
+    assert row.signal is Signal.NONE
+    at(3).wrote(2).run(ledger)
+    assert row.signal is Signal.TASKS_CANCEL
