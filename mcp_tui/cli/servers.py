@@ -13,8 +13,9 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
-from mcp_tui.config.consent import Availability, availability, command_words, url, what
+from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
+from mcp_tui.config.filling import command_words, url, what
 from mcp_tui.config.servers import FoundServers, discover, find
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
@@ -57,11 +58,11 @@ def _list(found: FoundServers) -> None:
     around = Surroundings.now()
     rows: list[tuple[SafeText, ...]] = []
     for each in found.servers:
-        state, said = availability(each, around)
+        state, said = availability(each)
         shown = (
             said
             if state not in (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
-            else what(each, around)
+            else what(each)
         )
         rows.append(
             (
@@ -74,7 +75,7 @@ def _list(found: FoundServers) -> None:
         )
     for line in table(rows):
         print(line)
-    if any(availability(each, around)[0] is Availability.CONSENT for each in found.servers):
+    if any(availability(each)[0] is Availability.CONSENT for each in found.servers):
         print(
             "mcp-tui: Servers from a project's file need approval. Run mcp-tui servers --trust NAME.",
             file=sys.stderr,

@@ -177,8 +177,7 @@ def _answers(definition: Definition) -> dict[str, str]:
     Raises:
         Failure: there is no terminal to ask at, or nothing was answered.
     """
-    from mcp_tui.config.filling import questions
-    from mcp_tui.config.templates import input_name
+    from mcp_tui.config.filling import input_name, questions
 
     asked = questions(definition)
     if not asked:

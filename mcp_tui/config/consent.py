@@ -22,14 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.config import files, filling
+from mcp_tui.config import filling
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.files import ConfigError, read_bytes, read_text, write_private
-from mcp_tui.config.filling import MAX_BYTES, env_path, questions, reads, shown
-from mcp_tui.config.sources import Surroundings
-from mcp_tui.config.templates import input_name
-from mcp_tui.journal.masks import mask_command, mask_url
-from mcp_tui.protocol.messages import as_object
+from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_text, write_private
+from mcp_tui.config.filling import MAX_BYTES, env_path, input_name, questions, shown
+from mcp_tui.config.templates import VariableKind
+from mcp_tui.protocol.messages import Json, as_object
 
 
 def is_needed(definition: Definition) -> bool:
@@ -40,11 +38,7 @@ def is_needed(definition: Definition) -> bool:
 def is_given(definition: Definition) -> bool:
     """Whether a person agreed to this server as it is defined now."""
     wanted = _digest(definition)
-    try:
-        kept = json.loads(read_text(_file(wanted), 64 * 1024))
-    except (ConfigError, ValueError):
-        return False
-    kept = as_object(kept)
+    kept = _read(consents_folder() / f"{wanted}.json")
     return kept.get("digest") == wanted and kept.get("env file") == _env_digest(definition)
 
 
@@ -62,24 +56,31 @@ def give(definition: Definition) -> None:
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
     }
-    write_private(_file(digest), json.dumps(kept, indent=2) + "\n")
+    write_private(consents_folder() / f"{digest}.json", json.dumps(kept, indent=2) + "\n")
 
 
 def withdraw(definition: Definition) -> bool:
     """Forget every consent to a server of this name in this file, however it was defined; whether there was one."""
     found = False
-    for file in files.consents_folder().glob("*.json"):
-        with suppress(ConfigError, ValueError, OSError):
-            kept = json.loads(read_text(file, 64 * 1024))
-            if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
+    for file in consents_folder().glob("*.json"):
+        kept = _read(file)
+        if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
+            with suppress(OSError):
                 file.unlink()
                 found = True
     return found
 
 
-def account(definition: Definition, around: Surroundings | None = None) -> list[tuple[str, str]]:
+def _read(file: Path) -> dict[str, Json]:
+    """A consent that was kept; nothing where it cannot be read."""
+    try:
+        return as_object(json.loads(read_text(file, 64 * 1024)))
+    except (ConfigError, ValueError):
+        return {}
+
+
+def account(definition: Definition) -> list[tuple[str, str]]:
     """What a person agrees to: words and what they say, nothing cut short, of variables the names alone."""
-    around = around or Surroundings.now()
     launch = definition.launch
     said: list[tuple[str, str]] = [
         ("server", definition.name),
@@ -88,21 +89,23 @@ def account(definition: Definition, around: Surroundings | None = None) -> list[
     if launch is None:
         return said
     if launch.transport == "stdio":
-        command = shown(definition, launch.command, around)
-        words = (command, *(shown(definition, each, around) for each in launch.args))
-        folder = definition.folder or around.cwd
-        cwd = folder / (shown(definition, launch.cwd, around) if launch.cwd else "")
+        command = shown(definition, launch.command)
+        words = (command, *(shown(definition, each) for each in launch.args))
+        folder = definition.folder or definition.around.cwd
+        cwd = folder / (shown(definition, launch.cwd) if launch.cwd else "")
         said += [("command", " ".join(_quoted(each) for each in words)), ("folder", str(cwd))]
-        program = _program(command, cwd, around)
-        if program not in ("", command):
+        program = shutil.which(command, path=definition.around.env.get("PATH"))
+        if os.sep in command:
+            program = os.path.normpath(cwd / command)
+        if program not in (None, command):
             said.append(("program", program))
         said += [("sets", name) for name in launch.env]
         if launch.env_file:
-            said.append(("env file", shown(definition, launch.env_file, around)))
+            said.append(("env file", shown(definition, launch.env_file)))
     else:
-        said.append(("URL", shown(definition, launch.url, around)))
+        said.append(("URL", shown(definition, launch.url)))
         said += [("header", name) for name in launch.headers]
-    said += [("reads", name) for name in reads(definition)]
+    said += [("reads", name) for name in launch.names(VariableKind.ENV)]
     said += [("input", each.id) for each in launch.inputs]
     return said
 
@@ -115,27 +118,20 @@ def _quoted(word: str) -> str:
     return word if _BARE.fullmatch(word) else shlex.quote(word)
 
 
-def _program(command: str, cwd: Path, around: Surroundings) -> str:
-    """The file that would run, where it can be known."""
-    if os.sep in command:
-        return os.path.normpath(cwd / command)
-    return shutil.which(command, path=around.env.get("PATH")) or ""
-
-
 def _digest(definition: Definition) -> str:
     whole = {
         "file": str(_path(definition)),
         "source": definition.source.id,
         "name": definition.name,
         "fields": definition.fields,
-        "inputs": [] if definition.launch is None else [repr(each) for each in definition.launch.inputs],
+        "inputs": [repr(each) for each in definition.inputs],
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _env_digest(definition: Definition) -> str:
     """A hash of the ``envFile``; empty for none."""
-    named = env_path(definition, Surroundings.now())
+    named = env_path(definition)
     if named is None:
         return ""
     try:
@@ -151,10 +147,6 @@ def _path(definition: Definition) -> Path:
     return definition.file
 
 
-def _file(digest: str) -> Path:
-    return files.consents_folder() / f"{digest}.json"
-
-
 class Availability(Enum):
     """Whether a definition can be used; of several reasons against it the first that counts."""
 
@@ -166,10 +158,9 @@ class Availability(Enum):
     PROBLEM = "problem"
 
 
-def availability(definition: Definition, around: Surroundings | None = None) -> tuple[Availability, str]:
+def availability(definition: Definition) -> tuple[Availability, str]:
     """Whether a definition can be used, and what there is to say of that, without a full stop."""
-    around = around or Surroundings.now()
-    wrong = problem(definition, around)
+    wrong = problem(definition)
     if wrong:
         return Availability.PROBLEM, wrong
     if definition.shadowed:
@@ -178,37 +169,16 @@ def availability(definition: Definition, around: Surroundings | None = None) -> 
         return Availability.DISABLED, f"disabled in {definition.source.title}"
     if is_needed(definition):
         return Availability.CONSENT, "from a project's file"
-    asked = questions(definition, around)
+    asked = questions(definition)
     if asked:
         names = ", ".join(input_name(each.id) for each in asked)
         return Availability.ASKS, f"needs {', '.join(each.id for each in asked)} (or set {names})"
     return Availability.USABLE, ""
 
 
-def problem(definition: Definition, around: Surroundings | None = None) -> str:
+def problem(definition: Definition) -> str:
     """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given.
 
     The file of variables that a project's server names is read only after consent: it may be anything on this machine.
     """
-    return filling.problem(definition, around, reads_env_file=not is_needed(definition))
-
-
-def command_words(definition: Definition, around: Surroundings | None = None) -> list[str]:
-    """The command line of a server that is started, its variables by name and its secrets masked; empty for a URL."""
-    launch = definition.launch
-    if launch is None or launch.transport != "stdio":
-        return []
-    return mask_command(shown(definition, each, around) for each in (launch.command, *launch.args))
-
-
-def url(definition: Definition, around: Surroundings | None = None) -> str:
-    """The URL of a server that has one, likewise."""
-    launch = definition.launch
-    if launch is None or launch.transport == "stdio":
-        return ""
-    return mask_url(shown(definition, launch.url, around))
-
-
-def what(definition: Definition, around: Surroundings | None = None) -> str:
-    """A server's command line or URL, in one line."""
-    return " ".join(command_words(definition, around)) or url(definition, around)
+    return filling.problem(definition, reads_env_file=not is_needed(definition))

@@ -6,14 +6,14 @@ A definition that cannot be used is kept with the reason, so that a list shows i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.config.files import at
-from mcp_tui.config.sources import CODEX, GEMINI, Source
-from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind, literal
+from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
+from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_list, as_object
 
@@ -25,6 +25,12 @@ _TYPES: Final = {
     "sse": "sse",
 }
 """The words for the transports of a URL, in lower case, and ours."""
+
+
+_ABOUT: Final = (
+    "name", "description", "title", "type", "transport", "disabled", "enabled", "gallery", "version",
+)  # fmt: skip
+"""Members that say something about a server, but not how to reach it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +63,13 @@ class ServerLaunch:
     inputs: tuple[Input, ...] = ()
     optional: frozenset[str] = frozenset()
 
-    def templates(self) -> Iterator[Template]:
-        """Every text of it."""
-        yield self.command
-        yield from self.args
-        yield from self.env.values()
-        yield from (self.cwd, self.env_file, self.url)
-        yield from self.headers.values()
+    def names(self, kind: VariableKind) -> list[str]:
+        """The names of the variables of a kind in all of its texts, each once."""
+        env, headers = self.env.values(), self.headers.values()
+        texts = (self.command, *self.args, *env, self.cwd, self.env_file, self.url, *headers)
+        parts = (part for text in texts for part in text)
+        found = (part.name for part in parts if isinstance(part, ConfigVariable) and part.kind is kind)
+        return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +77,17 @@ class Definition:
     """One server as one file defines it.
 
     ``project`` says that the file belongs to a project and not to the person: what it defines starts only after consent.
-    ``folder`` is where the server starts, and what an editor calls its workspace. ``fields`` is the definition as it
-    stands in the file, ``unread`` the names in it that mcp-tui makes nothing of. ``launch`` is ``None`` where ``problem``,
-    a sentence without a full stop, says why. ``shadowed`` is the place of a definition of the same tool and name that
-    counts before this one.
+    ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
+    ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui makes nothing of.
+    ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
+    definition of the same tool and name that counts before this one.
     """
 
     name: str
     source: Source
     file: Path
     line: int | None
+    around: Surroundings = field(repr=False, compare=False)
     folder: Path | None = None
     project: bool = False
     fields: dict[str, Json] = field(default_factory=dict[str, Json])
@@ -95,6 +102,11 @@ class Definition:
         """``file:line``."""
         return at(self.file, self.line)
 
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The values that it asks for."""
+        return () if self.launch is None else self.launch.inputs
+
 
 class Unusable(Exception):
     """A definition says nothing that can be used. The text is one sentence without the file."""
@@ -105,17 +117,7 @@ class DefinitionReader:
 
     def __init__(self, fields: dict[str, Json], dialect: Dialect) -> None:
         self.fields = fields
-        self.seen: set[str] = {
-            "name",
-            "description",
-            "title",
-            "type",
-            "transport",
-            "disabled",
-            "enabled",
-            "gallery",
-            "version",
-        }
+        self.seen = {*_ABOUT}
         self._dialect = dialect
 
     def get(self, name: str) -> Json:
@@ -156,29 +158,20 @@ class DefinitionReader:
         return self._dialect(value)
 
 
-def read(
-    fields: dict[str, Json], source: Source, inputs: tuple[Input, ...] = ()
-) -> tuple[ServerLaunch | None, str, tuple[str, ...]]:
-    """What a definition says: how the server is reached, or ``None`` and why not; and the names that say nothing here."""
-    reader = DefinitionReader(fields, source.dialect)
+def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
+    """A definition with all that its ``fields`` say: how the server is reached, or why not."""
+    fields = made.fields
+    reader = DefinitionReader(fields, made.source.dialect)
     try:
-        launch = _launch(reader, source)
-        _check(launch)
+        launch = _launch(reader, made.source)
     except Unusable as error:
-        return None, str(error), ()
-    unread = tuple(name for name in fields if name not in reader.seen)
-    asked = {
-        part.name
-        for text in launch.templates()
-        for part in text
-        if isinstance(part, ConfigVariable) and part.kind is VariableKind.INPUT
-    }
-    return replace(launch, inputs=tuple(each for each in inputs if each.id in asked)), "", unread
-
-
-def disabled(fields: dict[str, Json]) -> bool:
-    """Whether the tool that the file belongs to does not start this server."""
-    return fields.get("disabled") is True or fields.get("enabled") is False
+        return replace(made, problem=str(error))
+    asked = launch.names(VariableKind.INPUT)
+    return replace(
+        made,
+        launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
+        unread=tuple(name for name in fields if name not in reader.seen),
+    )
 
 
 def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
@@ -187,7 +180,9 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     command = reader.get("command")
     if isinstance(command, dict):  # Zed, before it took the fields side by side
         inner = DefinitionReader(as_object(command), source.dialect)
-        return ServerLaunch(command=inner.text("path"), args=inner.words("args"), env=inner.table("env"))
+        return ServerLaunch(
+            command=_given(inner.text("path")), args=inner.words("args"), env=inner.table("env")
+        )
     if command is not None and kind in ("stdio", ""):
         return _process(reader, source)
     if url:
@@ -195,10 +190,10 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
             raise Unusable("type is stdio, but there is a url and no command")
         if source is GEMINI and not kind:
             kind = "http" if "httpUrl" in reader.fields else "sse"
+        _check(url)
         return ServerLaunch(url=url, headers=_headers(reader, source), transport=kind or "auto")
-    if reader.fields.get("source") == "extension" or (
-        set(reader.fields) & {"settings"} and "url" not in reader.fields
-    ):
+    fields = reader.fields
+    if fields.get("source") == "extension" or ("settings" in fields and "url" not in fields):
         raise Unusable(f"started by a {source.title} extension; no file says how")
     raise Unusable("no command and no url")
 
@@ -219,15 +214,13 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     env = reader.table("env")
     optional: frozenset[str] = frozenset()
     if source is CODEX:
-        passed = [name for name in reader.words("env_vars") if name]
-        names = ["".join(part for part in name if isinstance(part, str)) for name in passed]
-        env = {name: (ConfigVariable(VariableKind.ENV, name, f"${name}"),) for name in names} | env
-        optional = frozenset(names)
+        optional = frozenset(str(part) for word in reader.words("env_vars") for part in word)
+        env = {name: (_variable(name),) for name in optional} | env
     for name in env:
         if not name or "=" in name or "\0" in name:
             raise Unusable(f"{name!r} in env is not a valid variable name")
     return ServerLaunch(
-        command=reader.text("command"),
+        command=_given(reader.text("command")),
         args=reader.words("args"),
         env=env,
         cwd=reader.text("cwd"),
@@ -240,27 +233,31 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
     headers = reader.table("headers")
     if source is CODEX:
         headers |= reader.table("http_headers")
-        for name, template in reader.table("env_http_headers").items():
-            variable = "".join(part for part in template if isinstance(part, str))
-            headers[name] = (ConfigVariable(VariableKind.ENV, variable, f"${variable}"),)
+        for name, word in reader.table("env_http_headers").items():
+            headers[name] = tuple(_variable(str(part)) for part in word)
         token = reader.get("bearer_token_env_var")
         if isinstance(token, str):
-            headers["Authorization"] = ("Bearer ", ConfigVariable(VariableKind.ENV, token, f"${token}"))
+            headers["Authorization"] = ("Bearer ", _variable(token))
     for name in headers:
         if not is_header(name):
             raise Unusable(f"{name!r} in headers is not a valid header name")
     return headers
 
 
-def _check(launch: ServerLaunch) -> None:
-    if launch.transport == "stdio":
-        if not launch.command or launch.command == literal(""):
-            raise Unusable("empty command")
-        return
-    first = launch.url[0]
+def _variable(name: str) -> ConfigVariable:
+    """A variable that a file names without writing it as one: Codex has no dialect."""
+    return ConfigVariable(VariableKind.ENV, name, f"${name}")
+
+
+def _given(command: Template) -> Template:
+    if not command:
+        raise Unusable("empty command")
+    return command
+
+
+def _check(url: Template) -> None:
+    first = url[0]
     if isinstance(first, str) and not re.match(r"https?://", first, re.IGNORECASE):
         scheme, found, _ = first.partition("://")
-        said = (
-            f"unsupported URL scheme {scheme}://" if found else "url does not start with http:// or https://"
-        )
-        raise Unusable(said)
+        plain = "url does not start with http:// or https://"
+        raise Unusable(f"unsupported URL scheme {scheme}://" if found else plain)

@@ -5,70 +5,41 @@ Whoever has not all values learns which one is missing; nothing is left empty or
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config.definitions import Definition, Input, ServerLaunch
+from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.config.files import ConfigError, at, read_text
-from mcp_tui.config.sources import Surroundings
-from mcp_tui.config.templates import (
-    ConfigVariable,
-    Template,
-    Unset,
-    Values,
-    VariableKind,
-    fill,
-    input_name,
-    places,
-    variables,
-)
+from mcp_tui.config.templates import ConfigVariable, Template, VariableKind
+from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import is_header
 
 
-def values(definition: Definition, around: Surroundings, answers: Mapping[str, str] | None = None) -> Values:
-    """What the variables of a definition are filled with."""
-    folder = definition.folder or around.cwd
-    asked = () if definition.launch is None else definition.launch.inputs
-    defaults = {each.id: each.default for each in asked if each.default is not None}
-    return Values(around.env, places(around.home, folder), answers or {}, defaults)
+class Unset(ConfigError):
+    """A variable has no value."""
 
 
-def target(
-    definition: Definition, answers: Mapping[str, str] | None = None, around: Surroundings | None = None
-) -> Target:
+def target(definition: Definition, answers: Mapping[str, str] | None = None) -> Target:
     """The server that a definition means.
 
     Raises:
         ConfigError: it cannot be used, and why; one sentence that begins with its place.
     """
-    around = around or Surroundings.now()
-    said = f"Cannot use server {definition.name!r} ({definition.place})"
-    launch = definition.launch
-    if launch is None:
-        raise ConfigError(f"{said}: {definition.problem}.")
     try:
-        return _target(definition, launch, values(definition, around, answers))
-    except Unset as unset:
-        raise ConfigError(f"{said}: {_missing(definition, unset.variable)}.") from None
+        return _target(definition, answers or {})
     except ConfigError as error:
-        raise ConfigError(f"{said}: {error}.") from None
+        said = f"Cannot use server {definition.name!r} ({definition.place}): {error}."
+        raise ConfigError(said) from None
 
 
-def problem(
-    definition: Definition, around: Surroundings | None = None, *, reads_env_file: bool = True
-) -> str:
+def problem(definition: Definition, *, reads_env_file: bool = True) -> str:
     """As :func:`consent.problem`; ``reads_env_file`` says whether the file of variables may be read."""
-    if definition.launch is None:
-        return definition.problem
-    around = around or Surroundings.now()
-    given = values(definition, around, {each.id: "" for each in definition.launch.inputs})
     try:
-        made = _target(definition, definition.launch, given, reads_env_file=reads_env_file)
-    except Unset as unset:
-        return _missing(definition, unset.variable)
+        made = _target(definition, {each.id: "" for each in definition.inputs}, reads_env_file=reads_env_file)
     except ConfigError as error:
         return str(error)
     if isinstance(made, StdioTarget) and made.cwd is not None and not made.cwd.is_dir():
@@ -76,85 +47,157 @@ def problem(
     return ""
 
 
-def questions(definition: Definition, around: Surroundings | None = None) -> list[Input]:
+def questions(definition: Definition) -> list[Input]:
     """The inputs that a person has to give: those with no default, and no ``MCP_TUI_INPUT_…`` in the environment."""
-    around = around or Surroundings.now()
-    asked = () if definition.launch is None else definition.launch.inputs
-    return [each for each in asked if each.default is None and input_name(each.id) not in around.env]
+    env = definition.around.env
+    return [each for each in definition.inputs if each.default is None and input_name(each.id) not in env]
 
 
-def reads(definition: Definition) -> list[str]:
-    """The variables of our environment whose values a definition takes, by name."""
-    launch = definition.launch
-    found = () if launch is None else variables(launch.templates())
-    return [each.name for each in found if each.kind is VariableKind.ENV]
+def input_name(id_: str) -> str:
+    """The environment variable that answers an input: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""
+    return "MCP_TUI_INPUT_" + re.sub(r"\W", "_", id_, flags=re.ASCII).upper()
 
 
-def env_path(definition: Definition, around: Surroundings) -> Path | None:
+def env_path(definition: Definition) -> Path | None:
     """The file with more variables that a definition names; ``None`` for none, or where its name has no value yet."""
     launch = definition.launch
     if launch is None or not launch.env_file:
         return None
     try:
-        return _within(definition, fill(launch.env_file, values(definition, around)))
+        return _within(definition, fill(definition, launch.env_file))
     except Unset:
         return None
+
+
+def _target(definition: Definition, answers: Mapping[str, str], *, reads_env_file: bool = True) -> Target:
+    launch = definition.launch
+    if launch is None:
+        raise ConfigError(definition.problem)
+
+    def made(template: Template) -> str:
+        return fill(definition, template, answers)
+
+    if launch.transport != "stdio":
+        headers = {name: made(value) for name, value in launch.headers.items()}
+        for name, value in headers.items():
+            if not is_header(name, value):
+                raise ConfigError(f"the value of header {name} contains characters that HTTP forbids")
+        url = made(launch.url)
+        if not url.lower().startswith(("http://", "https://")):
+            raise ConfigError("url does not start with http:// or https://")
+        return HttpTarget(url=url, headers=headers, transport=launch.transport, name=definition.name)
+    env: dict[str, str] = {}
+    if launch.env_file:
+        path = _within(definition, made(launch.env_file))
+        env |= read_env(path) if reads_env_file else {}
+    for name, value in launch.env.items():
+        try:
+            env[name] = made(value)
+        except Unset:
+            if name not in launch.optional:
+                raise
+    command = made(launch.command)
+    if not command:
+        raise ConfigError("empty command")
+    cwd = _within(definition, made(launch.cwd)) if launch.cwd else definition.folder
+    words = (command, *map(made, launch.args))
+    return StdioTarget(command=words, env=env, cwd=cwd, name=definition.name)
+
+
+def _within(definition: Definition, path: str) -> Path:
+    """A path as the file means it: from the project's folder on."""
+    return (definition.folder or Path()) / Path(path).expanduser()
+
+
+# -- variables ---------------------------------------------------------------------------------------------------
+
+
+def fill(definition: Definition, template: Template, answers: Mapping[str, str] | None = None) -> str:
+    """The text with the values in place of its variables.
+
+    Raises:
+        Unset: one has none, and which.
+    """
+    parts: list[str] = []
+    for part in template:
+        if isinstance(part, ConfigVariable):
+            value = _value(definition, part, answers or {})
+            if value is None:
+                raise Unset(_missing(definition, part))
+            parts.append(value)
+        else:
+            parts.append(part)
+    return "".join(parts)
+
+
+def shown(definition: Definition, template: Template) -> str:
+    """The text for a person's eyes: only places are filled. The value of any other variable may be a secret."""
+    parts: list[str] = []
+    for part in template:
+        if isinstance(part, ConfigVariable):
+            place = _value(definition, part, {}) if part.kind is VariableKind.PLACE else None
+            parts.append(place or part.written)
+        else:
+            parts.append(part)
+    return "".join(parts)
+
+
+def _value(definition: Definition, variable: ConfigVariable, answers: Mapping[str, str]) -> str | None:
+    """The value of a variable, or ``None``. An empty one counts, but where a default is given for that too."""
+    around = definition.around
+    match variable.kind:
+        case VariableKind.ENV:
+            found = around.env.get(variable.name)
+            return (found or variable.default) if variable.default is not None else found
+        case VariableKind.INPUT:
+            found = answers.get(variable.name, around.env.get(input_name(variable.name)))
+            default = next(
+                (each.default for each in definition.inputs if each.id == variable.name), variable.default
+            )
+            return default if found is None else found
+        case VariableKind.PLACE:
+            folder = definition.folder or around.cwd
+            places = {"home": str(around.home), "folder": str(folder), "folder name": folder.name}
+            return places.get(variable.name, os.sep)
+        case VariableKind.FOREIGN:
+            return None
 
 
 def _missing(definition: Definition, variable: ConfigVariable) -> str:
     match variable.kind:
         case VariableKind.INPUT:
-            name = input_name(variable.name)
-            return f"{variable.name!r} is not set (or set {name})"
+            return f"{variable.name!r} is not set (or set {input_name(variable.name)})"
         case VariableKind.FOREIGN:
             return f"{variable.written} is known only to {definition.source.title}"
         case _:
             return f"environment variable {variable.name} is not set"
 
 
-def _target(
-    definition: Definition, launch: ServerLaunch, given: Values, *, reads_env_file: bool = True
-) -> Target:
-    if launch.transport != "stdio":
-        headers = {name: fill(value, given) for name, value in launch.headers.items()}
-        for name, value in headers.items():
-            if not is_header(name, value):
-                raise ConfigError(f"the value of header {name} contains characters that HTTP forbids")
-        url = fill(launch.url, given)
-        if not url.lower().startswith(("http://", "https://")):
-            raise ConfigError("url does not start with http:// or https://")
-        return HttpTarget(url=url, headers=headers, transport=launch.transport, name=definition.name)
-    env: dict[str, str] = {}
-    if launch.env_file:
-        path = _within(definition, fill(launch.env_file, given))
-        env |= read_env(path) if reads_env_file else {}
-    for name, value in launch.env.items():
-        try:
-            env[name] = fill(value, given)
-        except Unset:
-            if name not in launch.optional:
-                raise
-    command = fill(launch.command, given)
-    if not command:
-        raise ConfigError("empty command")
-    cwd = _within(definition, fill(launch.cwd, given)) if launch.cwd else definition.folder
-    words = (command, *(fill(each, given) for each in launch.args))
-    return StdioTarget(command=words, env=env, cwd=cwd, name=definition.name)
+# -- for a person's eyes -----------------------------------------------------------------------------------------
 
 
-def _within(definition: Definition, path: str) -> Path:
-    """A path as the file means it: from the project's folder on."""
-    return (
-        Path(path).expanduser() if definition.folder is None else definition.folder / Path(path).expanduser()
-    )
+def command_words(definition: Definition) -> list[str]:
+    """The command line of a server that is started, its variables by name and its secrets masked; empty for a URL."""
+    launch = definition.launch
+    if launch is None or launch.transport != "stdio":
+        return []
+    return mask_command(shown(definition, each) for each in (launch.command, *launch.args))
 
 
-def shown(definition: Definition, template: Template, around: Surroundings | None = None) -> str:
-    """A text of a definition for a person's eyes: every variable by its name, but for places."""
-    from mcp_tui.config.templates import show
+def url(definition: Definition) -> str:
+    """The URL of a server that has one, likewise."""
+    launch = definition.launch
+    if launch is None or launch.transport == "stdio":
+        return ""
+    return mask_url(shown(definition, launch.url))
 
-    return show(template, values(definition, around or Surroundings.now()))
 
+def what(definition: Definition) -> str:
+    """A server's command line or URL, in one line."""
+    return " ".join(command_words(definition)) or url(definition)
+
+
+# -- files of variables ------------------------------------------------------------------------------------------
 
 MAX_BYTES: Final = 256 * 1024
 

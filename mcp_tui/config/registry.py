@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from mcp_tui.config.definitions import Input, ServerLaunch, Unusable
+from mcp_tui.config.definitions import Definition, Input, ServerLaunch, Unusable
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dialect
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
@@ -41,24 +42,25 @@ def _snake(value: Json) -> Json:
     return value
 
 
-def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], ServerLaunch | str]]:
-    """Each way to reach the server: its name, what the file says of it, and how; or why not, as one sentence.
+def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Each way to reach the server: its name, and what the file says of it.
 
     The first one is called as the server is, the others with what they are behind it.
     """
     name = str(server.get("name"))
-    ways = [*objects_in(server.get("packages")), *objects_in(server.get("remotes"))]
-    for index, way in enumerate(ways):
-        try:
-            made: ServerLaunch | str = _remote(way) if "url" in way else _package(way)
-        except Unusable as error:
-            made = str(error)
+    found = (*objects_in(server.get("packages")), *objects_in(server.get("remotes")))
+    for number, way in enumerate(found, 1):
         word = way.get("registry_type") or way.get("type") or way.get("transport_type") or "other"
-        yield (
-            (name if index == 0 else f"{name} ({word})" if index == 1 else f"{name} ({word} {index + 1})"),
-            way,
-            made,
-        )
+        also = f"{word} {number}" if number > 2 else word
+        yield (name if number == 1 else f"{name} ({also})"), way
+
+
+def read(made: Definition) -> Definition:
+    """A definition with all that its ``fields``, one of the ways, say: how the server is reached, or why not."""
+    try:
+        return replace(made, launch=_remote(made.fields) if "url" in made.fields else _package(made.fields))
+    except Unusable as error:
+        return replace(made, problem=str(error))
 
 
 class _Inputs:

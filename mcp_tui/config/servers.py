@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.config import definitions, jsonc, registry, toml
-from mcp_tui.config.definitions import Definition, Input, ServerLaunch
+from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
@@ -121,6 +121,13 @@ class Document:
         is_toml = path.suffix == ".toml"
         return cls(text, toml.parse(text, path) if is_toml else jsonc.parse(text, path), is_toml)
 
+    def lines(self, *path: str) -> dict[str, int]:
+        """The line of each member of the object or table that ``path`` leads to."""
+        if not self.is_toml:
+            return jsonc.member_lines(self.text, *path)
+        found = toml.lines(self.text).items()
+        return {key[-1]: line for key, line in found if key[:-1] == path}
+
 
 def read_place(
     place: Place, around: Surroundings, document: Document, *, surely: bool = True
@@ -130,16 +137,26 @@ def read_place(
     Raises:
         ConfigError: what it holds is of no form that is known, or, ``surely``, holds no servers.
     """
-    text, whole, is_toml = document.text, document.whole, document.is_toml
+    whole = document.whole
     if whole is None:
         return
     if not isinstance(whole, dict):
         raise ConfigError(f"{at(place.path, 1)}: not a JSON object")
     fields = as_object(whole)
+    made = Definition(
+        name="",
+        source=REGISTRY,
+        file=place.path,
+        line=1,
+        around=around,
+        folder=place.folder,
+        project=place.folder is not None,
+    )
     if place.source in (REGISTRY, FILE):
         server = registry.unwrapped(fields)
         if server is not None:
-            yield from _registered(server, place)
+            for name, way in registry.ways(server):
+                yield registry.read(replace(made, name=name, fields=way))
             return
         if place.source is REGISTRY and not surely:
             return
@@ -147,13 +164,13 @@ def read_place(
         inside: Json = fields
         for step in table.path:
             inside = as_object(inside).get(step)
-        key = table.path[-1]
         if not isinstance(inside, dict):
-            line = _lines(text, table.path[:-1], is_toml=is_toml).get(key)
-            raise ConfigError(f"{at(place.path, line)}: {key} is not {'a table' if is_toml else 'an object'}")
-        yield from _defined(
-            place, table, as_object(inside), _lines(text, table.path, is_toml=is_toml), fields
-        )
+            key = table.path[-1]
+            line = document.lines(*table.path[:-1]).get(key)
+            kind = "a table" if document.is_toml else "an object"
+            raise ConfigError(f"{at(place.path, line)}: {key} is not {kind}")
+        made = replace(made, source=table.source, folder=place.folder or table.folder)
+        yield from _defined(made, as_object(inside), document.lines(*table.path), fields)
     if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
         raise ConfigError(f"{place.path}: no {', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}")
 
@@ -182,60 +199,19 @@ def _tables(place: Place, fields: dict[str, Json], around: Surroundings) -> Iter
             return
 
 
-def _lines(text: str, path: tuple[str, ...], *, is_toml: bool) -> dict[str, int]:
-    if not is_toml:
-        return jsonc.member_lines(text, *path)
-    depth = len(path)
-    return {
-        key[depth]: line
-        for key, line in toml.lines(text).items()
-        if len(key) == depth + 1 and key[:depth] == path
-    }
-
-
 def _defined(
-    place: Place, table: _Table, servers: dict[str, Json], lines: Mapping[str, int], whole: dict[str, Json]
+    made: Definition, servers: dict[str, Json], lines: Mapping[str, int], whole: dict[str, Json]
 ) -> Iterator[Definition]:
-    source = table.source
     inputs = _inputs(whole)
-    off = _switched_off(whole, table)
+    off = _switched_off(whole, made)
     for name, value in servers.items():
-        made = Definition(
-            name=name,
-            source=source,
-            file=place.path,
-            line=lines.get(name),
-            folder=place.folder or table.folder,
-            project=place.folder is not None,
-        )
-        if not isinstance(value, dict):
-            yield replace(made, problem="definition is not an object")
-            continue
         fields = as_object(value)
-        launch, problem, unread = definitions.read(fields, source, inputs)
-        yield replace(
-            made,
-            fields=fields,
-            launch=launch,
-            problem=problem,
-            unread=unread,
-            disabled=definitions.disabled(fields) or name in off,
-        )
-
-
-def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
-    for name, way, launch in registry.launches(server):
-        yield Definition(
-            name=name,
-            source=REGISTRY,
-            file=place.path,
-            line=1,
-            folder=place.folder,
-            project=place.folder is not None,
-            fields=way,
-            launch=launch if isinstance(launch, ServerLaunch) else None,
-            problem="" if isinstance(launch, ServerLaunch) else launch,
-        )
+        disabled = fields.get("disabled") is True or fields.get("enabled") is False or name in off
+        each = replace(made, name=name, line=lines.get(name), fields=fields, disabled=disabled)
+        if isinstance(value, dict):
+            yield definitions.read(each, inputs)
+        else:
+            yield replace(each, problem="definition is not an object")
 
 
 def _inputs(whole: dict[str, Json]) -> tuple[Input, ...]:
@@ -257,11 +233,11 @@ def _inputs(whole: dict[str, Json]) -> tuple[Input, ...]:
     return tuple(made)
 
 
-def _switched_off(whole: dict[str, Json], table: _Table) -> set[str]:
+def _switched_off(whole: dict[str, Json], made: Definition) -> set[str]:
     """The servers that another part of the same file switches off."""
-    if table.source is GEMINI:
+    if made.source is GEMINI:
         listed = as_object(whole.get("mcp")).get("excluded")
     else:
         projects = as_object(whole.get("projects"))
-        listed = as_object(projects.get(str(table.folder))).get("disabledMcpServers")
+        listed = as_object(projects.get(str(made.folder))).get("disabledMcpServers")
     return set(texts_in(listed))

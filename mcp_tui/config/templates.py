@@ -7,10 +7,9 @@ that means nothing to the tool stays a dollar: expanding it would change what th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Final
 
 
@@ -38,77 +37,6 @@ Template = tuple[str | ConfigVariable, ...]
 Dialect = Callable[[str], Template]
 
 
-class Unset(Exception):
-    """A variable has no value."""
-
-    def __init__(self, variable: ConfigVariable) -> None:
-        super().__init__(variable.name)
-        self.variable = variable
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """What variables are filled with. ``answers`` and ``defaults`` are for the inputs that a file asks for, by their ids."""
-
-    env: Mapping[str, str]
-    places: Mapping[str, str] = field(default_factory=dict[str, str])
-    answers: Mapping[str, str] = field(default_factory=dict[str, str])
-    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def of(self, variable: ConfigVariable) -> str | None:
-        """The value of a variable, or ``None``. An empty one counts, but where a default is given for that too."""
-        match variable.kind:
-            case VariableKind.ENV:
-                found = self.env.get(variable.name)
-                return (found or variable.default) if variable.default is not None else found
-            case VariableKind.INPUT:
-                found = self.answers.get(variable.name, self.env.get(input_name(variable.name)))
-                return self.defaults.get(variable.name, variable.default) if found is None else found
-            case VariableKind.PLACE:
-                return self.places.get(variable.name)
-            case VariableKind.FOREIGN:
-                return None
-
-
-def input_name(id_: str) -> str:
-    """The environment variable that answers an input: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""
-    return "MCP_TUI_INPUT_" + re.sub(r"\W", "_", id_, flags=re.ASCII).upper()
-
-
-def fill(template: Template, values: Values) -> str:
-    """The text with the values in place of its variables.
-
-    Raises:
-        Unset: one has none.
-    """
-    parts: list[str] = []
-    for part in template:
-        if isinstance(part, ConfigVariable):
-            value = values.of(part)
-            if value is None:
-                raise Unset(part)
-            parts.append(value)
-        else:
-            parts.append(part)
-    return "".join(parts)
-
-
-def show(template: Template, values: Values) -> str:
-    """The text with places filled, and every other variable as it is written: its value may be a secret."""
-    return "".join(
-        (values.of(part) or part.written if part.kind is VariableKind.PLACE else part.written)
-        if isinstance(part, ConfigVariable)
-        else part
-        for part in template
-    )
-
-
-def variables(templates: Iterable[Template]) -> list[ConfigVariable]:
-    """The variables of texts, each once, in order."""
-    found = (part for template in templates for part in template if isinstance(part, ConfigVariable))
-    return list(dict.fromkeys(found))
-
-
 # -- the dialects ------------------------------------------------------------------------------------------------
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -125,7 +53,7 @@ _PLACES: Final = {
 
 def literal(text: str) -> Template:
     """No variables at all: Claude Desktop, Zed, Codex, the Inspector."""
-    return (text,)
+    return (text,) if text else ()
 
 
 def dialect(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) -> Dialect:
@@ -192,10 +120,3 @@ _PLACE: Final = "|".join(re.escape(name) for name in _PLACES)
 
 either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
 """What Claude Code and the editors write, for a file that says of no tool to be its own."""
-
-
-def places(home: Path, folder: Path) -> dict[str, str]:
-    """The values of the places that an editor knows, for a folder that is open in it."""
-    import os
-
-    return {"home": str(home), "folder": str(folder), "folder name": folder.name, "separator": os.sep}

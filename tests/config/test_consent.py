@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(proj
         env={"SECRET": "hunter2", "OTHER": "${env:HOME}"},
     )
     around = surroundings(project.folder / "home", project.folder, {"TOKEN": "t0ken", "HOME": "/h0me"})
-    said = consent.account(server, around)
+    said = consent.account(replace(server, around=around))
     assert said[2:] == [
         ("command", f"./run.sh --key ${{input:key}} {long} 'two words' ${{env:TOKEN}}"),
         ("folder", str(project.folder)),

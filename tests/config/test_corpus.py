@@ -34,7 +34,7 @@ class Machine:
         return found
 
     def target(self, name: str, **answers: str) -> Target:
-        return filling.target(self.named(name), answers, self.around)
+        return filling.target(self.named(name), answers)
 
     def stdio(self, name: str, **answers: str) -> StdioTarget:
         target = self.target(name, **answers)
@@ -47,7 +47,7 @@ class Machine:
         return target
 
     def problem(self, name: str) -> str:
-        return filling.problem(self.named(name), self.around)
+        return filling.problem(self.named(name))
 
 
 def on(tool: str):
@@ -108,7 +108,7 @@ def test_claude_code_counts_local_before_project_before_user(machine: Machine):
     assert local.folder == machine.project
     names = [each.name for each in machine.found.servers]
     assert "elsewhere" not in names
-    assert availability(machine.named("switched-off"), machine.around)[0] is Availability.DISABLED
+    assert availability(machine.named("switched-off"))[0] is Availability.DISABLED
 
 
 @on("cursor")
@@ -130,9 +130,9 @@ def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
 @on("vscode")
 def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     perplexity = machine.named("perplexity")
-    (asked,) = filling.questions(perplexity, machine.around)
+    (asked,) = filling.questions(perplexity)
     assert (asked.id, asked.secret, asked.description) == ("perplexity-key", True, "Perplexity API Key")
-    assert availability(perplexity, machine.around)[0] is Availability.ASKS
+    assert availability(perplexity)[0] is Availability.ASKS
     made = machine.stdio("perplexity", **{"perplexity-key": "pplx"})
     assert made.command[-1] == "--region=eu"
     assert made.env == {"PERPLEXITY_API_KEY": "pplx"}
@@ -153,7 +153,7 @@ def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machin
     made = machine.stdio("playwright")
     assert made.command[-1] == f"{machine.project}/out"
     assert (made.cwd, made.env) == (machine.project / "web", {"TOKEN": "s3cret"})
-    assert availability(machine.named("playwright"), machine.around)[0] is Availability.CONSENT
+    assert availability(machine.named("playwright"))[0] is Availability.CONSENT
 
 
 @on("copilot")
@@ -183,7 +183,7 @@ def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(ma
 @on("gemini")
 def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
     tools = machine.named("pythonTools")
-    assert filling.problem(tools, machine.around) == "directory not found: /srv/tools"
+    assert filling.problem(tools) == "directory not found: /srv/tools"
     assert machine.stdio("pythonTools").env == {
         "DATABASE_URL": "postgres://db",
         "API_KEY": "s3cret",
@@ -246,7 +246,7 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
     }
     first = machine.stdio("io.github.acme/weather", WEATHER_KEY="k")
     assert first.env == {"WEATHER_KEY": "k", "LOG_LEVEL": "info"}
-    (asked,) = filling.questions(machine.found.servers[0], machine.around)
+    (asked,) = filling.questions(machine.found.servers[0])
     assert (asked.id, asked.secret) == ("WEATHER_KEY", True)
     assert machine.found.servers[4].problem == "cannot start packages of type 'mcpb'"
     remote = machine.http(machine.found.servers[5].name, key="k")

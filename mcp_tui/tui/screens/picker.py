@@ -17,9 +17,10 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import consent, filling, recent
-from mcp_tui.config.consent import Availability, availability, problem, what
+from mcp_tui.config.consent import Availability, availability, problem
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
+from mcp_tui.config.filling import what
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
@@ -56,13 +57,8 @@ DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships w
 
 def gather() -> ServerChoices:
     """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
-    around = Surroundings.now()
-    found = discover(around)
-    made = {
-        (each.file, each.name, each.line): _choice(each, around)
-        for each in found.servers
-        if not each.shadowed
-    }
+    found = discover()
+    made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
     for entry in recent.load():
         if entry.line:
@@ -76,11 +72,11 @@ def gather() -> ServerChoices:
     return choices, [brief(each, 400) for each in found.problems]
 
 
-def _choice(definition: Definition, around: Surroundings) -> ServerChoice:
-    state, said = availability(definition, around)
-    shown = said if state is Availability.PROBLEM else what(definition, around)
+def _choice(definition: Definition) -> ServerChoice:
+    state, said = availability(definition)
+    shown = said if state is Availability.PROBLEM else what(definition)
     return ServerChoice(
-        group=clean(f"{definition.source.title}  {_short(definition.file, around)}"),
+        group=clean(f"{definition.source.title}  {_short(definition.file, definition.around)}"),
         name=brief(definition.name, 80),
         said=brief(shown, 400),
         availability=state,
