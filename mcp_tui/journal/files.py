@@ -1,7 +1,8 @@
-"""The parts of a journal that outgrew one file, read as one, and the lock that says that somebody still writes.
+"""Files that mcp-tui makes by itself, each for its owner only; the parts of a journal; and who still writes one.
 
-``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl`` and so on. Each begins with the header of the session
-and its own number in it (``"part":2``), so that each can be read alone and none is taken for another session's.
+A journal that outgrew one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl`` and so on.
+Each begins with the header of the session and its own number in it (``"part":2``), so that each can be read alone and none
+is taken for another session's.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import errno
 import fcntl
 import io
 import os
-import re
 import stat
+import tempfile
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic_core import from_json
+from mcp_tui.journal.records import RecordingError, read_record, why
+from mcp_tui.protocol.messages import Json
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -39,36 +41,26 @@ def part_header(line: bytes, number: int) -> bytes:
 
 def parts_of(path: Path) -> list[Path]:
     """The parts of the session that begins at ``path``, in order: what is only named like a part is none."""
-    numbered: list[tuple[int, Path]] = []
-    name = re.compile(re.escape(path.stem) + r"\.([1-9][0-9]{0,8})" + re.escape(path.suffix))
-    with suppress(OSError):
-        for entry in os.scandir(path.parent):
-            match = name.fullmatch(entry.name)
-            if match is not None:
-                numbered.append((int(match[1]), Path(entry.path)))
-    if not numbered:
-        return [path]
-    session = _session(path)[0]
-    numbered.sort()
-    rest = (each for number, each in numbered if session and _session(each) == (session, number))
-    return [path, *rest]
+    parts, session = [path], _session(path)[0]
+    while session:
+        number = len(parts) + 1
+        part = part_path(path, number)
+        if _session(part) != (session, number):
+            break
+        parts.append(part)
+    return parts
 
 
 def _session(path: Path) -> tuple[object, object]:
     """The session's id and the part's number, as the first line has them."""
-    try:
+    header: dict[str, Json] = {}
+    with suppress(OSError):
         file = os.open(path, _FLAGS)
-    except OSError:
-        return None, None
-    try:
-        header: object = from_json(os.read(file, _HEAD).partition(b"\n")[0])
-    except (OSError, ValueError):
-        return None, None
-    finally:
-        os.close(file)
-    if not isinstance(header, dict):
-        return None, None
-    return header.get("id"), header.get("part", 1)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        try:
+            header = read_record(os.read(file, _HEAD).partition(b"\n")[0]) or {}
+        finally:
+            os.close(file)
+    return header.get("id"), header.get("part", 1)
 
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -192,3 +184,89 @@ def is_held(path: Path) -> bool | None:
         return False
     finally:
         os.close(file)
+
+
+# -- ours alone ------------------------------------------------------------------------------------------------
+
+
+def state_folder() -> Path:
+    """``$MCP_TUI_STATE``, or the folder for state that the system prescribes (``~/.local/state/mcp-tui``)."""
+    named = os.environ.get("MCP_TUI_STATE")
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_state_path
+
+    return user_state_path("mcp-tui", appauthor=False)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner only, whatever the umask."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        each.chmod(0o700)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put ``text`` in place of a file, whole or not at all, readable by its owner only (0600, in folders of 0700).
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    make_folders(path.parent)
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
+    try:
+        make_folders(folder)
+        status = folder.stat()
+        if not is_ours(status):
+            raise RecordingError(f"The journal folder {folder} belongs to another user.")
+        if status.st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise RecordingError(f"Cannot create the journal folder {folder}: {why(error)}.") from None
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to the user of this process."""
+    return status.st_uid == os.getuid()
+
+
+def open_private(path: Path, *, replace: bool) -> int:
+    """Open a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
+
+    Raises:
+        RecordingError: it cannot be, or is there and must not be replaced, or somebody is writing it.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o600)
+    except OSError as error:
+        why_not = "it is a symbolic link" if error.errno == errno.ELOOP else why(error)
+        raise RecordingError(f"Cannot write {path}: {why_not}.") from None
+    mode = os.fstat(file).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+        os.close(file)
+        raise RecordingError(f"Cannot write {path}: not a regular file.")
+    if stat.S_ISREG(mode):
+        with suppress(OSError):  # some file systems have no modes
+            os.fchmod(file, 0o600)
+        if replace and is_others(file):
+            os.close(file)
+            raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
+        hold(file)
+        if replace:
+            os.ftruncate(file, 0)
+    return file

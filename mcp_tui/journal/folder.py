@@ -7,17 +7,16 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.files import is_held, parts_of
-from mcp_tui.journal.records import Header, RecordingError, why
+from mcp_tui.journal.files import is_held, is_ours, make_private, parts_of, state_folder
+from mcp_tui.journal.records import Header, RecordingError, read_record, why
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.state import make_folders, state_folder
 from mcp_tui.journal.writer import Writer
-from mcp_tui.protocol.messages import as_object, read_json
+from mcp_tui.protocol.messages import as_text
 
 KEEP_DAYS: Final = 30.0
 """Days after its last record for which a journal is kept."""
@@ -104,17 +103,25 @@ class Journal(NamedTuple):
         Raises:
             OSError: there is none.
         """
-        paths = parts_of(path)
-        return _journal(str(path), paths, [each.stat() for each in paths])
+        return cls.made(str(path), [(each, each.stat()) for each in parts_of(path)])
+
+    @classmethod
+    def made(cls, name: str, parts: Sequence[tuple[Path, os.stat_result]]) -> Journal:
+        """A journal of its files, in order, and what the system says of each."""
+        return cls(
+            name=name,
+            paths=tuple(path for path, _ in parts),
+            written=max(status.st_mtime for _, status in parts),
+            size=sum(status.st_size for _, status in parts),
+            inode=parts[0][1].st_ino,
+        )
 
     @property
     def purpose(self) -> str:
         """That of :class:`~mcp_tui.journal.records.Header`, read from the file; empty where that cannot be read."""
-        try:
-            with self.paths[0].open("rb") as file:
-                return str(as_object(read_json(file.readline(HEADER))).get("purpose", ""))
-        except (OSError, ValueError):
-            return ""
+        with suppress(OSError), self.paths[0].open("rb") as file:
+            return as_text((read_record(file.readline(HEADER)) or {}).get("purpose"))
+        return ""
 
 
 def journals(folder: Path) -> list[Journal]:
@@ -125,9 +132,9 @@ def journals(folder: Path) -> list[Journal]:
     Raises:
         RecordingError: the folder cannot be read, or belongs to another user.
     """
-    found: dict[str, list[tuple[int, Path, os.stat_result]]] = {}
+    found: dict[str, dict[int, tuple[Path, os.stat_result]]] = {}
     try:
-        if not _is_ours(folder.stat()):
+        if not is_ours(folder.stat()):
             raise RecordingError(f"The journal folder {folder} belongs to another user.")
         entries = list(os.scandir(folder))
     except FileNotFoundError:
@@ -140,19 +147,9 @@ def journals(folder: Path) -> list[Journal]:
             continue
         with suppress(OSError):
             status = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode) and _is_ours(status):
-                found.setdefault(match[1], []).append((int(match[2] or 1), Path(entry.path), status))
-    made: list[Journal] = []
-    for name, parts in sorted(found.items()):
-        parts.sort(key=itemgetter(0))
-        made.append(_journal(name, [path for _, path, _ in parts], [status for _, _, status in parts]))
-    return made
-
-
-def _journal(name: str, paths: Sequence[Path], statuses: Sequence[os.stat_result]) -> Journal:
-    written = max(status.st_mtime for status in statuses)
-    size = sum(status.st_size for status in statuses)
-    return Journal(name, tuple(paths), written, size, statuses[0].st_ino)
+            if stat.S_ISREG(status.st_mode) and is_ours(status):
+                found.setdefault(match[1], {})[int(match[2] or 1)] = Path(entry.path), status
+    return [Journal.made(name, [part for _, part in sorted(found[name].items())]) for name in sorted(found)]
 
 
 def prune(folder: Path, *, keep_days: float | None = KEEP_DAYS, keep_bytes: int | None = KEEP_BYTES) -> None:
@@ -172,20 +169,3 @@ def prune(folder: Path, *, keep_days: float | None = KEEP_DAYS, keep_bytes: int 
 def _is_written(journal: Journal, now: float) -> bool:
     held = is_held(journal.paths[-1])
     return journal.written > now - FRESH if held is None else held
-
-
-def _is_ours(status: os.stat_result) -> bool:
-    return status.st_uid == os.getuid()
-
-
-def make_private(folder: Path) -> None:
-    """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
-    try:
-        make_folders(folder)
-        status = folder.stat()
-        if not _is_ours(status):
-            raise RecordingError(f"The journal folder {folder} belongs to another user.")
-        if status.st_mode & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        raise RecordingError(f"Cannot create the journal folder {folder}: {why(error)}.") from None

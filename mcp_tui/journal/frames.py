@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, overload
 
 from mcp_tui.protocol.events import RequestId
 
 Direction = Literal["in", "out"]
 """``in``: from the server; ``out``: from us."""
+
+FRAMES: Final = 200_000
+"""Frames whose heads are kept."""
 
 SHOWN: Final = 128
 """Characters of a method or an id that are kept: a hostile one may be megabytes."""
@@ -34,62 +37,48 @@ class FrameHead(NamedTuple):
 
 
 class Frames(Sequence[FrameHead]):
-    """The heads of the newest frames, oldest first; :attr:`hidden` counts those let go.
+    """The heads of the newest frames, oldest first, their numbers without a gap; :attr:`hidden` counts those let go.
 
     Between ``capacity`` and an eighth more are kept: they are let go in bulk.
     """
 
-    def __init__(self, capacity: int | None = None) -> None:
+    def __init__(self, capacity: int = FRAMES) -> None:
         self.hidden = 0
         self._capacity = capacity
-        self._full = sys.maxsize if capacity is None else capacity + max(1, capacity // 8)
-        self._seq = array("Q")
+        self._full = capacity + max(1, capacity // 8)
         self._at = array("d")
         self._size = array("Q")
         self._out = bytearray()
         self._method: list[str] = []
         self._id: list[RequestId | float | None] = []
         self._stream: list[RequestId | None] = []
-        self._ordered = True
 
     def append(self, head: FrameHead) -> None:
         """Add the newest frame."""
-        seq, at, direction, method, id_, size, stream = head
-        if self._seq and seq <= self._seq[-1]:
-            self._ordered = False
-        self._seq.append(seq)
+        _, at, direction, method, id_, size, stream = head
         self._at.append(at)
         self._size.append(size)
         self._out.append(direction == "out")
         self._method.append(sys.intern(method[:SHOWN]) if method else "")
         self._id.append(id_[:SHOWN] if isinstance(id_, str) else id_)
         self._stream.append(stream)
-        if len(self._seq) >= self._full:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        surplus = len(self._seq) - (self._capacity or 0)
-        self.hidden += surplus
-        for column in (self._seq, self._at, self._size, self._out, self._method, self._id, self._stream):
-            del column[:surplus]
+        if len(self._at) >= self._full:
+            surplus = len(self._at) - self._capacity
+            self.hidden += surplus
+            for column in (self._at, self._size, self._out, self._method, self._id, self._stream):
+                del column[:surplus]
 
     def find(self, seq: int) -> int | None:
         """The index of frame ``seq``, or ``None`` when it is not kept."""
-        numbers = self._seq
-        if self._ordered:
-            index = bisect_left(numbers, seq)
-            return index if index < len(numbers) and numbers[index] == seq else None
-        try:
-            return numbers.index(seq)
-        except ValueError:
-            return None
+        index = seq - self.hidden - 1
+        return index if 0 <= index < len(self) else None
 
     def until(self, at: float) -> int:
         """How many of those kept came before a moment."""
         return bisect_left(self._at, at)
 
     def __len__(self) -> int:
-        return len(self._seq)
+        return len(self._at)
 
     @overload
     def __getitem__(self, index: int) -> FrameHead: ...
@@ -97,17 +86,14 @@ class Frames(Sequence[FrameHead]):
     def __getitem__(self, index: slice) -> list[FrameHead]: ...
     def __getitem__(self, index: int | slice) -> FrameHead | list[FrameHead]:
         if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+            return [self[each] for each in range(len(self))[index]]
+        place = range(len(self))[index]
         return FrameHead(
-            self._seq[index],
-            self._at[index],
-            "out" if self._out[index] else "in",
-            self._method[index],
-            self._id[index],
-            self._size[index],
-            self._stream[index],
+            self.hidden + place + 1,
+            self._at[place],
+            "out" if self._out[place] else "in",
+            self._method[place],
+            self._id[place],
+            self._size[place],
+            self._stream[place],
         )
-
-    def __iter__(self) -> Iterator[FrameHead]:
-        for index in range(len(self)):
-            yield self[index]

@@ -20,9 +20,6 @@ from mcp_tui.protocol.events import Event, Note, RequestId
 MEMORY: Final = 32 * 1024 * 1024
 """Bytes of payloads kept in memory."""
 
-FRAMES: Final = 200_000
-"""Frames whose heads are kept."""
-
 LOG: Final = 20_000
 """Events kept for the log."""
 
@@ -52,7 +49,7 @@ class Store:
         memory: int = MEMORY,
         soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        self.frames = Frames(FRAMES)
+        self.frames = Frames()
         self.log = EventLog(LOG, LOG_MEMORY)
         self.version = 0
         """Grows with every frame and event."""

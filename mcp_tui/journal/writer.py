@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import binascii
 import codecs
-import errno
 import os
-import stat
 from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
-from mcp_tui.journal.files import hold, is_others, part_header, part_path
+from mcp_tui.journal.files import open_private, part_header, part_path
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import Header, RecordingError, raw_of, read_record, why
@@ -45,50 +44,27 @@ PATIENCE: Final = 60.0
 """Seconds between two attempts at most."""
 
 
+@dataclass(slots=True)
 class _Gap:
-    """What could not be written: how much, why, and since when in the records' own time."""
+    """What could not be written: how much, why, and until when in the records' own time.
 
-    def __init__(
-        self, why: str = "", *, torn: bool = False, wait: float = RETRY, frames: int = 0, events: int = 0
-    ) -> None:
-        self.torn = torn
-        self._wait = wait
-        self._why = why
-        self._frames = frames
-        self._events = events
-        self._at = 0.0
-        self._tried: float | None = None
+    ``torn`` says that a piece of a line is left in the file, ``wait`` how many seconds are between two attempts to go on.
+    """
 
-    def __bool__(self) -> bool:
-        return bool(self._frames or self._events)
-
-    def __str__(self) -> str:
-        return f"{self._frames:,} messages and {self._events:,} events"
-
-    def take(self, at: float, *, frames: int = 0, events: int = 0) -> None:
-        """One more is lost."""
-        self._frames += frames
-        self._events += events
-        self._at = at
-        if self._tried is None:
-            self._tried = at
+    why: str = ""
+    torn: bool = False
+    wait: float = RETRY
+    frames: int = 0
+    events: int = 0
+    at: float = 0.0
+    tried: float | None = None
 
     def due(self) -> bool:
         """Whether it is time to try again."""
-        if self._tried is None or self._at < self._tried + self._wait:
+        if self.tried is None or self.at < self.tried + self.wait:
             return False
-        self._tried = self._at
+        self.tried = self.at
         return True
-
-    def record(self) -> dict[str, Json]:
-        """The gap, as the file tells it."""
-        return {
-            "record": "gap",
-            "mono": self._at,
-            "frames": self._frames,
-            "events": self._events,
-            "why": self._why,
-        }
 
 
 class Writer:
@@ -168,7 +144,7 @@ class Writer:
     def close(self) -> None:
         """Close the file; what it holds cannot be read back through this writer any more."""
         if self._file is not None:
-            if self.problem and self._gap:
+            if self.problem and (self._gap.frames or self._gap.events):
                 self._go_on()
             file, self._file = self._file, None
             with suppress(OSError):
@@ -213,18 +189,22 @@ class Writer:
         self.problem = f"{self._name} stopped at #{number}: {reason}"
         self.news.append(self.problem)
         events = lost.count(b'{"record":"event"')
-        self._gap = _Gap(reason, torn=torn, wait=self._wait, frames=frames, events=events)
+        self._gap = _Gap(reason, torn, self._wait, frames, events)
         self._wait = min(PATIENCE, 2 * self._wait)
         self._buffer.clear()
         self._end = self._whole
 
     def _let_go(self, record: Record) -> None:
+        gap = self._gap
         if isinstance(record, Event):
-            self._gap.take(record.at, events=1)
+            gap.at = record.at
+            gap.events += 1
         else:
             self._first = self._first or record[0].seq
             self._offsets.append(NOWHERE)
-            self._gap.take(record[0].at, frames=1)
+            gap.at = record[0].at
+            gap.frames += 1
+        gap.tried = gap.at if gap.tried is None else gap.tried
 
     def _go_on(self) -> None:
         """Try whether there is space again: for the header, where even that is missing, and the gap."""
@@ -233,7 +213,8 @@ class Writer:
         line = b"\n" if lost.torn else b""
         if self._whole == start:
             line += part_header(self._header, len(self._parts))
-        line += dump(lost.record()) + b"\n"
+        told = {"mono": lost.at, "frames": lost.frames, "events": lost.events, "why": lost.why}
+        line += dump({"record": "gap", **told}) + b"\n"
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
             written = os.write(self._file, line)
@@ -245,7 +226,8 @@ class Writer:
         self._end = self._whole = start + max(at, 0) + len(line)
         self._settled = len(self._offsets)
         self.problem = ""
-        self.news.append(f"{self._name} goes on: {lost} could not be written")
+        counts = f"{lost.frames:,} messages and {lost.events:,} events"
+        self.news.append(f"{self._name} goes on: {counts} could not be written")
         self._gap = _Gap()
 
     # -- lines -----------------------------------------------------------------------------------------------
@@ -375,32 +357,3 @@ def _frame_at(file: int, offset: int, end: int) -> bytes | None:
             return raw_of(b"".join(parts))
         offset += len(part)
     return None
-
-
-def open_private(path: Path, *, replace: bool) -> int:
-    """Open a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
-
-    Raises:
-        RecordingError: it cannot be, or is there and must not be replaced, or somebody is writing it.
-    """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        file = os.open(path, flags, 0o600)
-    except OSError as error:
-        why_not = "it is a symbolic link" if error.errno == errno.ELOOP else why(error)
-        raise RecordingError(f"Cannot write {path}: {why_not}.") from None
-    mode = os.fstat(file).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
-        os.close(file)
-        raise RecordingError(f"Cannot write {path}: not a regular file.")
-    if stat.S_ISREG(mode):
-        with suppress(OSError):  # some file systems have no modes
-            os.fchmod(file, 0o600)
-        if replace and is_others(file):
-            os.close(file)
-            raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
-        hold(file)
-        if replace:
-            os.ftruncate(file, 0)
-    return file
