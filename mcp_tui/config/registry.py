@@ -16,7 +16,8 @@ from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dia
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_HINTS: Final = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
+_KINDS: Final = {"npm": ("npx", "@"), "pypi": ("uvx", "=="), "oci": ("docker", ":"), "nuget": ("dnx", "@")}
+"""For each type of packages the command that starts one, and what stands between its name and its version."""
 
 
 def unwrapped(whole: dict[str, Json]) -> dict[str, Json] | None:
@@ -128,7 +129,7 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
     inputs = _Inputs()
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
-    if kind not in _HINTS:
+    if kind not in _KINDS:
         raise Unusable(f"cannot start packages of type {kind!r}")
     over = str(as_object(way.get("transport")).get("type") or "stdio")
     if over != "stdio":
@@ -138,9 +139,19 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
     env = inputs.named(way.get("environment_variables"))
     before = list(_arguments(objects_in(way.get("runtime_arguments")), inputs))
     behind = list(_arguments(objects_in(way.get("package_arguments")), inputs))
-    command, args = _command(
-        kind, identifier, version, str(way.get("runtime_hint") or _HINTS[kind]), before, behind, env
-    )
+    command, sign = _KINDS[kind]
+    command = str(way.get("runtime_hint") or command)
+    tagged = kind == "oci" and ":" in identifier.rpartition("/")[2]
+    if version and not tagged and (kind != "pypi" or command == "uvx"):
+        identifier += sign + version
+    args: list[Template] = [*before, (identifier,), *behind]
+    if kind == "oci":
+        passed: list[Template] = [part for name in env for part in (("-e",), (name,))]
+        args = [("run",), ("-i",), ("--rm",), *passed, *args]
+    elif kind == "nuget":
+        args = [*before, (identifier,), ("--yes",), *([("--",), *behind] if behind else [])]
+    elif command == "npx" and ("-y",) not in before:
+        args = [("-y",), *args]
     return ServerLaunch(command=(command,), args=tuple(args), env=env, inputs=tuple(inputs.by_id.values()))
 
 
@@ -154,33 +165,3 @@ def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Templa
         if said.get("type") == "named" and name:
             yield (name,)
         yield value
-
-
-def _command(
-    kind: str,
-    identifier: str,
-    version: str,
-    hint: str,
-    before: list[Template],
-    behind: list[Template],
-    env: dict[str, Template],
-) -> tuple[str, list[Template]]:
-    match kind:
-        case "oci":
-            passed: list[Template] = [part for name in env for part in (("-e",), (name,))]
-            image = (
-                identifier
-                if not version or ":" in identifier.rpartition("/")[2]
-                else f"{identifier}:{version}"
-            )
-            return hint, [("run",), ("-i",), ("--rm",), *passed, *before, (image,), *behind]
-        case "nuget":
-            package = f"{identifier}@{version}" if version else identifier
-            return hint, [*before, (package,), ("--yes",), *([("--",), *behind] if behind else [])]
-        case "pypi":
-            package = f"{identifier}=={version}" if version and hint == "uvx" else identifier
-            return hint, [*before, (package,), *behind]
-        case _:
-            package = f"{identifier}@{version}" if version else identifier
-            yes: list[Template] = [("-y",)] if hint == "npx" and ("-y",) not in before else []
-            return hint, [*yes, *before, (package,), *behind]

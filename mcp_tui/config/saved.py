@@ -1,4 +1,4 @@
-"""Saved calls: a tool with its arguments, kept under a name, and the server that it was called on.
+"""Saved calls: a tool with its arguments, kept under a name, and the server that it was called on; and recent servers.
 
 One file a server, in a folder of their own, for their owner only (0600). A saved call has to run as it is, so its arguments
 are kept as they are; where the journal would redact some of them, saving is refused until a person confirms it. Of the
@@ -11,17 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.config.files import ConfigError, read_text, write_private
+from mcp_tui.config.files import ConfigError, read_text, recent_file, write_private
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.protocol.messages import Json, as_object, as_text, texts_in
+from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
 
 VERSION: Final = 1
 NAME: Final = 64
@@ -190,3 +192,52 @@ def _read(file: Path) -> list[SavedCall]:
             raise ConfigError(f"{file}: call {name!r} has no tool")
         calls.append(SavedCall(name=name, tool=tool, arguments=arguments, server=server))
     return calls
+
+
+# -- the servers that were opened last -----------------------------------------------------------------------------
+#
+# By the name that config files have for them, or as they were typed. What has a secret in it, or was given variables or
+# headers, is not remembered: it could not be opened again.
+
+MOST: Final = 12
+"""Servers that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """One of them: the name of a ``server``, or the ``line`` that was typed; the other is empty."""
+
+    server: str = ""
+    line: str = ""
+
+
+def recent_of(target: Target) -> Recent | None:
+    """How a target is remembered; ``None`` where it is not."""
+    server = server_of(target)
+    if server.env or server.headers or server.cwd or not server.found:
+        return None
+    return Recent(server.name, server.url or shlex.join(server.command))
+
+
+def load_recent() -> list[Recent]:
+    """Those that are remembered; none where the file cannot be read."""
+    with suppress(ConfigError, ValueError, RecursionError):
+        entries = objects_in(json.loads(read_text(recent_file(), 256 * 1024)))
+        found = (Recent(_text(each.get("server")), _text(each.get("line"))) for each in entries)
+        return [each for each in found if each.server or each.line][:MOST]
+    return []
+
+
+def remember(target: Target) -> None:
+    """Put a target first. That it cannot be written is no reason to stop."""
+    made = recent_of(target)
+    if made is None:
+        return
+    entries = [made, *(each for each in load_recent() if each != made)][:MOST]
+    kept = [{"server": each.server} if each.server else {"line": each.line} for each in entries]
+    with suppress(ConfigError):
+        write_private(recent_file(), json.dumps(kept, indent=1) + "\n")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= 4000 else ""

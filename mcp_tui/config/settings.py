@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
@@ -231,7 +232,6 @@ class _Places:
     def __init__(self, file: Path, text: str, table: dict[str, Json]) -> None:
         self.file, self.table = file, table
         self._text = text
-        self._lines: dict[tuple[str, ...], int] | None = None
         self.variables: dict[tuple[str, ...], str] = {}
 
     def overlay(self, key: str, variable: str, text: str) -> None:
@@ -255,11 +255,9 @@ class _Places:
                 return at(self.file, line)
         return str(self.file)
 
-    @property
+    @cached_property
     def lines(self) -> dict[tuple[str, ...], int]:
-        if self._lines is None:
-            self._lines = toml.lines(self._text)
-        return self._lines
+        return toml.lines(self._text)
 
     def origins(self) -> dict[str, str]:
         """Where each value comes from, by its dotted key."""

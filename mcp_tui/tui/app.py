@@ -280,7 +280,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     def open(self, target: Target) -> AwaitMount:
         """Open a workbench on a server, over the others, and connect it."""
-        from mcp_tui.config.recent import remember
+        from mcp_tui.config.saved import remember
         from mcp_tui.tui.screens.workbench import Workbench
         from mcp_tui.tui.session import Session
 

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import saved
-from mcp_tui.config.files import ConfigError
-from mcp_tui.config.saved import SavedCall, SavedServer, SecretArguments, server_of
+from mcp_tui.config.files import ConfigError, recent_file
+from mcp_tui.config.saved import (
+    Recent,
+    SavedCall,
+    SavedServer,
+    SecretArguments,
+    load_recent,
+    remember,
+    server_of,
+)
 
 ONE = server_of(StdioTarget(command=("npx", "-y", "one"), env={"TOKEN": "hunter2", "A": "b"}))
 TWO = SavedServer(name="everything")
@@ -97,3 +105,33 @@ def test_a_broken_file_costs_its_calls_and_one_sentence(tmp_path: Path):
         f"{tmp_path}/newer.json: written by another version of mcp-tui",
         f"{tmp_path}/odd.json: call 'a' has no tool",
     ]
+
+
+# -- the servers that were opened last -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        (StdioTarget(command=("x",), env={"TOKEN": "t"}, name="mine"), Recent(server="mine")),
+        (StdioTarget(command=("npx", "-y", "a b")), Recent(line="npx -y 'a b'")),
+        (HttpTarget(url="https://h/mcp"), Recent(line="https://h/mcp")),
+        (StdioTarget(command=("x", "--token=hunter22")), None),
+        (StdioTarget(command=("x",), env={"A": "b"}), None),
+        (StdioTarget(command=("x",), cwd=Path("/tmp")), None),
+        (HttpTarget(url="https://h/mcp", headers={"A": "b"}), None),
+        (HttpTarget(url="https://u:hunter22@h/mcp"), None),
+    ],
+    ids=str,
+)
+def test_what_can_be_opened_again_and_is_no_secret_is_remembered(target: Target, kept: Recent | None):
+    remember(target)
+    assert load_recent() == ([] if kept is None else [kept])
+
+
+def test_the_last_one_is_the_first_and_each_is_there_once():
+    for name in ("a", "b", "a", *map(str, range(20))):
+        remember(StdioTarget(command=("x",), name=name))
+    remember(StdioTarget(command=("x",), name="19"))
+    assert [each.server for each in load_recent()] == [str(number) for number in range(19, 7, -1)]
+    assert stat.S_IMODE(recent_file().stat().st_mode) == 0o600

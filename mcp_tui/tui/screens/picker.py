@@ -16,11 +16,12 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config import consent, filling, recent
+from mcp_tui.config import consent, filling
 from mcp_tui.config.consent import Availability, availability, problem
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.filling import what
+from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
@@ -60,7 +61,7 @@ def gather() -> ServerChoices:
     found = discover()
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
-    for entry in recent.load():
+    for entry in load_recent():
         if entry.line:
             latest.append(ServerChoice(name=brief(entry.line, 400), line=entry.line))
             continue
