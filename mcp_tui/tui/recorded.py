@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import Key, RowIndex, has, put
+from mcp_tui.tui.view.index import RowIndex, has, put
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -38,6 +38,9 @@ COUNTED = 500
 """The newest cancellations, and as many lost requests, of which it is counted what became of them."""
 
 _LOST = KINDS.index(ev.Lost)
+
+_NEAR = 1000
+"""Events between two moments up to which only the rows are looked at again that they are about."""
 
 _MEASURED = 50
 """Cancellations, the newest, that the columns of their log are made for."""
@@ -355,7 +358,7 @@ class RecordedCancellations:
 
 
 class RecordedIndex(RowIndex):
-    """The rows of a moment by their line: 0 is the newest. A row's number is its place in the recording.
+    """The rows of a moment by their line: 0 is the newest. A row's place is its number in the recording.
 
     With a filter, rows are looked at from the newest on, for :data:`~mcp_tui.tui.view.lines.BUDGET` seconds at each
     :meth:`update`; :attr:`unfiltered` says how many still wait for it.
@@ -366,21 +369,15 @@ class RecordedIndex(RowIndex):
     def __init__(self, book: RecordedBook) -> None:
         super().__init__(book)
         self._book = book
-        self._hidden = array("I")  # numbers of the rows that are left out, where there is no filter
-        self._shifted = array("i")  # each less its place: how many rows are shown before it
         self._position: int = -1
+        self._own_hidden = 0
         self._looked_at = 0  # own requests of which it is known what they were made for
         self._parents: dict[int, int] = {}  # numbers of errands, and of the rows that they were made for
         self._asked: tuple[int, Sequence[ServerRequest]] = 0, ()
 
-    def __len__(self) -> int:
-        return len(self._shown) if self.filter else self._taken - len(self._hidden)
-
     @property
     def internal_hidden(self) -> int:
-        if self.show_internal:
-            return 0
-        return len(self._hidden) if self.filter else sum(each not in self._parents for each in self._hidden)
+        return self._own_hidden
 
     @property
     def server_requests(self) -> Sequence[ServerRequest]:
@@ -397,36 +394,8 @@ class RecordedIndex(RowIndex):
         found = [each for each, parent in self._parents.items() if parent == number and each < self._taken]
         return [self._book.row(each) for each in found]
 
-    def older(self, place: int) -> int:
-        return self._place_of(place)
-
     def row(self, line: int) -> Request:
-        return self._book.row(self._number(len(self) - 1 - line))
-
-    def _number(self, place: int) -> int:
-        """The number of the row at a place, counted from the oldest that is shown."""
-        if self.filter:
-            return self._shown[place]
-        return place + bisect_right(self._shifted, place)
-
-    def line(self, key: Key) -> int | None:
-        number = self._book.recording.row(key[1])
-        if number is None or number >= self._taken:
-            return None
-        place = self._place_of(number)
-        if place >= len(self) or self._number(place) != number:
-            return None
-        return len(self) - 1 - place
-
-    def _place_of(self, number: int) -> int:
-        """How many rows are shown that are older than a number."""
-        if self.filter:
-            return bisect_left(self._shown, number)
-        return number - bisect_left(self._hidden, number)
-
-    def nearest(self, key: Key) -> int:
-        number = self._book.recording.row(key[1]) or 0
-        return max(0, min(len(self) - 1, len(self) - 1 - self._place_of(number)))
+        return self._book.row(self._shown[-1 - line])  # until the next update, of an earlier moment maybe
 
     def refilter(self, filter: Filter, *, show_internal: bool) -> None:
         self.filter, self.show_internal = filter, show_internal
@@ -437,14 +406,22 @@ class RecordedIndex(RowIndex):
         book = self._book
         moved = book.position != self._position
         if moved:
-            before, self._position = self._position, book.position
+            low, high = sorted((self._position, book.position))
+            self._position = book.position
             self.moves += 1
             self._taken = book.called
             self._look_for_parents()
-            self._hide()
-            if self.filter:
-                self._look_again(before)
-        if self.filter and self.unfiltered:
+            internal = book.recording.table.internal
+            called = internal[: bisect_left(internal, self._taken)]
+            over = [] if self.show_internal else [each for each in called if book.is_over(each)]
+            self._own_hidden = len(over) if self.filter else sum(each not in self._parents for each in over)
+            if low >= 0 and high - low <= _NEAR:
+                self._look_again(low, high)
+            elif self.filter:
+                self._shown, self.unfiltered = array("I"), self._taken
+            else:
+                self._show_all_but({*over, *self._parents})
+        if self.unfiltered:
             self._look_on()
             self.moves += 1
             return True
@@ -463,32 +440,24 @@ class RecordedIndex(RowIndex):
                     self._parents[number] = parent
         self._looked_at = max(self._looked_at, until)
 
-    def _hide(self) -> None:
-        book = self._book
-        internal = book.recording.table.internal
-        called = internal[: bisect_left(internal, self._taken)]
-        self._hidden = array("I", (each for each in called if self._is_hidden(each, over=book.is_over(each))))
-        self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
+    def _show_all_but(self, hidden: set[int]) -> None:
+        self._shown, self.unfiltered = array("I"), 0
+        at = 0
+        for place in sorted(hidden):
+            self._shown.extend(range(at, min(place, self._taken)))
+            at = place + 1
+        self._shown.extend(range(at, self._taken))
 
-    def _is_hidden(self, number: int, *, over: bool) -> bool:
-        return (over and not self.show_internal) or (not self.filter and number in self._parents)
-
-    # -- the filter ------------------------------------------------------------------------------------------
-
-    def _look_again(self, before: int) -> None:
-        """Look again at the rows that events between the old and the new position were about."""
-        table, position = self._book.recording.table, self._position
-        low, high = sorted((before, position))
-        if before < 0 or high - low > 1000:
-            self._shown = array("I")
-            self.unfiltered = self._taken
-        else:
-            changed = {row for row in table.rows[low:high] if row != NONE and row >= self.unfiltered}
-            gone = bisect_left(self._shown, self._taken)
-            del self._shown[gone:]
-            for row in sorted(changed):
-                put(self._shown, row, present=row < self._taken and self._passes_at(row))
-            self.unfiltered = min(self.unfiltered, self._taken)
+    def _look_again(self, low: int, high: int) -> None:
+        """Look again at the rows that events between two positions were about."""
+        rows = self._book.recording.table.rows[low:high]
+        del self._shown[bisect_left(self._shown, self._taken) :]
+        for row in sorted({row for row in rows if row != NONE and row >= self.unfiltered}):
+            put(self._shown, row, present=row < self._taken and self._passes_at(row))
+        self.unfiltered = min(self.unfiltered, self._taken)
 
     def _passes_at(self, place: int) -> bool:
-        return not has(self._hidden, place) and self.filter.matches(self._book.row(place))
+        book = self._book
+        if not self.show_internal and book.is_over(place) and has(book.recording.table.internal, place):
+            return False
+        return self.filter.matches(book.row(place)) if self.filter else place not in self._parents
