@@ -28,8 +28,7 @@ from mcp_tui.journal.codec import decode_event, dump, encode_event
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import is_held
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.projections import Cancelled, cancelled
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION, OtherFormat, RecordingError, read_record
 from mcp_tui.protocol import events as ev
@@ -129,7 +128,7 @@ def ask(
     with suppress(OSError), _alone(folder / "index.lock"):
         for _ in range(2):
             try:
-                _private(path)
+                os.close(_private(path))
                 with closing(sqlite3.connect(path)) as file:
                     _update(file, journals(folder), notice)
                     return question(file)
@@ -153,8 +152,7 @@ def _alone(path: Path) -> Generator[None]:
     Raises:
         OSError: it is not given.
     """
-    _private(path)
-    lock, began = os.open(path, os.O_RDWR | os.O_CLOEXEC), time.monotonic()
+    lock, began = _private(path), time.monotonic()
     try:
         while True:
             try:
@@ -169,15 +167,16 @@ def _alone(path: Path) -> Generator[None]:
         os.close(lock)
 
 
-def _private(path: Path) -> None:
-    """Make the file, for its owner only, whatever the umask; a link in its place goes."""
-    if path.is_symlink():
-        path.unlink()
-    with suppress(FileExistsError):
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with suppress(OSError):
-            os.fchmod(file, 0o600)
-        os.close(file)
+def _private(path: Path) -> int:
+    """Open the file, made for its owner only, whatever the umask.
+
+    Raises:
+        OSError: it cannot be opened, or is a symbolic link.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with suppress(OSError):  # some file systems have no modes
+        os.fchmod(file, 0o600)
+    return file
 
 
 # -- from the journals -----------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from mcp_tui.journal.records import parse_json
-from mcp_tui.journal.redaction import MASK, SIGNATURES, Redactor
-from mcp_tui.journal.secret_names import is_secret_name, is_strong_name
+from mcp_tui.journal.redaction import MASK, SIGNATURES, Redactor, is_secret_name, is_strong_name
 from mcp_tui.protocol.messages import Json, as_object
 
 _Range = tuple[int, int]

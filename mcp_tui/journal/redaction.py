@@ -2,7 +2,7 @@
 
 A frame is redacted as bytes, in place, and never encoded anew: what is no secret stays as it came. What is found:
 
-- values under names of secrets (:mod:`~mcp_tui.journal.secret_names`) in JSON, and in JSON in its strings, to any depth;
+- values under names of secrets in JSON, and in JSON in its strings, to any depth;
 - secrets that are known (``-e``, headers, the URL, what was sent before under the name of one), wherever they stand and
   however JSON or a URL escapes them;
 - passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, and DPoP proofs.
@@ -17,12 +17,78 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from mcp_tui.journal.secret_names import HINTS, is_secret_name, is_strong_name
 from mcp_tui.protocol.patterns import possessive
+
+# -- which names stand for secrets -----------------------------------------------------------------------------
+#
+# Names of JSON members, headers, options, environment variables and query parameters. A name is taken apart into words
+# (``apiKey``, ``api-key``, ``API_KEY``), so that ``keywords`` and ``monkey`` are no keys, and ``token_type`` and
+# ``authorization_endpoint`` are not what they are about.
+
+HINTS: Final = (
+    "token", "key", "secret", "pass", "pwd", "cred", "cookie", "auth", "jwt", "bearer", "otp", "verifier", "session", "pin",
+    "pat", "sk",
+)  # fmt: skip
+"""Each secret name has one of these in its lower case: a search for them finds every candidate."""
+
+_PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+_SECRET: Final = re.compile(
+    r".*(?:token|secret|password|passwd|passphrase|passcode|credential|cookie)s?"
+    r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk"
+    r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
+    r"|signing|ssh|storage|subscription|user)keys?"
+)
+"""Words that make a name one of a secret."""
+
+_PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
+"""Two words that only together make the name of a secret."""
+
+_OPEN_KEYS: Final = frozenset(
+    {"cache", "foreign", "group", "hot", "idempotency", "partition", "primary", "public", "short", "sort"}
+)
+"""A key of these kinds is no secret."""
+
+_ABOUT: Final = frozenset(
+    {
+        "alg", "algorithm", "budget", "count", "counts", "endpoint", "enabled", "expires", "expiry", "field", "hint",
+        "label", "length", "limit", "limits", "method", "methods", "name", "names", "policy", "required", "server",
+        "servers", "size", "supported", "type", "types", "usage",
+    }
+)  # fmt: skip
+"""Last words of names that tell something about a secret, but are none."""
+
+_STRONG: Final = re.compile(r"pass|pwd|secret|credential", re.IGNORECASE)
+
+
+@lru_cache(maxsize=2048)
+def is_secret_name(name: str) -> bool:
+    """Whether a value under this name is to be redacted."""
+    if len(name) > 128 or name.lower() in _PROTOCOL:
+        return False
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not words or words[-1] in _ABOUT:
+        return False
+    if len(words) > 1 and (words[-2], words[-1]) in _PAIRS:
+        return True
+    return any(
+        _SECRET.fullmatch(word) and not (word in {"key", "keys"} and before in _OPEN_KEYS)
+        for before, word in zip(["", *words], words, strict=False)
+    )
+
+
+def is_strong_name(name: str) -> bool:
+    """Whether even a number under this name is a secret: a password or the like, and no count of tokens."""
+    return _STRONG.search(name) is not None
+
+
+# -- what is looked for ----------------------------------------------------------------------------------------
 
 MASK: Final = "‹redacted›"
 """What stands for a secret where nobody compares."""
@@ -74,9 +140,10 @@ _PLACEHOLDER: Final = _lazy(
 )
 """A word that is no value but says something of it."""
 
+# The password in a URL, or the name where there is no password.
 _USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 _BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
-_PROOF: Final = _lazy(rb"[\w.\-]++")
+_PROOF: Final = _lazy(rb"([\w.\-]++)")
 _SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
 _NUMBER: Final = _lazy(rb"-?[0-9][0-9.eE+\-]*")
 _BRACKET: Final = _lazy(rb'["\[\]{}]')
@@ -98,8 +165,13 @@ _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}
 _MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
-_PROOF_START: Final = "eyj0exaioijkcg9wk2p3dci"
-"""The start of a DPoP proof, ``{"typ":"dpop+jwt"``, in Base64 and lower case."""
+_PLAIN: Final = {
+    "bearer ": _BEARER,
+    "eyj0exaioijkcg9wk2p3dci": _PROOF,  # {"typ":"dpop+jwt", in Base64 and lower case
+    "://": _USERINFO,
+    ":\\/\\/": _USERINFO,
+}
+"""What needs no name in front of it: what it begins with, and its pattern with the secret as the first group."""
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
 """Parameters of a URL, by the last word of their names, that let whoever has them in."""
@@ -156,11 +228,9 @@ class Redactor:
         self._finders: tuple[_Finder, ...] = (
             *(_Finder(hint, re.compile(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
             *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
-            _Finder("bearer ", re.compile("bearer "), self._bearer),
-            _Finder(_PROOF_START, re.compile(_PROOF_START), self._proof),
             *(
-                _Finder(slashes, re.compile(re.escape(slashes)), self._userinfo)
-                for slashes in ("://", ":\\/\\/")
+                _Finder(needle, re.compile(re.escape(needle)), partial(self._found, pattern))
+                for needle, pattern in _PLAIN.items()
             ),
         )
         self._know(values, _SHORTEST)
@@ -333,18 +403,10 @@ class Redactor:
         sure = is_strong_name(name) or (name.isupper() and len(name) > 3)
         return self._span(raw, *found.span(2)) if sure or _DRAWN().match(found[2]) else None
 
-    def _bearer(self, raw: bytes, at: int) -> _Span | None:
-        bearer = _BEARER().match(raw, at)
-        return None if bearer is None else self._span(raw, *bearer.span(1))
-
-    def _proof(self, raw: bytes, at: int) -> _Span | None:
-        proof = _PROOF().match(raw, at)
-        return None if proof is None else self._span(raw, *proof.span())
-
-    def _userinfo(self, raw: bytes, at: int) -> _Span | None:
-        """The password in a URL, or the name where there is no password."""
-        userinfo = _USERINFO().match(raw, at)
-        return None if userinfo is None else self._span(raw, *userinfo.span(1))
+    def _found(self, pattern: Callable[[], re.Pattern[bytes]], raw: bytes, at: int) -> _Span | None:
+        """The first group of a pattern."""
+        found = pattern().match(raw, at)
+        return None if found is None else self._span(raw, *found.span(1))
 
     def _span(self, raw: bytes, start: int, end: int) -> _Span | None:
         secret = raw[start:end]

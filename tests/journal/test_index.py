@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal import folder, index
 from mcp_tui.journal.index import LoggedCancellation, Query
-from mcp_tui.journal.projections import Cancelled, cancelled
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store

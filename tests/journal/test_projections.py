@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mcp_tui.journal.projections import Cancelled, cancelled
+from mcp_tui.journal.recorded_book import Cancelled, cancelled
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.journal.secret_names import is_secret_name, is_strong_name
+from mcp_tui.journal.redaction import is_secret_name, is_strong_name
 
 SECRET = """
 Authorization authorization Proxy-Authorization Cookie Set-Cookie cookies token tokens accessToken access_token

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.journal.index import Query
-from mcp_tui.journal.projections import Outcome
 from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.recordings import LOGGED, HistoryScreen, parse_filter
 from mcp_tui.tui.screens.replay import ReplayScreen

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget
-from mcp_tui.journal.redaction import MASK, Redactor
-from mcp_tui.journal.secret_names import is_secret_name
+from mcp_tui.journal.redaction import MASK, Redactor, is_secret_name
 from mcp_tui.tui.view.headless import headless_command, redactor
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
