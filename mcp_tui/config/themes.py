@@ -71,20 +71,14 @@ class ThemeSpec(BaseModel):
     ``transparent``."""
 
     @model_validator(mode="after")
-    def _ansi_is_all_or_none(self) -> ThemeSpec:
-        named = [
-            value for value in (self.primary, self.background, *self.variables.values()) if value is not None
-        ]
-        if not self.ansi and any(value.startswith("ansi_") for value in named):
+    def _values_are_literal(self) -> ThemeSpec:
+        values = [self.primary, self.background or "", *self.variables.values()]
+        if not self.ansi and any(value.startswith("ansi_") for value in values):
             raise ValueError("terminal colours need ansi = true")
         if self.ansi:
             # Textual's own style sheets do not parse without them
             self.variables.setdefault("ansi-background", "ansi_black")
             self.variables.setdefault("ansi-foreground", "ansi_white")
-        return self
-
-    @model_validator(mode="after")
-    def _variables_are_literal(self) -> ThemeSpec:
         for name, value in self.variables.items():
             if not _VARIABLE.fullmatch(name):
                 raise ValueError(f"{name!r} is not a variable name such as text-muted")
@@ -118,16 +112,28 @@ def load_themes(extra_folder: Path | None) -> tuple[list[ThemeSpec], list[str]]:
     first file in the order of their names counts. Raises nothing.
     """
     themes: dict[str, ThemeSpec] = {}
+    own_files: list[Path] = []
     problems: list[str] = []
-    own_files, trouble = _files_in(extra_folder)
-    problems += trouble
+    if extra_folder is not None:
+        try:
+            own_files = sorted(file for file in extra_folder.iterdir() if file.suffix == ".toml")
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            problems.append(f"Skipped the themes in {extra_folder}: {error.strerror}.")
     for files in (theme_files(), own_files):
         found: dict[str, Path] = {}
         for file in files:
             try:
                 theme = ThemeSpec.model_validate(toml.parse(read_text(file, MAX_BYTES), file))
-            except (ConfigError, ValidationError) as error:
-                problems.append(f"Skipped theme {_said(file, error)}.")
+            except ConfigError as error:
+                problems.append(f"Skipped theme {error}.")
+                continue
+            except ValidationError as error:
+                said = "; ".join(
+                    _sentence(part["loc"], part["msg"]) for part in error.errors(include_url=False)
+                )
+                problems.append(f"Skipped theme {file}: {said}.")
                 continue
             if theme.name in found:
                 problems.append(
@@ -137,26 +143,6 @@ def load_themes(extra_folder: Path | None) -> tuple[list[ThemeSpec], list[str]]:
                 found[theme.name] = file
                 themes[theme.name] = theme
     return [themes[name] for name in sorted(themes)], problems
-
-
-def _files_in(folder: Path | None) -> tuple[list[Path], list[str]]:
-    """The theme files of a folder that need not exist; one sentence where it cannot be read."""
-    if folder is None:
-        return [], []
-    try:
-        return sorted(file for file in folder.iterdir() if file.suffix == ".toml"), []
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        return [], [f"Skipped the themes in {folder}: {error.strerror}."]
-
-
-def _said(file: Path, error: ConfigError | ValidationError) -> str:
-    """The place, and what is wrong there, without a full stop."""
-    if isinstance(error, ConfigError):
-        return str(error)
-    parts = error.errors(include_url=False)
-    return f"{file}: {'; '.join(_sentence(part['loc'], part['msg']) for part in parts)}"
 
 
 def _sentence(where: tuple[int | str, ...], what: str) -> str:

@@ -28,7 +28,16 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.requests import HISTORY, Book, IllegalTransition, Request, ServerRequest, State, evolve
+from mcp_tui.protocol.requests import (
+    HISTORY,
+    TRANSIT,
+    Book,
+    IllegalTransition,
+    Request,
+    ServerRequest,
+    State,
+    evolve,
+)
 
 CACHED: Final = 1024
 """Requests that are kept folded."""
@@ -151,7 +160,7 @@ class RecordedBook:
         count = 0
         while number < position:
             same = kinds[number], moves[number]
-            if same == sort and same in _ENDLESS:
+            if same == sort and same in _ENDLESS and _says_no_more(book, same[1]):
                 tail.append(number)
                 count += 1
             else:
@@ -200,6 +209,15 @@ _ENDLESS: Final = frozenset(
 )
 
 
+def _says_no_more(book: Book, move: int) -> bool:
+    """Whether the next event that does this to a row is only counted: late progress may have crossed the cancel first."""
+    if move != LATE_PROGRESS or not book.order:
+        return True
+    row = book.order[0]
+    signalled, last = row.signalled_at, row.progress_at
+    return signalled is None or (last is not None and last - signalled > TRANSIT)
+
+
 def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
     """Count events of a kind that the row has just taken in one of, and that are followed by more of them."""
     row.version += count
@@ -210,9 +228,11 @@ def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
     elif kind is ev.Duplicate:
         row.duplicates += count
     elif kind is ev.Late:
+        row.progress_count += count
         for each in row.late:
             if each.kind is ev.Kind.PROGRESS:
                 each.count += count
+                each.after_transit += 0 if row.signalled_at is None else count
 
 
 def left_at_end(row: Request, at: float) -> Request:

@@ -247,21 +247,9 @@ def problems(replay: Recording) -> list[str]:
     found = [
         f"{count:,} {one if count == 1 else many}"
         for count, one, many in (
-            (
-                replay.skipped,
-                "damaged line skipped",
-                "damaged lines skipped",
-            ),
-            (
-                replay.table.misfits,
-                "inconsistent event skipped",
-                "inconsistent events skipped",
-            ),
-            (
-                replay.unknown,
-                "record of a newer version skipped",
-                "records of a newer version skipped",
-            ),
+            (replay.skipped, "damaged line skipped", "damaged lines skipped"),
+            (replay.table.misfits, "inconsistent event skipped", "inconsistent events skipped"),
+            (replay.unknown, "record of a newer version skipped", "records of a newer version skipped"),
             (replay.lost, "record could not be written", "records could not be written"),
         )
         if count
