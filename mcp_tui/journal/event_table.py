@@ -181,11 +181,13 @@ class EventTable:
         row, move = NONE, STAYED
         if _LOGGED[code]:
             self.log.append(number)
-        if not _OF_A_REQUEST[code]:
-            self._of_the_session(code, number)
-        elif code == _CALLED:
+        if code in _CONNECTION:
+            self.connection.append(number)
+        if code in _ASKING:
+            self.server_request.append(number)
+        if code == _CALLED:
             row, move = self._called(id, line, number)
-        else:
+        elif _OF_A_REQUEST[code]:
             row, move = self._happened(code, id, line, number)
         if move == MISFIT:
             self.misfits += 1
@@ -194,12 +196,6 @@ class EventTable:
         self.moves.append(move)
         self.after.append(NONE)
         self.offsets.append(offset)
-
-    def _of_the_session(self, code: int, number: int) -> None:
-        if code in _CONNECTION:
-            self.connection.append(number)
-        if code in _ASKING:
-            self.server_request.append(number)
 
     def _called(self, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
         row = len(self.first)

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -463,41 +463,30 @@ def parse_query(
     Raises:
         ValueError: a text says nothing that there is; the error is half a sentence for a person.
     """
-    outcome, cause = texts.get("outcome"), texts.get("cause")
     since, until = texts.get("since"), texts.get("until")
+    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": _ANY_LATE}
+    causes = {each.value: frozenset({each}) for each in ev.Cause}
     return Query(
         session=session,
         server=texts.get("server", ""),
         tool=texts.get("tool", ""),
-        outcomes=_outcomes(f"{mark}outcome", outcome),
-        causes=_chosen(f"{mark}cause", cause, ev.Cause),
+        outcomes=_chosen(f"{mark}outcome", texts.get("outcome"), outcomes),
+        causes=_chosen(f"{mark}cause", texts.get("cause"), causes),
         since=None if since is None else parse_time(f"{mark}since", since),
         until=None if until is None else parse_time(f"{mark}until", until, end=True),
         limit=limit,
     )
 
 
-def _outcomes(name: str, text: str | None) -> frozenset[Outcome]:
-    if text is None:
-        return frozenset()
-    rest = [part for part in _words(text) if part != "late"]
-    chosen = _chosen(name, ",".join(rest), Outcome, more=("late",)) if rest else frozenset[Outcome]()
-    return chosen if len(rest) == len(_words(text)) else chosen | _ANY_LATE
-
-
-def _words(text: str) -> list[str]:
-    return [re.sub(r"[\s-]+", "_", part.strip().lower()) for part in text.split(",")]
-
-
-def _chosen(name: str, text: str | None, kind: type[_Named], more: Sequence[str] = ()) -> frozenset[_Named]:
-    if text is None:
-        return frozenset()
-    known = {each.value: each for each in kind}
-    for part in _words(text):
-        if part not in known:
-            all_ = ", ".join((*known, *more))
-            raise ValueError(f"Unknown {name.removeprefix('--')} {part!r}. Choose from: {all_}.")
-    return frozenset(known[part] for part in _words(text))
+def _chosen(name: str, text: str | None, known: Mapping[str, frozenset[_Named]]) -> frozenset[_Named]:
+    """What words separated by commas stand for."""
+    found = frozenset[_Named]()
+    for part in [] if text is None else text.split(","):
+        word = re.sub(r"[\s-]+", "_", part.strip().lower())
+        if word not in known:
+            raise ValueError(f"Unknown {name.removeprefix('--')} {word!r}. Choose from: {', '.join(known)}.")
+        found |= known[word]
+    return found
 
 
 def parse_time(name: str, text: str, *, end: bool = False) -> float:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import binascii
 import codecs
+import io
 import os
+import weakref
 from array import array
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
-from mcp_tui.journal.files import open_private, part_header, part_path
+from mcp_tui.journal.files import open_parts, open_private, part_header, part_path
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import Header, RecordingError, raw_of, read_record, why
@@ -113,6 +114,7 @@ class Writer:
         self._wait = RETRY
         self._header = self.redactor.redact((header or Header.now()).line())
         self._file: int | None = open_private(self.path, replace=replace)
+        self._reader: io.BufferedReader | None = None  # of all parts that there were when it was opened
         self._add(self._header)
         self._push()
 
@@ -147,6 +149,7 @@ class Writer:
             if self.problem and (self._gap.frames or self._gap.events):
                 self._go_on()
             file, self._file = self._file, None
+            self._forget_reader()
             with suppress(OSError):
                 os.close(file)
 
@@ -165,6 +168,7 @@ class Writer:
             os.close(self._file)
         self._file = file
         self._parts.append(self._end)
+        self._forget_reader()
         self._add(part_header(self._header, number))
         self._push()
 
@@ -331,29 +335,18 @@ class Writer:
     def payload(self, seq: int) -> bytes | None:
         """The bytes of frame ``seq`` as they were written, without its secrets; ``None`` where they were not."""
         index = seq - self._first
-        if self._file is None or not 0 <= index < len(self._offsets) or self._offsets[index] == NOWHERE:
+        if self._file is None or not 0 <= index < len(self._offsets) or self._offsets[index] >= self._whole:
             return None
-        offset = self._offsets[index]
-        part = bisect_right(self._parts, offset)
-        start = self._parts[part - 1]
         try:
-            if part == len(self._parts):
-                return _frame_at(self._file, offset - start, self._whole - start)
-            with part_path(self.path, part).open("rb") as file:
-                return _frame_at(file.fileno(), offset - start, self._parts[part] - start)
+            if self._reader is None:
+                self._reader = open_parts(self.path)
+                weakref.finalize(self, self._reader.close)
+            self._reader.seek(self._offsets[index])
+            return raw_of(self._reader.readline())
         except OSError:
             return None
 
-
-def _frame_at(file: int, offset: int, end: int) -> bytes | None:
-    """The bytes of the frame whose record begins at ``offset``."""
-    parts: list[bytes] = []
-    os.lseek(file, offset, os.SEEK_SET)
-    while offset < end:
-        part = os.read(file, min(1 << 16 if not parts else PIECE, end - offset))
-        line_end = part.find(b"\n")
-        parts.append(part if line_end < 0 else part[:line_end])
-        if line_end >= 0 or not part:
-            return raw_of(b"".join(parts))
-        offset += len(part)
-    return None
+    def _forget_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
