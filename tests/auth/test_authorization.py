@@ -148,6 +148,22 @@ async def test_an_expired_token_is_refreshed_without_a_person(tmp_path: Path):
         assert server.signed_in == server.refreshed == 1
 
 
+async def test_a_refresh_token_that_was_refused_is_not_sent_again(tmp_path: Path):
+    async with lying() as server:
+        first, _ = client_of(server, Person(), tmp_path)
+        await first.connect()
+        await first.close()
+        client, _ = client_of(server, None, tmp_path)
+        await client.connect()
+        server.good.clear()
+        server.refreshes.clear()
+        before = server.asked.count("/token")
+        for _ in range(3):
+            assert await client.request("tools/list") is None
+        assert server.asked.count("/token") == before + 1
+        await client.close()
+
+
 async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
     async with lying() as server:
         first, _ = client_of(server, Person(), tmp_path)

@@ -294,6 +294,7 @@ class Authorization:
                 if not error.refused:
                     raise
                 self._tell(str(error))
+                self.credentials = replace(kept, token=replace(kept.token, refresh=""))  # it serves no more
                 return False
             await self._keep(replace(kept, token=token), "refreshed")
             return True
