@@ -191,16 +191,14 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     since = seen.cancel + settling(control)
     told = tuple(each.evidence for each in seen.answers if each.is_result) or seen.quotes
     signs = _signs(seen, control)
-    for name, moments, _ in signs[:1]:
-        if len(late := _after(moments, since)) >= SOME:
-            text = f"it kept working: {name} went on until {late[-1] - seen.cancel:.2f} s after the cancel"
-            return Finding(rule, Verdict.WARNING, text, seen.quotes)
-    if (how := ran_to_end(seen, control)) and (seen.answers or seen.lost):
-        return Finding(rule, Verdict.WARNING, f"it worked to its end: {how}", told)
-    for name, moments, _ in signs[1:]:
-        if len(late := _after(moments, since)) >= SOME:
-            text = f"it kept working: {name} went on until {late[-1] - seen.cancel:.2f} s after the cancel"
-            return Finding(rule, Verdict.WARNING, text, seen.quotes)
+    going = next((sign for sign in signs if len(_after(sign[1], since)) >= SOME), None)
+    ended = ran_to_end(seen, control) if seen.answers or seen.lost else ""
+    if ended and going is not signs[0]:  # the heartbeat alone says more than the answer
+        return Finding(rule, Verdict.WARNING, f"it worked to its end: {ended}", told)
+    if going is not None:
+        name, moments, _ = going
+        text = f"it kept working: {name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
+        return Finding(rule, Verdict.WARNING, text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
     for name, _, expected in signs:

@@ -26,15 +26,11 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MILLISECONDS: Final = frozenset({"ms", "msec", "msecs", "millis", "millisecond", "milliseconds"})
-_SECONDS: Final = frozenset({"s", "sec", "secs", "second", "seconds"})
-_MINUTES: Final = frozenset({"minute", "minutes", "mins"})
-_DURATIONS: Final = frozenset(
-    {"duration", "delay", "sleep", "wait", "pause", "time", "runtime", "length", "latency"}
-)
-_STEPS: Final = frozenset(
-    {"steps", "iterations", "ticks", "rounds", "chunks", "updates", "beats", "times", "n"}
-)
+_MILLISECONDS: Final = _set("ms msec msecs millis millisecond milliseconds")
+_SECONDS: Final = _set("s sec secs second seconds")
+_MINUTES: Final = _set("minute minutes mins")
+_DURATIONS: Final = _set("duration delay sleep wait pause time runtime length latency")
+_STEPS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
 _SLOW: Final = _set(
     "countdown delay delayed long longrunning pause running sleep sleeper sleepy slow slowly timer wait"
 )
@@ -154,9 +150,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
     """How likely a tool is to be slow and harmless, and what speaks for it; 0 for one that is not to be called."""
     name = tool.get("name")
     annotations = as_object(tool.get("annotations"))
-    if not isinstance(name, str) or _marked(tool):
-        return 0, []
-    if task_support(tool) == "required":
+    if not isinstance(name, str) or _marked(tool) or task_support(tool) == "required":
         return 0, []
     read_only = annotations.get("readOnlyHint") is True
     named = words(name)
