@@ -423,14 +423,12 @@ def typed_argument(schema: Json, name: str, text: str) -> Json:
         value = parse_json(text)
     except ValueError:
         value = text
-    if "string" in types and not any(is_of(value, kind) for kind in types - {"string"}):
-        return text  # nothing else that the schema permits (``null``, say)
-    if not types:
+    if not types or any(is_of(value, kind) for kind in types - {"string"}):
         return value
-    if not any(is_of(value, kind) for kind in types):
-        shown = text if len(text) <= 80 else f"{text[:79]}…"
-        raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}")
-    return value
+    if "string" in types:
+        return text  # it is nothing else that the schema permits (``null``, say)
+    shown = text if len(text) <= 80 else f"{text[:79]}…"
+    raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}")
 
 
 def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
