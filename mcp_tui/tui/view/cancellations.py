@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.recorded_book import cancelled
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.evidence import (
-    OUTCOME_WORDS,
-    Outcome,
-    aftermath_words,
-    cancel_of,
-    delivery_words,
-    end_of_watching,
-    is_internal,
-    is_warm,
-    outcome,
-    outcomes,
-)
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
@@ -59,34 +48,37 @@ _BOTH: Final = 120
 """Cells from which on a line has a column for the signal, although something else is cut for that."""
 
 
-def outcome_words(came: Outcome) -> SafeText:
+def outcome_words(came: evidence.Outcome) -> SafeText:
     """What came of a cancel in words: ``no reply``, ``late result``."""
-    return clean(OUTCOME_WORDS[came])
+    return clean(evidence.OUTCOME_WORDS[came])
 
 
 def counted(rows: Iterable[Request], now: float) -> SafeText:
     """How many cancels came to what: ``3 no reply · 1 late result``; what is seldom comes last."""
-    return tally(came for row in rows for came in outcomes(row, end_of_watching(row, now)))
+    return tally(came for row in rows for came in evidence.outcomes(row, evidence.end_of_watching(row, now)))
 
 
-def tally(came: Iterable[Outcome]) -> SafeText:
+def tally(came: Iterable[evidence.Outcome]) -> SafeText:
     """Outcomes of cancels, counted as :func:`counted` has them."""
     counts = Counter(came)
-    order = list(Outcome)
+    order = list(evidence.Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
     return join([safe("{:,} {}", counts[came], outcome_words(came)) for came in found], " · ")
 
 
 def cancellation_json(row: Request, now: float) -> str:
     """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
-    made = cancelled(row, end_of_watching(row, now))
+    made = cancelled(row, evidence.end_of_watching(row, now))
     assert made is not None  # only rows that were cancelled come in
     return json.dumps(made.as_json(), ensure_ascii=True)
 
 
 SORTS: Final = (
     NEWEST,
-    Sort("outcome", lambda row, _: list(Outcome).index(outcome(row, end_of_watching(row)))),
+    Sort(
+        "outcome",
+        lambda row, _: list(evidence.Outcome).index(evidence.outcome(row, evidence.end_of_watching(row))),
+    ),
     Sort("lag", lambda row, _: -max((each.last_after for each in row.late), default=-1.0)),
     BY_NAME,
 )
@@ -113,7 +105,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
     ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0; ``until`` is the end of
     watching on that clock.
     """
-    asked = cancel_of(row)
+    asked = evidence.cancel_of(row)
     if asked is None:
         return None
     withdrawn = row.cancel_at is None
@@ -123,8 +115,8 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
         request=brief(row.name or row.method),
         cause=CAUSES[asked.cause],
         reason=brief(asked.reason),
-        signal=brief(delivery_words(row, until)),
-        aftermath=_reply_first(row) if withdrawn else brief(aftermath_words(row, until)),
+        signal=brief(evidence.delivery_words(row, until)),
+        aftermath=_reply_first(row) if withdrawn else brief(evidence.aftermath_words(row, until)),
         style=badge(row, until).style,
     )
 
@@ -133,7 +125,9 @@ def logged(entry: LoggedCancellation) -> CancellationLine:
     """The line of a cancellation of the index."""
     cancelled = entry.cancelled
     origin = entry.wall - cancelled.request.at
-    line = cancellation(cancelled.row, origin=origin, until=end_of_watching(cancelled.row, cancelled.until))
+    line = cancellation(
+        cancelled.row, origin=origin, until=evidence.end_of_watching(cancelled.row, cancelled.until)
+    )
     assert line is not None  # only rows that were cancelled are in the index
     return line
 
@@ -149,7 +143,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 
     def measure(self, rows: Iterable[Request]) -> bool:
         """Take in more rows; whether any column needs more than before."""
-        lines = (cancellation(row, origin=0.0, until=end_of_watching(row)) for row in rows)
+        lines = (cancellation(row, origin=0.0, until=evidence.end_of_watching(row)) for row in rows)
         return self.grow(_MEASURED, (line for line in lines if line is not None))
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
@@ -210,7 +204,7 @@ class Cancellations:
         found = [
             (_cancelled_at(row), place)
             for place, row in enumerate(book.order)
-            if cancel_of(row) is not None and not is_internal(row)
+            if evidence.cancel_of(row) is not None and not evidence.is_internal(row)
         ]
         self._known = array("I", (place for _, place in found))  # places of their rows, sorted
         self._order = array("I", (place for _, place in sorted(found)))
@@ -224,7 +218,7 @@ class Cancellations:
         now = self._now()
         if int(now) != self._second:
             self._second = int(now)
-            self._version += any(is_warm(row, now) for row in self._rows(self._newest(_LATEST)))
+            self._version += any(evidence.is_warm(row, now) for row in self._rows(self._newest(_LATEST)))
         return self._version
 
     def _newest(self, most: int = FITTED) -> set[int]:
@@ -255,7 +249,7 @@ class Cancellations:
         if new and not isinstance(event, ev.CancelRequested):
             return
         row = self._book.order[place]
-        if new and is_internal(row):
+        if new and evidence.is_internal(row):
             return
         self._changed.add(place)
         if len(self._changed) > 2 * FITTED:  # nobody has looked for a while
@@ -277,11 +271,11 @@ class Cancellations:
             self._changed = self._newest()
         self._fit()
         row = self.item(number)
-        shown = cancellation(row, origin=self.origin, until=end_of_watching(row, self._now()))
+        shown = cancellation(row, origin=self.origin, until=evidence.end_of_watching(row, self._now()))
         assert shown is not None  # only such rows come in
         return self._columns.line(shown, width, key=row.id)
 
 
 def _cancelled_at(row: Request) -> float:
-    asked = cancel_of(row)
+    asked = evidence.cancel_of(row)
     return row.called_at if asked is None else asked.at

@@ -97,12 +97,12 @@ Columns = Sequence[Column[Thing]]
 class Layout(Generic[Thing]):
     """Columns with their widths in cells.
 
-    ``cut`` are those in which something is cut off; ``squeezed`` says that one has less than still tells something.
+    ``cut`` says that something is cut off in one; ``squeezed`` says that one has less than still tells something.
     """
 
     columns: Columns[Thing] = ()
     widths: Sequence[int] = ()
-    cut: frozenset[Column[Thing]] = frozenset()
+    cut: bool = False
     squeezed: bool = False
 
     def header(self) -> Segments:
@@ -172,10 +172,8 @@ class ColumnWidths(Generic[Thing]):
         needs = [column.need(self._longest.get(column.cell, 0)) for column in columns]
         room = cells - sum(column.gap for column in columns)
         widths = tuple(allot(needs, room))
-        cut = (
-            column for column, need, width in zip(columns, needs, widths, strict=True) if width < need.wish
-        )
-        return Layout(columns, widths, frozenset(cut), sum(need.least for need in needs) > room)
+        cut = any(width < need.wish for need, width in zip(needs, widths, strict=True))
+        return Layout(columns, widths, cut, sum(need.least for need in needs) > room)
 
 
 def allot(needs: Sequence[Need], room: int) -> list[int]:

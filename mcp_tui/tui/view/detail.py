@@ -13,16 +13,9 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
-from mcp_tui.protocol.evidence import (
-    aftermath_words,
-    delivery_words,
-    end_of_watching,
-    late_answer,
-    late_words,
-)
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys.now import hint
@@ -132,14 +125,14 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         ran = safe("{} {}", ran, durations.elapsed(row.elapsed(now)))
         took = safe(" · {}", join((ran, silence(row, now)), ", "))
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
-    yield from _cancel_facts(row, end_of_watching(row, now))
+    yield from _cancel_facts(row, evidence.end_of_watching(row, now))
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
         yield fact("lost", brief(row.error, 2000), "error")
-        late = late_answer(row)
+        late = evidence.late_answer(row)
         if late is not None:
-            yield fact("then", brief(late_words(late, task=bool(row.task_id))), "late")
+            yield fact("then", brief(evidence.late_words(late, task=bool(row.task_id))), "late")
     if row.duplicates:
         yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
 
@@ -170,7 +163,7 @@ def _cancel_facts(row: Request, until: float) -> Iterable[Line]:
         return
     yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
     yield fact("via", _via(row, until))
-    came = brief(aftermath_words(row, until), 2000)
+    came = brief(evidence.aftermath_words(row, until), 2000)
     if came:
         yield fact("then", came, badge(row, until).style)
 
@@ -185,7 +178,7 @@ _VIA: Final = {
 def _via(row: Request, until: float) -> SafeText:
     """How the cancel left and whether it was received, and where the reason stayed."""
     via = None if row.signal is None else _VIA.get(row.signal)
-    told = delivery_words(row, until)
+    told = evidence.delivery_words(row, until)
     if via is None or row.signal is Signal.STREAM_CLOSED:
         return brief("closing the stream; the reason is logged locally only" if via else told)
     carried = "" if row.reason_delivered else "; the reason is logged locally only"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -252,16 +252,6 @@ NEAR: Final = 1000
 """Requests, the newest, among which one of the server's is looked for before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundLine:
-    """A second or later round of a request."""
-
-    id: RequestId
-    number: int
-    at: float
-    why: str = ""
-
-
 class Item(NamedTuple):
     """What one line is about.
 
@@ -272,7 +262,7 @@ class Item(NamedTuple):
     key: Key
     row: Request | None
     server_request: ServerRequest | None = None
-    round_: RoundLine | None = None
+    round_: ev.Round | None = None
     after: float | None = None
     children: int = 0
     expanded: bool = False
@@ -285,13 +275,6 @@ class _Block:
     top: int
     start: int
     items: tuple[Item, ...]
-
-
-def later_rounds(row: Request) -> Iterator[RoundLine]:
-    """The second and later rounds of a row."""
-    for event in row.history:
-        if isinstance(event, ev.Round):
-            yield RoundLine(event.wire_id, event.number, event.at, event.why)
 
 
 class Outline:
@@ -500,7 +483,7 @@ class Outline:
         for block in self._blocks:
             if any(item.key == key for item in block.items):
                 return self._top(block.top).key
-        if key[0] in (ServerRequest, RoundLine):
+        if key[0] in (ServerRequest, ev.Round):
             return next((each for each, numbers in self._of.items() if key[1] in numbers), None)
         row = self.index.book.get(key[1])
         parent = None if row is None else row.parent
@@ -585,8 +568,9 @@ class Outline:
         """What belongs to a row, whether it is shown or not, in the order in which it came."""
         start = row.called_at if row.sent_at is None else row.sent_at
         found = [
-            (round_.at, Item((RoundLine, round_.id), row, round_=round_, after=round_.at - start))
-            for round_ in later_rounds(row)
+            (event.at, Item((ev.Round, event.wire_id), row, round_=event, after=event.at - start))
+            for event in row.history
+            if isinstance(event, ev.Round)
         ]
         for errand in self.index.errands(row):
             at = errand.called_at if errand.sent_at is None else errand.sent_at

@@ -6,17 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Final, LiteralString
 
-from mcp_tui.protocol import units
+from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.events import Cause, Origin
-from mcp_tui.protocol.evidence import (
-    UNSUBSCRIBED,
-    end_of_watching,
-    late_answer,
-    late_words,
-    outcomes,
-    short_words,
-    summary_words,
-)
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.keys.now import hint, key_of
@@ -122,8 +113,8 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
         case State.FAILED:
             return failure(row)
         case State.LOST:
-            late = late_answer(row)
-            return brief(row.error if late is None else late_words(late, task=bool(row.task_id)))
+            late = evidence.late_answer(row)
+            return brief(row.error if late is None else evidence.late_words(late, task=bool(row.task_id)))
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
@@ -190,10 +181,10 @@ def number(value: float) -> SafeText:
 
 
 def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
-    until = end_of_watching(row, now)
-    came = brief(summary_words(row, until) if wide else short_words(row, until))
-    internal = row.cause in _OWN_CAUSES or row.reason == UNSUBSCRIBED
-    if not wide or row.state is State.CANCEL_REQUESTED or internal or len(outcomes(row, until)) > 1:
+    until = evidence.end_of_watching(row, now)
+    came = brief(evidence.summary_words(row, until) if wide else evidence.short_words(row, until))
+    internal = row.cause in _OWN_CAUSES or row.reason == evidence.UNSUBSCRIBED
+    if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, until)) > 1:
         return came
     return join((came, brief(row.reason)), " · ")
 

@@ -248,6 +248,3 @@ def title(target: Target) -> SafeText:
     from mcp_tui.journal.masks import mask_url
 
     return brief(mask_url(target.url), 80)
-
-
-# -- what it counts ------------------------------------------------------------------------------------------

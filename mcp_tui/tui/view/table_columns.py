@@ -6,17 +6,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.view import durations, rows
-from mcp_tui.tui.view.badges import (
-    AWAITING_INPUT,
-    BADGES,
-    CANCEL_REQUESTED,
-    LATE,
-    Badge,
-    badge,
-    outcome_of,
-    server_request_badge,
-)
+from mcp_tui.tui.view import badges, durations, rows
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
 from mcp_tui.tui.view.index import Item
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -45,15 +35,15 @@ class TableLine(NamedTuple):
         return None if self.item.round_ is not None else self.item.row
 
     @property
-    def badge(self) -> Badge:
+    def badge(self) -> badges.Badge:
         """Its state in a word, a glyph, and a style."""
         item = self.item
         if item.server_request is not None:
-            return server_request_badge(item.server_request)
+            return badges.server_request_badge(item.server_request)
         assert item.row is not None  # it is one or the other
         if item.round_ is None:
-            return badge(item.row, self.now)
-        return Badge(safe("round {}", item.round_.number), _OUT, badge(item.row).style)
+            return badges.badge(item.row, self.now)
+        return badges.Badge(safe("round {}", item.round_.number), _OUT, badges.badge(item.row).style)
 
 
 # -- what stands in them ---------------------------------------------------------------------------------------
@@ -64,9 +54,9 @@ def _state(line: TableLine) -> Piece:
 
 
 _SHORTER: Final = {
-    AWAITING_INPUT.word: words("waiting"),
-    CANCEL_REQUESTED.word: words("cancelling"),
-    LATE.word: words("late"),
+    badges.AWAITING_INPUT.word: words("waiting"),
+    badges.CANCEL_REQUESTED.word: words("cancelling"),
+    badges.LATE.word: words("late"),
 }
 
 
@@ -77,9 +67,12 @@ def _short_state(line: TableLine) -> Piece:
 def _id(line: TableLine) -> Piece:
     item = line.item
     if item.server_request is not None:
-        return brief(str(item.server_request.request_id), 40), "muted"
-    shown = item.round_ if item.round_ is not None else item.row
-    return NOTHING if shown is None else brief(str(shown.id), 40), "muted"
+        id_ = item.server_request.request_id
+    elif item.round_ is not None:
+        id_ = item.round_.wire_id
+    else:
+        id_ = "" if item.row is None else item.row.id
+    return brief(str(id_), 40), "muted"
 
 
 def _request(line: TableLine) -> Piece:
@@ -119,7 +112,7 @@ _TELLING: Final = frozenset({"late", "overdue"})
 def _info(line: TableLine) -> Piece:
     item, row, style = line.item, line.row, line.badge.style
     if item.server_request is not None:
-        said = outcome_of(item.server_request)
+        said = badges.outcome_of(item.server_request)
     elif row is None:
         said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
     elif line.still and item.after is None and row.overdue_until is not None:
@@ -162,7 +155,7 @@ INFO: Final = Column(
 LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True)
 
 _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
-_BY_STATE: Final = Sort("state", lambda row, _: BADGES.index(badge(row)))
+_BY_STATE: Final = Sort("state", lambda row, _: badges.BADGES.index(badges.badge(row)))
 """As badges are listed: what is open first."""
 
 STATE: Final = Column(

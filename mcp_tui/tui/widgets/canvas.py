@@ -4,9 +4,9 @@ move through with one cursor, one way to follow, and one way to stay in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from rich.color import Color
 from rich.segment import Segment
@@ -16,13 +16,17 @@ from textual.color import Color as TextualColor
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.filter import LineFilter
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
+
+COPIED: Final = 10_000
+"""Lines that one copy takes at most."""
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
@@ -202,6 +206,22 @@ def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
         segments.extend(Segment(part, look) for part, look in parts if part)
         at += len(text)
     return Strip(segments)
+
+
+def selected_text(
+    selection: Selection, offsets: Iterable[int], text: Callable[[int], str]
+) -> tuple[str, str] | None:
+    """The part of lines that is selected; ``offsets`` are their places in it, ``text`` says the first, the second, …"""
+    start, end = selection.start or Offset(0, -1), selection.end
+    taken: list[str] = []
+    for line, at in enumerate(offsets):
+        if (end is not None and at > end.y) or len(taken) == COPIED:
+            break
+        if at >= start.y:
+            said = text(line)
+            right = end.x if end is not None and at == end.y else len(said)
+            taken.append(said[start.x if at == start.y else 0 : right])
+    return ("\n".join(taken), "\n") if taken else None
 
 
 class Bar(Canvas, can_focus=False):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from textual import events
-from textual.geometry import Offset, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
@@ -19,7 +19,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, marked
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.line_list import Numbers
 
@@ -320,14 +320,11 @@ class Detail(Finder):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it is shown, without images."""
-        start = Offset(0, 0) if selection.start is None else selection.start
-        taken: list[str] = []
-        last = len(self._lines) - 1 if selection.end is None else min(selection.end.y, len(self._lines) - 1)
-        for at in range(start.y, last + 1):
-            text = "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[at])
-            end = selection.end.x if selection.end is not None and at == selection.end.y else len(text)
-            taken.append(text[start.x if at == start.y else 0 : end])
-        return ("\n".join(taken), "\n") if taken else None
+
+        def text(line: int) -> str:
+            return "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[line])
+
+        return selected_text(selection, range(len(self._lines)), text)
 
 
 def wrapped_lines(section: Section, cells: int) -> list[Segments]:

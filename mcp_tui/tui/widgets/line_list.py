@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 from textual.cache import LRUCache
-from textual.geometry import Offset
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
@@ -18,10 +17,7 @@ from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
-from mcp_tui.tui.widgets.canvas import ListCanvas, marked
-
-COPIED: Final = 10_000
-"""Lines that one copy takes at most."""
+from mcp_tui.tui.widgets.canvas import ListCanvas, marked, selected_text
 
 _SHIFT: Final = 8
 """Cells that a key moves long lines to the side."""
@@ -336,23 +332,8 @@ class LineList(ListCanvas):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it is shown, without the column of the cursor; 10,000 lines at most."""
-        if not len(self.lines):
-            return None
-        first, last = self._offset(0), self._offset(len(self.lines) - 1)
-        start = Offset(0, first) if selection.start is None else selection.start
-        end = selection.end
-        taken: list[str] = []
-        for line in range(len(self.lines)):
-            offset = self._offset(line)
-            if offset < start.y or offset > (last if end is None else end.y):
-                continue
-            text = self._line(self._number(line)).text
-            left = start.x if offset == start.y else 0
-            right = end.x if end is not None and offset == end.y else len(text)
-            taken.append(text[left:right])
-            if len(taken) == COPIED:
-                break
-        return ("\n".join(taken), "\n") if taken else None
+        offsets = map(self._offset, range(len(self.lines)))
+        return selected_text(selection, offsets, lambda line: self._line(self._number(line)).text)
 
 
 # Offsets of selected text count down the screen; numbers of a list with the newest on top count up it.

@@ -30,7 +30,7 @@ def shown(lines: Outline) -> list[object]:
         if item.server_request is not None:
             name = f"<{item.server_request.request_id}"
         elif item.round_ is not None:
-            name = f"round {item.round_.id}"
+            name = f"round {item.round_.wire_id}"
         elif item.row is not None:
             name = item.row.id
         found.append(name if item.after is None else f"  {name}")
