@@ -79,6 +79,12 @@ async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: P
         assert "23:13:22" in driven.inside("position") or ":13:22" in driven.inside("position")
 
 
+async def test_a_message_has_the_time_of_day_at_which_it_was_sent(path: Path) -> None:
+    async with replaying(path) as driven:
+        driven.bench.details.open_message(1)
+        await driven.until(lambda: ":13:21.000" in driven.inside("detail"))
+
+
 async def test_it_jumps_to_the_next_cancellation_and_to_the_one_before(path: Path) -> None:
     async with replaying(path) as driven:
         selected: list[object] = []

@@ -120,7 +120,7 @@ class Layout(Generic[Thing]):
         stop = self._live if live is False else len(self.columns)
         for column, cells in zip(self.columns[start:stop], self.widths[start:stop], strict=True):
             text, tone = column.cell(thing)
-            tail = _NO_TAIL if column.tail is None else column.tail(thing)
+            tail = NOTHING if column.tail is None else column.tail(thing)
             made.append((_placed(column, text, cells, tail), tone))
         return tuple(made)
 
@@ -135,10 +135,7 @@ class Layout(Generic[Thing]):
         return sum(column.gap for column in self.columns[: self._live]) + sum(self.widths[: self._live])
 
 
-_NO_TAIL: Final = NOTHING
-
-
-def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = _NO_TAIL) -> SafeText:
+def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = NOTHING) -> SafeText:
     if tail:
         text = join((clip(text, max(0, cells - width(tail))), tail))
     return join((_GAPS[column.gap], fit(text, cells, right=column.right)))

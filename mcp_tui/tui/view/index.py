@@ -307,15 +307,11 @@ class Outline:
 
     def __len__(self) -> int:
         block = self._blocks[-1] if self._blocks else None
-        return self._tops + (0 if block is None else block.start - block.top + len(block.items))
+        return self.shown + (0 if block is None else block.start - block.top + len(block.items))
 
     @property
     def shown(self) -> int:
         """Lines that stand on their own."""
-        return self._tops
-
-    @property
-    def _tops(self) -> int:
         return len(self.index) + len(self._orphans)
 
     @property
@@ -410,7 +406,7 @@ class Outline:
             row = self.index.book.get(known[1])
             return Item(known, None) if row is None else self._item(row)  # a recording may have gone back
         if self._orphans:
-            place = self._tops - 1 - line
+            place = self.shown - 1 - line
             before = bisect_left(self._positions, place)
             if before < len(self._positions) and self._positions[before] == place:
                 return self._orphan(self._orphans[before])
@@ -444,7 +440,7 @@ class Outline:
                 return None
             if self.sort.key is not None:
                 return len(self._order) + len(self._orphans) - 1 - at
-            return self._tops - 1 - self._positions[at]
+            return self.shown - 1 - self._positions[at]
         if self.sort.key is not None:
             return self._lines.get(key)
         line = self.index.line(key)
@@ -457,7 +453,7 @@ class Outline:
         older = len(self.index) - 1 - line
         # position less the number of those before it is how many rows are before it, and grows with both
         before = bisect_right(range(len(self._positions)), older, key=lambda at: self._positions[at] - at)
-        return self._tops - 1 - (older + before)
+        return self.shown - 1 - (older + before)
 
     def _moved(self, top: int) -> int:
         """The line of the row that is the ``top``-th, below what stands under those above it."""

@@ -146,10 +146,8 @@ class FilteredLines(Generic[Item]):
             self._base_version = self.base.version
             passing = [number for number in range(numbers.start, self._until) if self._passes(number)]
             if self.order is not None:
-                still = set(passing)
-                stay = [number for number in self._found if number in still]
-                known = set(stay)
-                passing = [*stay, *(number for number in passing if number not in known)]
+                before = {number: at for at, number in enumerate(self._found)}
+                passing.sort(key=lambda number: before.get(number, len(before)))
             self._replace(passing)
         elif self.order is not None:
             self._replace([number for number in self._found if number in numbers])

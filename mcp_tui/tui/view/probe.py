@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, cast
 
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
@@ -117,12 +116,8 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
             lines.append(NOTHING)
         for row in chosen:
             lines += why_lines(*row, report.revision.name, colour=colour)
-    lines.append(NOTHING)
-    lines += [safe("{}.", clean(note)) for note in report.notes]
-    lines.append(called(report))
-    lines.append(counted(report))
-    lines.append(conclusion(report))
-    return lines
+    lines += [NOTHING, *(safe("{}.", clean(note)) for note in report.notes)]
+    return [*lines, called(report), counted(report), conclusion(report)]
 
 
 def rule_list() -> list[SafeText]:
@@ -184,12 +179,9 @@ def markdown(report: Report) -> str:
         lines += ["", f"### {rule.id} {finding.verdict.value}: {_cell(finding.sentence)}", ""]
         lines += [f"{clause.level.value}: {_cell(clause.text(report.revision.name))}", ""]
         lines += [f"- {_quoted(each)}" for each in finding.evidence]
-    lines += ["", _cell(counted(report)), "", *_notes(report.notes), f"{_cell(called(report))}.", ""]
+    notes = (line for note in report.notes for line in (f"{_cell(note)}.", ""))
+    lines += ["", _cell(counted(report)), "", *notes, f"{_cell(called(report))}.", ""]
     return "\n".join(lines)
-
-
-def _notes(notes: Iterable[str]) -> list[str]:
-    return [line for note in notes for line in (f"{_cell(note)}.", "")]
 
 
 def _quoted(evidence: EvidenceItem) -> str:

@@ -288,7 +288,8 @@ class RequestTable(ListCanvas):
             return self._painter.header()
         line = self.line_at(y)
         if line is None:
-            return self.blank() if self.shown else self.say_at(y - 1, self._words_for_none(), indent=3)
+            none = empty_state(self.empty, wanted=clean(self.filter), hidden=self._outline.total)
+            return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
         item = self._outline.item(line)
         return self._painter.strip(
             item,
@@ -297,9 +298,6 @@ class RequestTable(ListCanvas):
             marked=item.key in self.marks,
             still=self.timers == "off",
         )
-
-    def _words_for_none(self) -> SafeText:
-        return empty_state(self.empty, wanted=clean(self.filter), hidden=self._outline.total)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
@@ -333,7 +331,7 @@ class RequestTable(ListCanvas):
 
     def placed(self) -> None:
         self._measure()
-        self._caption()
+        self.caption(words("Requests"), self._about())
 
     def _measure(self) -> None:
         """Fit the columns to what came into sight."""
@@ -351,8 +349,19 @@ class RequestTable(ListCanvas):
         outline, shows = self._outline, key_of("view.internal")
         return counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
 
-    def _caption(self) -> None:
-        self.caption(words("Requests"), _caption(self))
+    def _about(self) -> SafeText:
+        """What is said below it: how it is looked at, and how much there is."""
+        parts = [words("following")] if self.follow else []
+        if self.sort is not NEWEST:
+            parts.insert(0, safe("sort {}", self.sort.value))
+        if self.marks:
+            parts.insert(0, safe("{:,} marked", len(self.marks)))
+        if not self.follow and self.scroll_offset.y:
+            parts.append(safe("{:,} newer above", self.scroll_offset.y))
+        if self.filter:
+            parts.append(safe("filter {}", clean(self.filter)))
+        parts.append(self.counted)
+        return join(parts, " · ")
 
     def forget(self) -> None:
         self._painter.forget()
@@ -455,18 +464,3 @@ class RequestTable(ListCanvas):
         """Take all marks away."""
         self.marks.clear()
         self.settle(self.anchored())
-
-
-def _caption(table: RequestTable) -> SafeText:
-    """What is said below a table: how it is looked at, and how much there is."""
-    parts = [words("following")] if table.follow else []
-    if table.sort is not NEWEST:
-        parts.insert(0, safe("sort {}", table.sort.value))
-    if table.marks:
-        parts.insert(0, safe("{:,} marked", len(table.marks)))
-    if not table.follow and table.scroll_offset.y:
-        parts.append(safe("{:,} newer above", table.scroll_offset.y))
-    if table.filter:
-        parts.append(safe("filter {}", clean(table.filter)))
-    parts.append(table.counted)
-    return join(parts, " · ")

@@ -57,6 +57,9 @@ class Timeline(ListCanvas):
         shows: whether a request passes the table's filter.
         get: the request of an id.
         now: monotonic seconds.
+
+    Attributes:
+        window: the time in sight.
     """
 
     DEFAULT_CSS = """
@@ -100,7 +103,7 @@ class Timeline(ListCanvas):
         self._span: float | None = None
         self._right = 0.0
         self._counts = view.TimelineCounts(spans, shows)
-        self._window = view.Window(0, 1, 1.0)
+        self.window = view.Window(0, 1, 1.0)
         self._drawn_at = 0.0
         self._longest = 0  # cells of a request's label: they only grow, so that bars do not jump
 
@@ -117,11 +120,6 @@ class Timeline(ListCanvas):
             self._right = self.now()
         self._present = follow
         self.draw()
-
-    @property
-    def window(self) -> view.Window:
-        """The time in sight."""
-        return self._window
 
     @property
     def span(self) -> float:
@@ -179,7 +177,7 @@ class Timeline(ListCanvas):
             wait = _WAITS.get(self.timers)
             if wait is None or (now - self._drawn_at < wait and now >= self._drawn_at):
                 return
-            moves = self._present and self._place(now) != self._window
+            moves = self._present and self._place(now) != self.window
             if not moves and not any(row.open for row in self.rows):
                 return
         self.draw()
@@ -210,17 +208,17 @@ class Timeline(ListCanvas):
             return
         now = self.now()
         self._spans.update()
-        self._window = self._place(now)
+        self.window = self._place(now)
         self._drawn_at = now
         anchor = self.anchored()
         most = None if all_ else self.scroll_offset.y + 3 * self.room
-        found = islice(self._counts.during(self._window), most)
+        found = islice(self._counts.during(self.window), most)
         self.lines = self._requests = _Requests([*found])
         longest = max(map(view.label_cells, self._requests.rows), default=0)
         if longest > self._longest:
             self._longest = longest
-            self._window = self._place(now)
-        self._counts.count(self._window, now)
+            self.window = self._place(now)
+        self._counts.count(self.window, now)
         self._counts.measure(now)
         self.settle(anchor)
 
@@ -242,7 +240,7 @@ class Timeline(ListCanvas):
 
     def render_line(self, y: int) -> Strip:
         if y == self.header - 2:
-            return self.strip(self._counts.rates(self._window, self._gutter))
+            return self.strip(self._counts.rates(self.window, self._gutter))
         if y == self.header - 1:
             return self._clock()
         if self.footer and y == self.inner_height - 1:
@@ -255,7 +253,7 @@ class Timeline(ListCanvas):
             selected = key(row) == self._cursor
             pieces = (
                 *view.label(row, self._gutter, selected=selected),
-                *view.bar(row, self._window, self.now()),
+                *view.bar(row, self.window, self.now()),
             )
             return self.strip(pieces, cursor=selected)
         if y == self.header and not self._requests.rows:
@@ -271,7 +269,7 @@ class Timeline(ListCanvas):
 
     def _clock(self) -> Strip:
         said = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
-        pieces = view.axis(self._window, origin=self._spans.origin, now=self.now())
+        pieces = view.axis(self.window, origin=self._spans.origin, now=self.now())
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
     def placed(self) -> None:
@@ -340,8 +338,8 @@ class Timeline(ListCanvas):
         event.stop()
         event.prevent_default()
         if event.ctrl:
-            begin = self._window.begin
-            self.zoom(-by, begin + (event.x - 1 - self._gutter + 0.5) * self._window.step)
+            begin = self.window.begin
+            self.zoom(-by, begin + (event.x - 1 - self._gutter + 0.5) * self.window.step)
         elif event.shift:
             self.action_pan(by)
         else:

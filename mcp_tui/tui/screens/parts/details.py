@@ -429,7 +429,7 @@ class Details:
                 head,
                 scene.payload(head.seq),
                 self._messages.broken(head, most=READ) or (),
-                origin=getattr(scene.wire, "origin", 0.0),
+                origin=scene.spans.origin,
                 revision=scene.facts(scene.now()).revision,
             )
             self._framed = head.seq, made
