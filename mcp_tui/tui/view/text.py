@@ -292,38 +292,31 @@ class _Page:
     def value(self, value: object, *, indent: str, label: str, tail: str) -> None:
         match value:
             case dict() if value:
-                self.members(cast("Mapping[object, object]", value), indent, label, tail)
+                members = cast("Mapping[object, object]", value).items()
+                named = ((f"{self.scalar(name)}: ", member) for name, member in members)
+                self.block("{ members }", len(members), named, indent, label, tail)
             case list() | tuple() if value:
-                self.items(cast("Sequence[object]", value), indent, label, tail)
+                items = cast("Sequence[object]", value)
+                self.block("[ items ]", len(items), (("", item) for item in items), indent, label, tail)
             case _:
                 self.line(f"{indent}{label}{self.scalar(value)}{tail}")
 
-    def members(self, value: Mapping[object, object], indent: str, label: str, tail: str) -> None:
+    def block(
+        self, kind: str, count: int, parts: Iterable[tuple[str, object]], indent: str, label: str, tail: str
+    ) -> None:
+        """Parts with their labels, between brackets: ``kind`` is those, and what such parts are called."""
+        opening, what, closing = kind.split()
         if len(indent) >= 2 * DEPTH:
-            self.line(f"{indent}{label}{{ … {len(value):,} members }}{tail}")
+            self.line(f"{indent}{label}{opening} … {count:,} {what} {closing}{tail}")
             return
-        self.line(f"{indent}{label}{{")
+        self.line(f"{indent}{label}{opening}")
         inner = indent + "  "
-        for index, (name, member) in enumerate(value.items(), 1):
+        for index, (name, part) in enumerate(parts, 1):
             if self.left <= 0:
-                self.line(f"{inner}… {len(value) - index + 1:,} more members")
+                self.line(f"{inner}… {count - index + 1:,} more {what}")
                 break
-            key = self.scalar(name)
-            self.value(member, indent=inner, label=f"{key}: ", tail="," if index < len(value) else "")
-        self.line(f"{indent}}}{tail}")
-
-    def items(self, value: Sequence[object], indent: str, label: str, tail: str) -> None:
-        if len(indent) >= 2 * DEPTH:
-            self.line(f"{indent}{label}[ … {len(value):,} items ]{tail}")
-            return
-        self.line(f"{indent}{label}[")
-        inner = indent + "  "
-        for index, item in enumerate(value, 1):
-            if self.left <= 0:
-                self.line(f"{inner}… {len(value) - index + 1:,} more items")
-                break
-            self.value(item, indent=inner, label="", tail="," if index < len(value) else "")
-        self.line(f"{indent}]{tail}")
+            self.value(part, indent=inner, label=name, tail="," if index < count else "")
+        self.line(f"{indent}{closing}{tail}")
 
     def scalar(self, value: object) -> str:
         if isinstance(value, str):

@@ -204,7 +204,7 @@ class Detail(Finder):
         self._wrapped_to = cells
         # The sections are kept beside their lines, so that no other can come to have the same identity.
         self._wrapped = [
-            (section, known.get(id(section)) or self._wrapped_with_images(section, cells))
+            (section, known.get(id(section)) or wrapped_lines(section, cells, self._pictures))
             for section in self._sections
         ]
         lines: list[Segments] = []
@@ -222,18 +222,6 @@ class Detail(Finder):
         for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner_height):
             if before[at : at + 1] != lines[at : at + 1]:
                 self.refresh_line(at)
-
-    def _wrapped_with_images(self, section: Section, cells: int) -> list[Segments]:
-        """The lines of a section; below a line that is about an image, the image."""
-        if not any(isinstance(line.key, Part) for line in section.lines):
-            return wrapped_lines(section, cells)
-        lines: list[Segments] = []
-        for line in section.lines:
-            lines.extend(_wrapped_line(line, cells))
-            if isinstance(line.key, Part):
-                drawn = self._pictures.lines(line.key, cells - len(_INDENT[0]))
-                lines.extend((_INDENT, *segments) for segments in drawn)
-        return lines
 
     def _draw(self) -> None:
         """Draw the images anew."""
@@ -327,11 +315,14 @@ class Detail(Finder):
         return selected_text(selection, range(len(self._lines)), text)
 
 
-def wrapped_lines(section: Section, cells: int) -> list[Segments]:
-    """The lines of a section, each in as many of ``cells`` cells as it takes."""
+def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None) -> list[Segments]:
+    """The lines of a section, each in as many of ``cells`` cells as it takes; below one about an image, the image."""
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))
+        if pictures is not None and isinstance(line.key, Part):
+            drawn = pictures.lines(line.key, cells - len(_INDENT[0]))
+            lines.extend((_INDENT, *segments) for segments in drawn)
     return lines
 
 
