@@ -204,9 +204,7 @@ def _lines() -> asyncio.Queue[str]:
 
 
 def _forget(store: CredentialStore, given: Words) -> int:
-    servers = (
-        [each.server for each in store.every()] if given.options.all else [server_key(_server(given).url)]
-    )
+    servers = store.servers() if given.options.all else [server_key(_server(given).url)]
     gone = [server for server in servers if store.delete(server)]
     for server in gone:
         print(

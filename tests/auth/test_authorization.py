@@ -122,7 +122,8 @@ async def test_the_listener_takes_one_redirect_with_its_own_path_and_state():
     async with asyncio.TaskGroup() as group, httpx.AsyncClient(trust_env=False) as browser:
         redirect = group.create_task(listener.redirect(AuthorizationRequest("", uri, "ours", ""), Silent()))
         await shown.wait()
-        wrong = (f"{uri}?code=stolen&state=guessed", f"{uri}/other?code=1&state=ours")
+        many = "".join(f"&{number}=" for number in range(50))
+        wrong = (f"{uri}?code=stolen&state=guessed", f"{uri}/other?code=1&state=ours", right + many)
         for url, status in [*((each, 400) for each in wrong), (right, 200), (right, 400)]:
             assert (await browser.get(url)).status_code == status
     assert redirect.result() == right

@@ -105,6 +105,14 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
     )
 
 
+def test_logout_of_all_leaves_nothing_that_cannot_be_read(env: dict[str, str], tmp_path: Path):
+    kept = tmp_path / "sign-ins.json"
+    kept.write_text(json.dumps({"https://a.example/mcp": {"from": "an older version", "token": "canary"}}))
+    assert json.loads(run("auth", "--json").out) == []
+    assert "https://a.example/mcp" in run("logout", "--all").out
+    assert json.loads(kept.read_text()) == {}
+
+
 @pytest.mark.pty
 def test_a_token_bound_to_a_key_is_signed_in_for_and_used(serve: Serve, env: dict[str, str], tmp_path: Path):
     url = serve(BOUND_BY_CHALLENGE)

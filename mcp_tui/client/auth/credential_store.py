@@ -111,10 +111,13 @@ class CredentialStore:
         """The sign-in of a server; empty where there is none that can be read."""
         return self._read(server, self._entries())
 
+    def servers(self) -> list[str]:
+        """The servers that something is kept of, in order, whether it can be read or not."""
+        return sorted(self._entries())
+
     def every(self) -> list[Credentials]:
-        """All sign-ins, by server."""
-        entries = self._entries()
-        return [found for server in sorted(entries) if (found := self._read(server, entries)).server]
+        """All sign-ins that can be read, by server."""
+        return [found for server in self.servers() if (found := self.load(server)).server]
 
     def save(self, credentials: Credentials) -> None:
         """Keep a sign-in in place of the one that the server had.

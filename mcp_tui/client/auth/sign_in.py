@@ -111,11 +111,14 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
     Raises:
         AuthorizationError: it is not the redirect of this request.
     """
-    wanted, found = urlsplit(request.redirect_uri), urlsplit(redirected.strip())
-    if (found.scheme, found.netloc, found.path) != (wanted.scheme, wanted.netloc, wanted.path):
+    begin, _, query = redirected.strip().partition("?")
+    try:
+        fields = parse_qs(query.partition("#")[0], keep_blank_values=True, max_num_fields=50)
+    except ValueError:  # there are more
+        fields = None
+    if begin != request.redirect_uri or fields is None:
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
-    fields = parse_qs(found.query, keep_blank_values=True, max_num_fields=50)
     states = fields.get("state", [])
     if len(states) != 1 or not hmac.compare_digest(states[0].encode(), request.state.encode()):
         text = "the redirect has another state than the one that was sent, so it is not used"
