@@ -107,7 +107,7 @@ class Commands(Provider):
                 )
         yield from _elsewhere(cast("Home", self.app), query)
         yield from self._told(screen, query)
-        yield from saved_calls(screen, cast("Home", self.app).preferences.saved)
+        yield from saved_calls(screen)
         for kind, verb in VERBS.items():
             for entry in _narrowed(session.catalogue.entries.get(kind, ()), _entry, query):
                 said = entry.raw.get("description")
@@ -240,9 +240,9 @@ def _plain(note: SafeText) -> str | None:
 # -- saved calls -----------------------------------------------------------------------------------------------
 
 
-def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
+def saved_calls(screen: Workbench) -> Iterator[Found]:
     """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
-    folder = folder or files.saved_folder()
+    folder = cast("Home", screen.host).preferences.saved or files.saved_folder()
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
         title = safe("Save call {} {}", row.id, request(row))
@@ -255,11 +255,11 @@ def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
             yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
 
 
-async def choose_saved_call(screen: Workbench, folder: Path | None) -> None:
+async def choose_saved_call(screen: Workbench) -> None:
     """List the calls that are saved for this server, and the selected one to be saved."""
     from mcp_tui.tui.screens.dialog import MenuScreen
 
-    found = list(saved_calls(screen, folder))
+    found = list(saved_calls(screen))
 
     def chosen(number: str | None) -> None:
         if number is not None:

@@ -10,7 +10,7 @@ from tests.tui.driving import Driven, driving
 
 
 def offered(driven: Driven) -> dict[str, object]:
-    return {str(title): run for title, _, run in commands.saved_calls(driven.bench, None)}
+    return {str(title): run for title, _, run in commands.saved_calls(driven.bench)}
 
 
 async def palette(driven: Driven, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, LiteralString
 
 from textual import events
@@ -296,15 +297,11 @@ class SessionScreen(LayoutScreen):
         """Call an entry of the catalogue."""
 
     async def on_detail_opened(self) -> None:
-        await self.details.open_result(self.follow if self.follows else None)
+        await self.details.open_result(self.follower())
 
-    @property
-    def follows(self) -> bool:
-        """Whether links in results can be read."""
-        return False
-
-    def follow(self, uri: str | None) -> None:
-        """Read what a link in a result names."""
+    def follower(self) -> Callable[[str | None], None] | None:
+        """What reads the resource that a link in a result names; ``None`` where none can be read."""
+        return None
 
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         self.run_worker(self.run_action(event.key.action), exit_on_error=True)

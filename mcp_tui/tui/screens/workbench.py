@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
@@ -88,13 +88,8 @@ class Workbench(SessionScreen):
     async def activate(self, entry: Entry) -> None:
         await self.calling.entry(entry)
 
-    @property
-    def follows(self) -> bool:
-        return self.session.link is Link.CONNECTED
-
-    def follow(self, uri: str | None) -> None:
-        if uri is not None:
-            self.connection.call("resources/read", {"uri": uri})
+    def follower(self) -> Callable[[str | None], None] | None:
+        return self.connection.read if self.session.link is Link.CONNECTED else None
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -132,12 +127,7 @@ class Workbench(SessionScreen):
         from mcp_tui.tui.commands import choose_saved_call
 
         if self.connection.connected():
-            await choose_saved_call(self, self.saved)
-
-    @property
-    def saved(self) -> Path | None:
-        """The folder of saved calls; ``None`` for the usual one."""
-        return getattr(getattr(self.host, "preferences", None), "saved", None)
+            await choose_saved_call(self)
 
     async def action_probe(self) -> None:
         await self.connection.probe(self.entry())

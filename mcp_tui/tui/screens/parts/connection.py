@@ -76,6 +76,11 @@ class ConnectionKeys:
         self._screen.look()
         return id_
 
+    def read(self, uri: str | None) -> None:
+        """Read a resource, where one was chosen."""
+        if uri is not None:
+            self.call("resources/read", {"uri": uri})
+
     async def menu(self) -> None:
         """Reconnect or stop, asked by a menu."""
         from mcp_tui.tui.screens.dialog import MenuScreen
