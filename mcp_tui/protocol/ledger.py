@@ -297,8 +297,8 @@ class Ledger:
     def _signal(self, row: Request) -> bool:
         """Let the cancel of a request leave; false where the revision and the transport have no signal for it."""
         way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
-        if way is Signal.NONE:
-            return False
+        if way is Signal.NONE or (row.internal and row.method == "tasks/cancel"):
+            return False  # whoever quits, or waits no longer, wants the task cancelled all the same
         message = None
         if way is Signal.NOTIFICATION:
             params: dict[str, Json] = {"requestId": row.wire_id}

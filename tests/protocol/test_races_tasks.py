@@ -316,6 +316,20 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
 
 
 @both
+@pytest.mark.parametrize("cause", [Cause.SHUTDOWN, Cause.TIMEOUT])
+def test_c83_the_cancel_of_a_task_is_not_cancelled_itself(wire: Wire, cause: Cause) -> None:
+    play(
+        _cancelled(wire),
+        at(1.5).cancel(2, "no more", cause=cause),
+        f"CancelRequested 2 cause={cause.value} reason='no more'",
+        "CancelSignalled 2 signal=none reason_delivered=False",
+        "Settled 2",
+        "-> resolve 2 with nothing",
+        "= REQUESTED",
+    )
+
+
+@both
 def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None:
     play(
         _cancelled(wire),
