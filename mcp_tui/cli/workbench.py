@@ -133,7 +133,7 @@ def open_workbench(given: Words) -> int:
 
 def preferences() -> Preferences:
     """What a person set for every screen, and how it looked the last time."""
-    from mcp_tui.journal.files import state_folder
+    from mcp_tui.journal.state import state_folder
     from mcp_tui.tui.look import Look
     from mcp_tui.tui.preferences import Preferences
 

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.files import replace_file
+from mcp_tui.journal.state import replace_file
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
@@ -78,7 +78,7 @@ def why(error: Exception) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put ``text`` in place of a file as :func:`~mcp_tui.journal.files.replace_file` does.
+    """Put ``text`` in place of a file as :func:`~mcp_tui.journal.state.replace_file` does.
 
     Raises:
         ConfigError: it cannot be written.

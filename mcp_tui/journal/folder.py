@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.files import is_held, is_ours, make_private, parts_of, state_folder
+from mcp_tui.journal.files import is_held, is_ours, make_private, parts_of
 from mcp_tui.journal.records import Header, RecordingError, read_record, why
 from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.state import state_folder
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.messages import as_text
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
-from mcp_tui.journal.files import make_private, replace_file, state_folder
+from mcp_tui.journal.files import make_private
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json
 
 FILE: Final = "sign-ins.json"
