@@ -1,4 +1,4 @@
-"""The server bar: where we are connected, how many requests are where, and how they are counted."""
+"""The server bar: where we are connected, and how many requests are where."""
 
 from __future__ import annotations
 
