@@ -107,7 +107,7 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
     if where is None or where.name != str(where.paths[0]):
         place = folder.journal_folder()
         folder.journals(place)  # refuses a folder that is not ours before the index is put there
-        found = index.ask(place, question, _ahead)
+        found = index.ask(place, question, _ahead, latest=True)
     else:
         Recording(where.paths[0]).close()
         found = index.ask_of([where], question)

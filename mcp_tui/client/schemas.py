@@ -216,6 +216,8 @@ class Schema:
                 return False
         try:
             return nodes <= MAX_SUBSCHEMAS and patterns <= MAX_PATTERNS and bool(self._plain)
+        except ImportError:  # a broken installation is no fault of the schema
+            raise
         except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
             return False
 

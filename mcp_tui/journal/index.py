@@ -49,7 +49,7 @@ PATIENCE: Final = 20.0
 
 _BRIEF: Final = 0.25
 """Seconds of reading that may be repeated at any time. What takes longer is read again, while it still grows, only after
-ten times as long."""
+ten times as long, unless the latest is asked for."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS session(
@@ -116,10 +116,13 @@ def ask(
     folder: Path,
     question: Callable[[sqlite3.Connection], Answer],
     notice: Callable[[int], None] | None = None,
+    *,
+    latest: bool = False,
 ) -> Answer:
     """Bring the index of a folder's journals up to date, and ask it something.
 
-    ``notice`` is told how many bytes there are to be read, where that takes long.
+    ``notice`` is told how many bytes there are to be read, where that takes long. ``latest`` reads what is still being
+    written however long that takes; without it, the newest of a large session may be missing for a while.
 
     Raises:
         sqlite3.Error: the question itself is at fault.
@@ -130,7 +133,7 @@ def ask(
             try:
                 os.close(_private(path))
                 with closing(sqlite3.connect(path)) as file:
-                    _update(file, journals(folder), notice)
+                    _update(file, journals(folder), notice, latest=latest)
                     return question(file)
             except (sqlite3.Error, ValueError, LookupError, TypeError):  # it is damaged
                 for each in folder.glob(f"{NAME}*"):
@@ -183,7 +186,11 @@ def _private(path: Path) -> int:
 
 
 def _update(
-    file: sqlite3.Connection, found: Iterable[Journal], notice: Callable[[int], None] | None = None
+    file: sqlite3.Connection,
+    found: Iterable[Journal],
+    notice: Callable[[int], None] | None = None,
+    *,
+    latest: bool = False,
 ) -> None:
     """Take in the journals that are new or changed, and let go of those that are gone."""
     file.executescript(_TABLES)
@@ -193,7 +200,7 @@ def _update(
     for journal in found:
         _, state, again = known.pop(journal.name, ("", [], 0.0))
         changed = state != [journal.written, journal.size, journal.inode]
-        if changed and (again < clock.wall() or not is_held(journal.paths[-1])):
+        if changed and (latest or again < clock.wall() or not is_held(journal.paths[-1])):
             new.append(journal)
     ahead = sum(journal.size for journal in new)
     if notice is not None and ahead > LONG:

@@ -223,8 +223,10 @@ def test_what_takes_long_to_read_and_still_grows_is_not_read_each_time(
     monkeypatch.setattr(index.clock, "wall", lambda: WALL + 60.0)
     assert len(facts(tmp_path)) == 2
     write(writer, cancel(3))
+    assert index.ask(tmp_path, lambda file: index.count(file, Query()), latest=True) == 3
+    write(writer, cancel(4))
     writer.close()
-    assert len(facts(tmp_path)) == 3
+    assert len(facts(tmp_path)) == 4
 
 
 def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
