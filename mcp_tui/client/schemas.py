@@ -214,10 +214,11 @@ class Schema:
                 return False
             if any(len(pattern) > MAX_PATTERN for pattern in found):
                 return False
+        # Here, since a broken installation is no fault of the schema.
+        import jsonschema_rs  # noqa: F401 # pyright: ignore[reportUnusedImport]
+
         try:
             return nodes <= MAX_SUBSCHEMAS and patterns <= MAX_PATTERNS and bool(self._plain)
-        except ImportError:  # a broken installation is no fault of the schema
-            raise
         except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
             return False
 
