@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Failure
+from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
         raise HelpAsked(self.format_help().rstrip())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """The words of one command line. ``command`` is what stood behind ``--``, ``None`` without it.
 

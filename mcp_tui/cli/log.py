@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, Record
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol.evidence import OUTCOME_WORDS
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
 
 SHOWN: Final = 1000
@@ -36,7 +37,7 @@ HEAD: Final = (
 """The columns of the CSV."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forms:
     """One thing in three forms: for programs, as CSV under its head, and in lines for people."""
 
@@ -46,7 +47,7 @@ class Forms:
     lines: Iterable[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogResult:
     """What the index answered: the sessions looked at, and what was asked for."""
 

@@ -6,8 +6,9 @@ The module that runs a command is loaded when the command is asked for.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from typing import Any, Final
+
+from mcp_tui.protocol.values import frozen
 
 
 def number(text: str) -> float:
@@ -208,7 +209,7 @@ _DEMO: Final = _own(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spec:
     """A subcommand: the module that runs it, its words, what it does, and its own options.
 

@@ -10,7 +10,7 @@ import contextlib
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Final, Protocol
 
@@ -27,13 +27,14 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConnectStep:
     """A step of connecting that began ``at`` a moment, in monotonic seconds: what is waited for, or what was found."""
 

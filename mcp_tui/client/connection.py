@@ -6,8 +6,8 @@ The headers are those of streamable HTTP, 2025-06-18 and 2026-07-28.
 from __future__ import annotations
 
 import base64
-import secrets
-from dataclasses import dataclass, field
+import os
+from dataclasses import field
 from typing import Final, cast
 
 from mcp_tui.protocol import messages
@@ -15,6 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
+from mcp_tui.protocol.values import fact
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
 
@@ -41,7 +42,7 @@ class NoCommonRevision(ConnectError):
     """Client and server share no protocol revision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerInfo:
     """What is known of a server once the connection is ready. Texts are the server's and hostile."""
 
@@ -55,7 +56,7 @@ class ServerInfo:
     pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Connection:
     """A transport, and what is spoken over it.
 
@@ -122,7 +123,7 @@ def traced(params: Json) -> Json:
         return params
     given = as_object(params)
     meta = {
-        "traceparent": f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01",
+        "traceparent": f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01",
         **as_object(given.get("_meta")),
     }
     return {**given, "_meta": meta}

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final, cast
 
 from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, type_of, types_of, wanted
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, texts_in
+from mcp_tui.protocol.values import frozen
 
 TEXT: Final = 50_000
 """Characters that a field takes in its own notation."""
@@ -44,7 +45,7 @@ class Given(Enum):
     JSON = "JSON"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldEntry:
     """What stands in a field. ``text`` is kept while the field is left out, so that it can come back."""
 
@@ -61,7 +62,7 @@ Draft = dict[FieldPath, FieldEntry]
 """What stands in each field that is no object."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldChoice:
     """A value that may be chosen. ``label`` is what is typed for it, and no other choice's; ``title`` says more."""
 
@@ -70,7 +71,7 @@ class FieldChoice:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One part of the arguments. ``schema`` is its own, references resolved; texts in it are the server's and hostile."""
 

@@ -14,10 +14,11 @@ from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import REJECTED
 from mcp_tui.protocol.messages import Json, as_object, as_text
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import spawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """No, as an answer. Elicitation has a word of its own for that, ``{"action": "decline"}``, and needs none of these."""
 

@@ -8,12 +8,12 @@ nothing about the era.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.protocol.revisions import LATEST, REVISIONS, Revision
+from mcp_tui.protocol.values import fact, frozen
 
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
@@ -27,7 +27,7 @@ CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _NO_COMMON: Final = "No common protocol version"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Reply:
     """What became of a probe or a handshake request.
 
@@ -58,7 +58,7 @@ class Step(Enum):
     NO_COMMON = "no_common"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """The next step; ``revision`` goes with speak and retry; ``why`` is for the log, or the sentence of a failure."""
 

@@ -12,7 +12,6 @@ import json
 import mimetypes
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final, cast
@@ -22,6 +21,7 @@ from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse, writable
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.values import frozen
 
 PARTS: Final = 1_000
 """Parts of one result that are told apart; the rest stands in its JSON."""
@@ -54,7 +54,7 @@ class PartKind(Enum):
     WHOLE = "JSON"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One part. ``text``, ``uri``, ``mime``, ``name`` and ``role`` are the server's, and hostile.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
 from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, texts_in
+from mcp_tui.protocol.values import frozen
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -36,7 +37,7 @@ REQUIRED: Final = "required"
 """What is wrong where a value is missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol.states import DEFAULT_LIMITS, GRACE, Limits
+from mcp_tui.protocol.values import fact
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.messages import Json
@@ -17,7 +18,7 @@ SAMPLE: Final = "sampling/createMessage"
 ROOTS: Final = "roots/list"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Offers:
     """What a client declares that it can do for a server. Nothing, unless somebody is there to answer.
 
@@ -68,7 +69,7 @@ class Offers:
 DEFAULT_OFFERS: Final = Offers()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class StdioTarget:
     """A server that is started as a process. ``env`` comes on top of the short list of variables that it gets."""
 
@@ -79,7 +80,7 @@ class StdioTarget:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class HttpTarget:
     """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``."""
 
@@ -93,7 +94,7 @@ class HttpTarget:
 Target = StdioTarget | HttpTarget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ClientSettings:
     """How a client behaves. Times in seconds, sizes in bytes.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -18,13 +17,14 @@ from mcp_tui.client.ports import Caller
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.values import frozen
 
 DAY: Final = 86400.0
 LIMIT: Final = 1_000_000
 """Bytes of the file that are read: far more than tasks at a time need."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredTask:
     """A task that may still be there."""
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
+
+from mcp_tui.protocol.values import frozen
 
 MAX_TEMPLATE: Final = 10_000
 """Characters of a template."""
@@ -27,7 +28,7 @@ class TemplateError(ValueError):
     """It is no URI template. The text is one sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """One variable of an expression: ``{name}``, ``{name:3}``, ``{name*}``."""
 
@@ -36,7 +37,7 @@ class Variable:
     explode: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expression:
     """What stands between braces. ``operator`` is one of ``+#./;?&``, or empty."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_list, as_object
+from mcp_tui.protocol.values import fact, frozen
 
 _TYPES: Final = {
     "http": "http",
@@ -33,7 +34,7 @@ _ABOUT: Final = (
 """Members that say something about a server, but not how to reach it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Input:
     """A value that a file asks for. ``options`` are those to choose from, none for any text."""
 
@@ -44,7 +45,7 @@ class Input:
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerLaunch:
     """How a server is reached: a ``command``, or a ``url``; the other is empty.
 
@@ -72,7 +73,7 @@ class ServerLaunch:
         return list(dict.fromkeys(found))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Definition:
     """One server as one file defines it.
 

@@ -14,7 +14,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from mcp_tui.config.files import ConfigError, read_text, recent_file, write_priv
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
+from mcp_tui.protocol.values import fact, frozen
 
 VERSION: Final = 1
 NAME: Final = 64
@@ -40,7 +41,7 @@ class SecretArguments(ConfigError):
         self.names = names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class SavedServer:
     """How a server is found again: by the name that config files have for it, as ``demo``, by command or URL; or not.
 
@@ -66,7 +67,7 @@ class SavedServer:
         return self.name or self.url or " ".join(self.command) or "a server that was not saved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class SavedCall:
     """A call of a tool under a name."""
 
@@ -203,7 +204,7 @@ MOST: Final = 12
 """Servers that are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recent:
     """One of them: the name of a ``server``, or the ``line`` that was typed; the other is empty."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,12 +30,13 @@ from mcp_tui.config.sources import (
     places,
 )
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in, texts_in
+from mcp_tui.protocol.values import frozen
 
 _TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
 """Keys that give away whose file it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundServers:
     """What the files define, in the order of the tools, and a sentence for each file that cannot be read."""
 
@@ -102,7 +103,7 @@ def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A file that was read: its text, and what it means; ``None`` for nothing."""
 
@@ -175,7 +176,7 @@ def read_place(
         raise ConfigError(f"{place.path}: no {', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Table:
     """Where in a file servers stand. ``folder`` is the project's where the file is the person's own and says of which."""
 

@@ -11,13 +11,14 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
 from mcp_tui.config import files, toml
 from mcp_tui.config.files import ConfigError, at, read_text
+from mcp_tui.protocol.values import fact, frozen
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -51,7 +52,7 @@ class SettingsTable:
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True}
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class RequestLimits(SettingsTable):
     """``[limits]``: ``idle`` is re-armed by progress, ``maximum`` by nothing; ``message`` is in megabytes."""
 
@@ -62,7 +63,7 @@ class RequestLimits(SettingsTable):
     on_timeout: OnTimeout = "ask"
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class Overrides(SettingsTable):
     """What differs for one tool; ``None`` for what does not."""
 
@@ -71,14 +72,14 @@ class Overrides(SettingsTable):
     on_timeout: OnTimeout | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class ServerOverrides(Overrides):
     """What differs for one server, and for single tools of it."""
 
     tools: dict[str, Overrides] = field(default_factory=dict[str, Overrides])
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class JournalSettings(SettingsTable):
     """``[journal]``: whether it is kept, for how long, and how many megabytes of all journals together; 0 means no end."""
 
@@ -87,7 +88,7 @@ class JournalSettings(SettingsTable):
     size: Annotated[int, Within(ge=0, le=10_000_000)] = 2000
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class SamplingSettings(SettingsTable):
     """``[sampling]``: what happens when a server asks for a completion. ``command`` is run without a shell."""
 
@@ -95,7 +96,7 @@ class SamplingSettings(SettingsTable):
     command: list[str] = field(default_factory=list[str])
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class AuthSettings(SettingsTable):
     """``[auth]``: where sign-ins are stored, and the URL of a client ID metadata document, if there is one."""
 
@@ -103,7 +104,7 @@ class AuthSettings(SettingsTable):
     client_url: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fact
 class Settings(SettingsTable):
     """Everything that can be set."""
 
@@ -137,7 +138,7 @@ class Settings(SettingsTable):
 DEFAULTS: Final = Settings()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knob:
     """A single value: its key in the file, the environment variable and the option that go before the file."""
 
@@ -184,7 +185,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """Settings, and where each came from.
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.config import templates
 from mcp_tui.config.templates import Dialect
+from mcp_tui.protocol.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A tool with config files. ``keys`` are the members under which servers stand, the tool's own first."""
 
@@ -63,7 +63,7 @@ _DEEPEST: Final = 64
 """Folders above the working folder in which files of a project are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """Where files are looked for: environment, home, working folder, and ``sys.platform``."""
 
@@ -101,7 +101,7 @@ class Surroundings:
         return Path(value).expanduser() if value else otherwise
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A file that may define servers. ``folder`` is the project's, ``None`` for a file of the person's own or the system's.
 

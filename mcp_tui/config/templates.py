@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from mcp_tui.protocol.values import frozen
 
 
 class VariableKind(Enum):
@@ -23,7 +24,7 @@ class VariableKind(Enum):
     """The tool would know it, and nothing else can."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigVariable:
     """A variable as it stands in a text. ``default`` is what it is without a value, ``None`` for nothing."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_tui.demo.frames import (
@@ -26,9 +25,10 @@ from mcp_tui.demo.frames import (
     result_frame,
 )
 from mcp_tui.demo.log import DemoLog
+from mcp_tui.protocol.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallOutcome:
     """What a tool answers: a text and, where the tool declares an output schema, the same as an object."""
 

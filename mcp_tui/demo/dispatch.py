@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
@@ -50,6 +50,7 @@ from mcp_tui.demo.frames import (
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.tasks import DemoTasks, Task, wanted
 from mcp_tui.demo.tools import TOOLS, BadArguments, DemoTool, check_arguments
+from mcp_tui.protocol.values import fact
 
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
@@ -62,7 +63,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 """What a request of `WORKING` does, not yet begun."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Setting:
     """What all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
 

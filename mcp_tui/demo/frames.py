@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from mcp_tui import __version__
+from mcp_tui.protocol.values import frozen
 
 Object: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -156,7 +157,7 @@ CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 _LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoCaller:
     """Who asks: the revision, the mildest log messages wanted (``None``: none at all), and what the client declared."""
 

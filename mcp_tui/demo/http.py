@@ -12,7 +12,6 @@ import binascii
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -43,6 +42,7 @@ from mcp_tui.demo.frames import (
     params_of,
     unsupported,
 )
+from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 _LOGGED: Final = (
@@ -217,7 +217,7 @@ BODY_CAP: Final = 64 * 1024 * 1024
 _LINGER: Final = 1.0  # seconds for what was written to leave
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpRequest:
     """One request. Header names are lower case; a header that came several times has its values joined by commas."""
 

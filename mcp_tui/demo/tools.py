@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mcp_tui.demo.calls import Call, CallOutcome
@@ -25,6 +25,7 @@ from mcp_tui.demo.frames import (
     as_object,
     missing,
 )
+from mcp_tui.protocol.values import frozen
 
 CRASH_STATUS: Final = 3
 """The exit status of the process when `crash` was called."""
@@ -65,7 +66,7 @@ def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
 Run = Callable[..., Awaitable[CallOutcome | None]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoTool:
     """A tool: its coroutine, and the ``Tool`` that a list shows."""
 
@@ -139,7 +140,7 @@ _PATIENCE: Final = 3600.0  # seconds in which a question of 2026-07-28 is to be 
 _SECRET: Final = os.urandom(32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoQuestion:
     """A request to the client: its method and params, what the client must declare for it, and what an answer says.
 

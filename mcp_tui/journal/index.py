@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
@@ -34,6 +34,7 @@ from mcp_tui.journal.records import VERSION, OtherFormat, RecordingError, read_r
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import Outcome, is_internal
 from mcp_tui.protocol.requests import Evidence, Request, fold
+from mcp_tui.protocol.values import fact, frozen
 
 Answer = TypeVar("Answer")
 _Named = TypeVar("_Named", bound=Enum)
@@ -66,7 +67,7 @@ CREATE INDEX IF NOT EXISTS cancellation_session ON cancellation(session);
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Facts:
     """What is known of a session. ``wall`` is when it began, in seconds since the epoch; sizes are counts.
 
@@ -86,7 +87,7 @@ class Facts:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedSession:
     """A session of the index. ``torn`` says that its last line is not whole, though nobody writes it any more."""
 
@@ -97,7 +98,7 @@ class RecordedSession:
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoggedCancellation:
     """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection."""
 
@@ -334,7 +335,7 @@ def _storable(text: str) -> str:
 # -- questions -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Query:
     """Which cancellations are wanted. What is empty or ``None`` asks for nothing; times are seconds since the epoch.
 
@@ -354,7 +355,7 @@ class Query:
     internal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sum:
     """How many cancellations of a tool, of ``total``, had an outcome, and the worst lag among them in seconds."""
 

@@ -38,6 +38,7 @@ from mcp_tui.protocol.requests import (
     State,
     evolve,
 )
+from mcp_tui.protocol.values import frozen
 
 CACHED: Final = 1024
 """Requests that are kept folded."""
@@ -270,7 +271,7 @@ class RecordedRows(Sequence[Request]):
 # -- cancellations ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cancelled:
     """A request that was cancelled, and what came of it by ``until``, a moment on the monotonic clock in seconds."""
 

@@ -17,7 +17,7 @@ import binascii
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final, cast
 
@@ -27,6 +27,7 @@ from mcp_tui import __version__, clock
 from mcp_tui.journal.codec import dump
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol.messages import Json, is_request_id, number
+from mcp_tui.protocol.values import fact
 
 VERSION: Final = 1
 """The version of the format that this module reads and writes."""
@@ -46,7 +47,7 @@ class OtherFormat(RecordingError):
         self.version = version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Header:
     """Where and when a session was recorded. ``wall`` and ``mono`` are one moment on both clocks, in seconds.
 

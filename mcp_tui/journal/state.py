@@ -6,7 +6,6 @@ The first frame of the workbench waits for this module, so it imports nothing of
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +34,8 @@ def replace_file(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    import tempfile  # it loads more than most commands need
+
     make_folders(path.parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
     try:

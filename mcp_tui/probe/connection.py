@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, cast
 
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
@@ -22,6 +22,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.revisions import Revision
+from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport import base
 
 EXCERPT: Final = 240
@@ -41,7 +42,7 @@ INITIALIZED: Final = "notifications/initialized"
 REASON: Final = "mcp-tui probe"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
 
@@ -69,7 +70,7 @@ class Arrival:
         return "tool error" if self.is_error else self.kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """How a connection ended."""
 
@@ -77,7 +78,7 @@ class Ended:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Peer:
     """What the first connection learned of the server; every further one is opened by it."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Level
+from mcp_tui.protocol.values import fact, frozen
 
 TRANSIT: Final = 0.3
 """Seconds in which a message may have been on its way when the cancel left, unless the server is known to have read it."""
@@ -25,7 +26,7 @@ HEARTBEAT: Final = "name a file that the tool writes to while it works with --he
 BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A response that came after the cancel. ``after`` and ``at`` are seconds from the cancel and from the call."""
 
@@ -36,7 +37,7 @@ class Answer:
     evidence: EvidenceItem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ControlRun:
     """The run that nobody cancelled. ``duration`` is ``None`` where it did not end; moments are seconds since the call.
 
@@ -57,7 +58,7 @@ class ControlRun:
         return self.watched if self.duration is None else self.duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Observation:
     """A call that was cancelled ``cancel`` seconds after it was written; all moments are seconds since the call."""
 
@@ -85,7 +86,7 @@ class Observation:
         return latest if self.read is None else min(latest, self.read)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Next:
     """The call that came next."""
 

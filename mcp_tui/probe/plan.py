@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Final
 
 from mcp_tui.probe import improper_cancels, left_behind, proper_cancels
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.trial import Trial
+from mcp_tui.protocol.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Experiment:
     """An experiment; its :attr:`rules` name it, and it is made where one of them applies.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import Revision
+from mcp_tui.protocol.values import fact, frozen
 
 
 class Verdict(Enum):
@@ -24,7 +25,7 @@ class Verdict(Enum):
     """There is no such thing with this transport, revision or server."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvidenceItem:
     """Something that was seen. ``at`` is seconds since the call of the experiment was written, where it has one.
 
@@ -36,7 +37,7 @@ class EvidenceItem:
     frame: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """The verdict on one rule, why, and what it rests on. ``sentence`` may hold words of the server's.
 
@@ -50,7 +51,7 @@ class Finding:
     clause: Clause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calls:
     """A tool that was called, with which arguments, and how often."""
 
@@ -59,7 +60,7 @@ class Calls:
     times: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Report:
     """A whole run.
 

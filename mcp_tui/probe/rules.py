@@ -8,11 +8,12 @@ session or leaves the next call unanswered fails it: no client can work with tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from enum import Enum
 from typing import Final, Protocol
 
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
+from mcp_tui.protocol.values import frozen
 
 
 class Level(Enum):
@@ -23,7 +24,7 @@ class Level(Enum):
     MAY = "MAY"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clause:
     """A place in the specification. ``inferred``: it does not say so literally."""
 
@@ -88,7 +89,7 @@ def _posted(server: ProbedServer) -> str:
     return _by_notification(server) or ("over stdio nothing is POSTed" if server.transport == "stdio" else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown
+from mcp_tui.protocol.values import frozen
 
 AIM: Final = 2.0
 """Seconds that a tool is asked to take, where an argument of it says how long."""
@@ -51,7 +52,7 @@ class Unsuitable(ValueError):
     """A tool cannot be used. The text is one sentence that says why, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A tool and the arguments to call it with. ``brief`` are arguments with which it takes no time, where there are any."""
 
@@ -70,7 +71,7 @@ class Choice:
         return " ".join(made)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedTool:
     """The tool that was asked for, empty for none, and its arguments: ``pairs`` are typed by its schema."""
 

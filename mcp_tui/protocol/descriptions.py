@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from json import dumps
@@ -19,6 +18,7 @@ from mcp_tui.protocol.evidence import KIND_WORDS
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
+from mcp_tui.protocol.values import frozen
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -42,7 +42,7 @@ class _Member(NamedTuple):
     empty: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """How the events of one class are told.
 

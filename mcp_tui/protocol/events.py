@@ -11,7 +11,8 @@ are called ``request_id``, because the two spaces overlap (cancellation, every r
 
 from __future__ import annotations
 
-from mcp_tui.protocol.states import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal, fact
+from mcp_tui.protocol.states import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal
+from mcp_tui.protocol.values import fact
 
 
 @fact

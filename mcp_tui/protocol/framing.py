@@ -7,9 +7,10 @@ Nothing here decodes or parses: what a line holds, JSON or not, is for the calle
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
+
+from mcp_tui.protocol.values import fact
 
 Line = bytes
 """One line without its end; never empty, never white space alone."""
@@ -25,7 +26,7 @@ _SLACK: Final = len(BOM) + len(b"\r")
 """Bytes that a line may have in its stream beyond those that count against the cap."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Oversized:
     """A line above the cap: its first :data:`HEAD` bytes at most, the bytes counted in all, and the last :data:`TAIL`.
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
-from mcp_tui.protocol.states import RequestId, fact
+from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
+from mcp_tui.protocol.values import fact, frozen
 
 Json = Any
 """A JSON value as the parser gives it: dict, list, str, int, float, bool or None."""
@@ -99,7 +100,7 @@ class PollutionFrame:
 Frame = RequestFrame | NotificationFrame | ResponseFrame | MalformedFrame | PollutionFrame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """The frames of a JSON-RPC array, in order (2025-03-26 only; elsewhere a violation)."""
 

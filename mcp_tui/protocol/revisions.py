@@ -7,13 +7,14 @@ none before (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-0
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from mcp_tui.protocol.states import Signal
+from mcp_tui.protocol.values import fact, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Revision:
     """One protocol revision.
 
@@ -80,7 +81,7 @@ UNCANCELLABLE: Final = frozenset({"initialize"})
 """Methods that no client may cancel (cancellation, 2024-11-05 to 2025-11-25)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cancellation:
     """How a cancel leaves. ``why`` is one sentence for the person who is about to give a reason."""
 
@@ -136,7 +137,7 @@ def cancellation(
     return _NOTIFIED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Negotiated:
     """What was agreed on for a connection, as far as it decides what a ledger does; it changes in one assignment.
 

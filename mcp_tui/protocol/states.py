@@ -6,19 +6,10 @@ may follow in which state is in :data:`mcp_tui.protocol.requests.TRANSITIONS`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeVar, dataclass_transform
+from typing import Final
 
-if TYPE_CHECKING:
-    Class = TypeVar("Class")
-
-    @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-    def fact(cls: type[Class]) -> type[Class]:
-        """A dataclass that nobody changes; the type checker sees to that, as a frozen one takes twice as long to make."""
-        ...
-else:
-    fact = dataclass(slots=True, kw_only=True, unsafe_hash=True)
+from mcp_tui.protocol.values import fact
 
 RequestId = int | str
 """An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
@@ -90,7 +81,7 @@ class Origin(Enum):
     CLIENT = "client"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Limits:
     """The two clocks of a request, in seconds; ``None`` means no limit.
 

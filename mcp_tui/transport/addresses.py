@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import httpx
 
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a server is: an absolute http or https URL without user, password and fragment."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol, cast
 
-from mcp_tui.protocol.states import RequestId, Signal, fact
+from mcp_tui.protocol.states import RequestId, Signal
+from mcp_tui.protocol.values import fact, frozen
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
 """Bytes of one message, unless something else is asked for."""
@@ -53,7 +54,7 @@ class Unauthorized(TransportError):
         self.declined = declined
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestToken:
     """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both.
 
@@ -65,7 +66,7 @@ class RequestToken:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Challenge:
     """The answer of a server that refuses a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
 

@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Final
 
 import httpx
@@ -14,6 +13,7 @@ from httpx_sse import EventSource
 
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.http_errors import EXPECTED
 
 FIELDS: Final = 1024
@@ -50,7 +50,7 @@ class OversizedBody(Exception):
         self.tail = (self.tail + piece[room:][-TAIL:])[-TAIL:]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerEvent:
     """One server-sent event.
 

@@ -12,12 +12,12 @@ import ipaddress
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import httpx
 
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import OversizedBody, Turn, read_body
@@ -49,7 +49,7 @@ _FROM: Final = {
 """Which addresses a server may name, by its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fetched:
     """A response: its status, its headers and its body."""
 

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import Final, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import SILENCE, Outgoing
 
 BUDGET: Final = 0.004
@@ -112,7 +112,7 @@ def _key(id: RequestId) -> _Key:
     return type(id), id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Leaving:
     message: Outgoing
     cancels: RequestId | None = None

@@ -13,11 +13,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Final, cast
 
+from mcp_tui.protocol.values import fact
 from mcp_tui.transport.base import TransportError, spawn
 
 INHERITED: Final = frozenset(
@@ -40,7 +40,7 @@ def server_environment(
     return inherited | {"NO_COLOR": "1"} | dict(given)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Launch:
     """A server that can be started. ``path`` is its program, absolute; ``command`` what the person wrote."""
 
@@ -136,7 +136,7 @@ BREATH: Final = 0.1
 """Seconds to that moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Ends:
     """What the three pipes of a server and its end are connected to."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from mcp_tui.client.settings import Offers
+from mcp_tui.protocol.values import fact
 
 if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_tui.tui.look import Look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Consents:
     """What a person lets servers ask. ``sampling`` is ``off``, ``ask`` or ``command``; ``command`` drafts an answer.
 
@@ -49,7 +50,7 @@ ASK: Final = 10.0
 """Seconds between the idle limit of a request and its cancel, in which a person is asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Preferences:
     """``keys`` is as in the settings, unchecked; ``origins`` has where each value stands, by its dotted key.
 

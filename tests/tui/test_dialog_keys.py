@@ -396,7 +396,7 @@ def at(host: Dialog) -> object:
 
 
 def found(host: Dialog) -> object:
-    return host.screen.query_one(Pager).match
+    return host.screen.query_one(Pager).finder.match
 
 
 def lines(host: Dialog) -> object:
@@ -436,7 +436,7 @@ async def test_every_key_of_a_field_or_a_page_does_what_it_says(
         pilot = await show(host, result if scope is PAGE else form)
         if check is FOUND:
             await pilot.press("tab", "tab", "tab", "/", "t", "enter")
-            await until(lambda: host.screen.query_one(Pager).places)
+            await until(lambda: host.screen.query_one(Pager).finder.places)
         return pilot
 
     await press_all(scope.keys, lambda id_, _: OF_PARTS[id_], lambda: opened(monkeypatch), ready)

@@ -289,7 +289,7 @@ def changes(seen: Callable[[Stage], object], *first: str) -> Check[Stage]:
 
 
 def finding(stage: Stage) -> object:
-    return stage.bench.detail.match
+    return stage.bench.detail.finder.match
 
 
 FOUND = ("1", "/", "e", "enter")

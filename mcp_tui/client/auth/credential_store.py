@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -22,6 +22,7 @@ from mcp_tui.journal.files import make_private
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.values import fact
 
 FILE: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
@@ -43,7 +44,7 @@ class StorageError(Exception):
     """Nothing can be kept. The text is one sentence for a person."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Credentials:
     """What one server's sign-in brought. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone.
 

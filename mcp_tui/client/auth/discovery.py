@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
@@ -44,7 +45,7 @@ class AuthorizationError(Unauthorized):
 # -- the challenge ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenChallenge:
     """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3)."""
 
@@ -173,7 +174,7 @@ def shown(value: Json) -> str:
 # -- discovery -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProtectedResource:
     """What an MCP server says of itself (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
 
@@ -188,7 +189,7 @@ class ProtectedResource:
     bound: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class AuthorizationServer:
     """Who issues tokens (RFC 8414, OpenID Connect Discovery)."""
 

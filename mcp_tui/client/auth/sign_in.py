@@ -7,7 +7,7 @@ import contextlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -18,6 +18,7 @@ from mcp_tui.client.auth.discovery import (
     shown,
 )
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint, digest
+from mcp_tui.protocol.values import frozen
 
 CALLBACK: Final = "/callback"
 PATIENCE: Final = 600.0
@@ -34,7 +35,7 @@ _DONE: Final = b"<!doctype html><title>mcp-tui</title><p>You can close this page
 _NOT_THIS: Final = b"<!doctype html><title>mcp-tui</title><p>Not the redirect that mcp-tui waits for.</p>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuthorizationRequest:
     """A URL for the browser, and what its redirect has to fit."""
 

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +26,7 @@ from mcp_tui.client.auth.discovery import (
     shown,
 )
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import TransportError
 
@@ -61,7 +62,7 @@ VARIABLE: Final = "env:"
 _PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256": ("RSA", 2048)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ClientRegistration:
     """How an authorization server knows this client, and by which ``grant`` it gets tokens there.
 
@@ -97,7 +98,7 @@ class ClientRegistration:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Token:
     """What an authorization server issued. ``expires_at`` is in seconds since the epoch, 0 where it did not say.
 
@@ -309,7 +310,7 @@ def _same_origin(url: str, address: Address) -> bool:
 # -- requests --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenEndpoint:
     """One authorization server, for one resource. ``key`` is the one that tokens are to be bound to."""
 

@@ -13,7 +13,6 @@ import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
@@ -30,6 +29,7 @@ from mcp_tui.client.results import parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION
 from mcp_tui.tui.keys.now import key_of
@@ -45,7 +45,7 @@ from mcp_tui.tui.widgets.form import Form, FormDraft
 from mcp_tui.tui.widgets.image import MOST, ImageView
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkParts:
     """``before``, ``host`` and ``after`` are the whole of it; ``warnings`` are sentences; ``opens`` permits opening."""
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from mcp_tui.config.filling import what
 from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
+from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
@@ -33,7 +34,7 @@ _OURS: Final = words("mcp-tui")
 _NOTHING: Final = words("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerChoice:
     """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
 

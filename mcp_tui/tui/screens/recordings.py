@@ -6,7 +6,6 @@ import asyncio
 import shlex
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -27,6 +26,7 @@ from mcp_tui.journal.index import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
@@ -119,7 +119,7 @@ _WIDE: Final = 100
 """Cells from which on a line has room for the server."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What the index answered: the newest that are wanted, how many there are in all, and where their sessions are."""
 

@@ -156,7 +156,7 @@ class ResultScreen(Dialog[str | None]):
     def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
             return [("enter", "Save"), ("app.back", "Back")]
-        if self._pager.finding:
+        if self._pager.finder.finding:
             return [("enter", "Done"), ("app.back", "Clear")]
         part = self._parts[self._at] if self._parts else None
         link = part is not None and part.sort is PartKind.LINK and self._follow

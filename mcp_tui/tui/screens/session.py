@@ -138,12 +138,12 @@ class SessionScreen(LayoutScreen):
                 closed._replace(id="", label=self.typing[1]),
                 *others,
             ]
-        return near_first(self.focused, self.offered(), lends=bool(self.detail.places))
+        return near_first(self.focused, self.offered(), lends=bool(self.detail.finder.places))
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
         """What enter and esc do while a filter, or a text to find, is typed; ``None`` while neither is."""
-        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finding else None
+        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finder.finding else None
 
     # -- looking at what happened ----------------------------------------------------------------------------
 

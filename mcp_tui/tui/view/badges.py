@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.protocol.evidence import end_of_watching, is_disconnected, is_still_progressing, late_answer
 from mcp_tui.protocol.states import Cause, State
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request, ServerRequest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Badge:
     """A word, a glyph, and the name of a style: each suffices alone."""
 

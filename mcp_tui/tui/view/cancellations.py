@@ -6,7 +6,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.recorded_book import cancelled
@@ -14,6 +14,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.values import fact
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
@@ -85,7 +86,7 @@ SORTS: Final = (
 """The orders of the cancellations; by their lag, what was answered latest is first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancellationLine:
     """One line of the log. ``aftermath`` is empty until there is something to say."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, LiteralString, cast
 
 from mcp_tui.protocol.messages import Json, as_list, as_object
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import EMPTY, Line, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
@@ -24,7 +24,7 @@ HINT: Final = 5
 """Cells for the arguments of an entry, without which they are left out: the name counts more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One thing that a server offers. ``kind`` is a key of :data:`TITLES`, ``raw`` the entry as the server sent it."""
 

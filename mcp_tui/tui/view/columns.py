@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import NOTHING, SafeText, clip, fit, join, width, words
 
@@ -19,7 +20,7 @@ Piece = tuple[SafeText, str]
 """Text and the name of its style."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sort:
     """An order of rows, by what ``key`` makes of one at a moment; without a key they stand as they came."""
 
@@ -93,7 +94,7 @@ class Need(NamedTuple):
 Columns = Sequence[Column[Thing]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout(Generic[Thing]):
     """Columns with their widths in cells.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, cast
 
 from mcp_tui.client.connecting import ConnectStep
@@ -18,6 +17,7 @@ from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
@@ -50,7 +50,7 @@ ERROR: Final = words("Error")
 _NOTHING: Final = words("")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A titled block of lines; the title may be empty."""
 

@@ -13,12 +13,12 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import TextPage
@@ -98,7 +98,7 @@ def remarks(part: Part) -> list[SafeText]:
 # -- decoding --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """A decoded image.
 

@@ -8,12 +8,12 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book, Request, ServerRequest
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.lines import BUDGET
@@ -268,7 +268,7 @@ class Item(NamedTuple):
     expanded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Block:
     """Lines that stand under one: of the row at ``top``, from the line ``start`` on."""
 

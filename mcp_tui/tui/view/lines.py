@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, join
 
 Segments = tuple[tuple[SafeText, str], ...]
 """Pieces of a line, each with the name of a style; the empty name is the plain style."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One line. ``key`` is what the line is about: an id, the number of a frame; it travels in messages."""
 

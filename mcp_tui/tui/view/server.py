@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.states import Limits
+from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge
 from mcp_tui.tui.view.lines import Segments
@@ -23,7 +24,7 @@ class Link(Enum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counts:
     """Requests in flight, being cancelled, and answered too late; and the server's questions that wait for the person.
 
@@ -40,7 +41,7 @@ class Counts:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarCount:
     """One count of the bar: its badge, its word there, what it counts, and whether it is shown while there is none."""
 
@@ -95,7 +96,7 @@ COUNTERS: Final = (
 """The counts of the bar from left to right, as the bar and the legend show them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Around:
     """What a workbench shows of the other servers; nothing while there is no other.
 
@@ -112,7 +113,7 @@ class Around:
 ALONE: Final = Around()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerFacts:
     """What the bar says. Texts that came from the server or the configuration are cleaned by who fills this in.
 

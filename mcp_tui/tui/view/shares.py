@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
+
+from mcp_tui.protocol.values import fact
 
 Border = Literal["left", "right", "split", "lower", "tabs"]
 """What can be moved: the right edge of the catalogue; the left one of the detail; the border between the cancellations and
@@ -13,7 +15,7 @@ LEAST: Final = 0.1
 """The share that every pane keeps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Shares:
     """Places of the borders, from the left or from the top."""
 

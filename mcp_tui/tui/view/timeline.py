@@ -6,7 +6,6 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from typing import Final, LiteralString, Protocol
 
@@ -16,6 +15,7 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import late_answer, late_progress
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import TIMEOUTS, badge
 from mcp_tui.tui.view.index import Rows, has, put
@@ -39,7 +39,7 @@ _SPARKS: Final = "▁▂▃▄▅▆▇█"
 _EMPTY: Final = " "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """The time in sight: ``cells`` cells of ``step`` seconds each. Cells are numbered from the monotonic clock's 0 on,
     so that a window which follows the clock moves by whole cells, and what is drawn in it does not flicker.
@@ -261,7 +261,7 @@ def span_words(seconds: float) -> SafeText:
 # -- how long answers take -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latency:
     """How long the answers to one sort of request took, in seconds."""
 

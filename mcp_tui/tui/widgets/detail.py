@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from textual import events
@@ -27,43 +27,46 @@ LONGEST: Final = 200
 """Characters of a text that is looked for."""
 
 
-class Finder(Canvas):
-    """A canvas in which a text can be found.
+class Finder:
+    """Finds a text in a canvas, which hands it its keys.
+
+    Args:
+        canvas: where it is found.
+        look: looks for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
+        reveal: brings a place into sight.
+        placed: says in the border where one is, or :attr:`said`.
+        not_found: is said where the text has no place.
 
     Attributes:
-        not_found: is said where the text has no place.
         typing: whether the text is being typed.
         wanted: the text.
         places: where it is; ``None`` while it is looked for.
         match: the number of the place that is shown, from 0.
     """
 
-    not_found = words("not found")
-    typing = False
-    wanted = ""
-    places: Sequence[Place] | None = ()
-    match = 0
-
-    # -- for the widget to say ---------------------------------------------------------------------------------
-
-    def look(self) -> None:
-        """Look for :attr:`wanted`, set :attr:`places`, and then :meth:`go`."""
-        raise NotImplementedError
-
-    def reveal(self, place: Place) -> None:
-        """Bring a place into sight."""
-        raise NotImplementedError
-
-    def placed(self) -> None:
-        """Say in the border where one is, or :attr:`said`."""
-        raise NotImplementedError
-
-    # ----------------------------------------------------------------------------------------------------------
+    def __init__(
+        self,
+        canvas: Canvas,
+        *,
+        look: Callable[[], None],
+        reveal: Callable[[Place], None],
+        placed: Callable[[], None],
+        not_found: SafeText,
+    ) -> None:
+        self._canvas = canvas
+        self._look = look
+        self._reveal = reveal
+        self._placed = placed
+        self._not_found = not_found
+        self.typing = False
+        self.wanted = ""
+        self.places: Sequence[Place] | None = ()
+        self.match = 0
 
     @property
     def finding(self) -> bool:
         """Whether a text to find is being typed here."""
-        return self.has_focus and self.typing
+        return self._canvas.has_focus and self.typing
 
     def end(self) -> None:
         """Look for nothing any more."""
@@ -73,11 +76,15 @@ class Finder(Canvas):
         """Show the match."""
         if self.places:
             self.match = min(self.match, len(self.places) - 1)
-            self.reveal(self.places[self.match])
-        self.placed()
-        self.refresh()
+            self._reveal(self.places[self.match])
+        self._show()
 
-    async def _on_key(self, event: events.Key) -> None:
+    def _show(self) -> None:
+        self._placed()
+        self._canvas.refresh()
+
+    def hear(self, event: events.Key) -> None:
+        """Take a key while the text is typed."""
         if not self.typing:
             return
         event.stop()
@@ -93,24 +100,24 @@ class Finder(Canvas):
             self.wanted = (self.wanted + event.character)[:LONGEST]
         if self.wanted != before:
             self.match = 0
-            self.look()
-        self.placed()
-        self.refresh()
+            self._look()
+        self._show()
 
-    def on_blur(self) -> None:
+    def pause(self) -> None:
+        """Type no more; what was typed is still looked for."""
         self.typing = False
-        self.placed()
+        self._placed()
 
-    def action_find(self) -> None:
+    def begin(self) -> None:
         """Type what is to be found."""
         self.end()
         self.typing, self.match = True, 0
-        self.placed()
+        self._placed()
 
-    def action_step(self, by: int) -> None:
+    def step(self, by: int) -> None:
         """To the next place, or the one before; behind the last comes the first."""
         if not self.wanted:
-            self.action_find()
+            self.begin()
             return
         if self.places:
             self.match = (self.match + by) % len(self.places)
@@ -120,7 +127,7 @@ class Finder(Canvas):
         """A line with the text shown as selected, where it stands in that."""
         wanted = self.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
-        return marked(self, strip, (start, start + len(wanted)) if start >= 0 else None)
+        return marked(self._canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:
@@ -134,7 +141,7 @@ class Finder(Canvas):
         elif self.places:
             count = f"  {self.match + 1:,} of {len(self.places):,}"
         else:
-            count = safe("  {}", self.not_found)
+            count = safe("  {}", self._not_found)
         return safe("/{}{}{}", clean(self.wanted), "▏" if self.typing else "", count)
 
 
@@ -142,7 +149,7 @@ _BLANK: Final = Line(())
 _INDENT: Final = (words("  "), "")
 
 
-class Detail(Finder):
+class Detail(Canvas):
     """A pane that is read and not written.
 
     :meth:`show` takes sections; those that are the same objects as before are not wrapped again, so it may be called on
@@ -151,8 +158,6 @@ class Detail(Finder):
     """
 
     ALLOW_SELECT = True
-
-    not_found = words("not found here")
 
     SCOPES = (DETAIL,)
     BINDINGS = bindings(*SCOPES)
@@ -171,6 +176,10 @@ class Detail(Finder):
         self._wrapped_to = 0
         self._lines: list[Segments] = []
         self._pictures = Pictures(self, self._draw)
+        self.finder = Finder(
+            self, look=self._look, reveal=self._reveal, placed=self.placed, not_found=words("not found here")
+        )
+        self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
         """Show other sections, from the top where ``key`` is another one."""
@@ -178,7 +187,7 @@ class Detail(Finder):
         self._title, self._key = title, key
         self._sections = list(sections)
         if moved:
-            self.end()
+            self.finder.end()
             self._pictures.forget()
         self._lay_out()
         if moved:
@@ -215,7 +224,7 @@ class Detail(Finder):
                 lines.append(((clip(section.title, cells), "title"),))
             lines.extend(wrapped)
         before, self._lines = self._lines, lines
-        if self.wanted and before != lines:
+        if self.finder.wanted and before != lines:
             self._find()
         self.placed()
         self.virtual_size = Size(cells, len(lines))  # draws everything where it changed
@@ -234,12 +243,16 @@ class Detail(Finder):
             self.call_after_refresh(self._draw)
 
     def placed(self) -> None:
+        """Title the border, and say what is found."""
         hint = self.hint if self.has_focus and self._sections else NOTHING
         cells = max(1, self.outer_size.width - 6)
-        self.caption(clip(self._title, cells), clip(self.said or hint, cells))
+        self.caption(clip(self._title, cells), clip(self.finder.said or hint, cells))
 
     def on_focus(self) -> None:
         self.call_after_refresh(self.placed)
+
+    def on_blur(self) -> None:
+        self.finder.pause()
 
     # -- finding ---------------------------------------------------------------------------------------------
 
@@ -247,33 +260,33 @@ class Detail(Finder):
         """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
         if not self.has_focus:
             return False
-        if self.typing or action in rivals("detail.find"):
+        if self.finder.typing or action in rivals("detail.find"):
             return True
-        return bool(self.wanted) and action in rivals("detail.next", "detail.previous")
+        return bool(self.finder.wanted) and action in rivals("detail.next", "detail.previous")
 
     async def _on_key(self, event: events.Key) -> None:
-        if not self.typing and self.wanted and means("app.back", event.key):
+        if not self.finder.typing and self.finder.wanted and means("app.back", event.key):
             event.stop()
             event.prevent_default()
-            self.end()
-            self.go()
+            self.finder.end()
+            self.finder.go()
+        self.finder.hear(event)
 
     def action_open(self) -> None:
         self.post_message(self.Opened())
 
-    def look(self) -> None:
+    def _look(self) -> None:
         self._find()
-        self.go()
+        self.finder.go()
 
     def _find(self) -> None:
-        wanted = self.wanted.casefold()
+        wanted = self.finder.wanted.casefold()
         lines = enumerate(self._lines) if wanted else ()
-        self.places = [
-            (at,) for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()
-        ]
-        self.match = min(self.match, max(0, len(self.places) - 1))
+        places = [(at,) for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()]
+        self.finder.places = places
+        self.finder.match = min(self.finder.match, max(0, len(places) - 1))
 
-    def reveal(self, place: Place) -> None:
+    def _reveal(self, place: Place) -> None:
         at = place[0]
         if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner_height:
             self.scroll_to(y=max(0, at - self.inner_height // 3), animate=False, force=True)
@@ -282,7 +295,7 @@ class Detail(Finder):
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
-        strip = self.highlighted(Strip(self.paint(self._lines[at])))
+        strip = self.finder.highlighted(Strip(self.paint(self._lines[at])))
         selection = self.text_selection
         if selection is not None:
             strip = marked(self, strip, selection.get_span(at))
@@ -348,7 +361,7 @@ PAUSE: Final = 0.1
 """Seconds without a keystroke after which is looked for what was typed."""
 
 
-class Pager(Finder, ListCanvas):
+class Pager(ListCanvas):
     """Shows one :class:`~mcp_tui.tui.view.pages.Page`, with a cursor on a line."""
 
     DEFAULT_CSS = """
@@ -375,6 +388,10 @@ class Pager(Finder, ListCanvas):
         super().__init__(Numbers((), newest_first=False))
         self._page: Page | None = None
         self._searches = 0
+        self.finder = Finder(
+            self, look=self._look, reveal=self._reveal, placed=self.placed, not_found=words("not found")
+        )
+        self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     @property
     def at(self) -> int:
@@ -384,7 +401,7 @@ class Pager(Finder, ListCanvas):
     def show(self, title: SafeText, page: Page | None) -> None:
         """Show another page from its top; ``None`` while it is being read."""
         self.title, self._page = title, page
-        self.end()
+        self.finder.end()
         self._searches += 1
         self._cursor, self._follow = 0, True
         self.settle(None)
@@ -405,7 +422,7 @@ class Pager(Finder, ListCanvas):
     def placed(self) -> None:
         count = len(self.lines)
         where = safe("line {:,} of {:,}", self.at + 1, count) if count else NOTHING
-        self.caption(self.title, self.said or where)
+        self.caption(self.title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:
         if self._page is None:
@@ -414,7 +431,7 @@ class Pager(Finder, ListCanvas):
         if line is None:
             return self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
-        return self.highlighted(strip)
+        return self.finder.highlighted(strip)
 
     def opened(self, line: int) -> None:
         """Fold or unfold the line; where it does not fold, say so to whoever follows links."""
@@ -425,11 +442,18 @@ class Pager(Finder, ListCanvas):
 
     # -- finding ---------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    async def _on_key(self, event: events.Key) -> None:
+        self.finder.hear(event)
+
+    def on_blur(self) -> None:
+        self.finder.pause()
+
+    def _look(self) -> None:
         self._searches += 1
-        self.places = None if self.wanted else ()
-        if self.wanted and self._page is not None:
-            self.run_worker(self._search(self._page, self.wanted, self._searches), exit_on_error=True)
+        wanted = self.finder.wanted
+        self.finder.places = None if wanted else ()
+        if wanted and self._page is not None:
+            self.run_worker(self._search(self._page, wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: Page, wanted: str, number: int) -> None:
         # Beside the screen: a large page takes seconds, and keys are heard meanwhile.
@@ -438,10 +462,10 @@ class Pager(Finder, ListCanvas):
             return
         places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)
         if number == self._searches:
-            self.places = places
-            self.go()
+            self.finder.places = places
+            self.finder.go()
 
-    def reveal(self, place: Place) -> None:
+    def _reveal(self, place: Place) -> None:
         if self._page is not None:
             line = self._page.reveal(place)
             self.resize()

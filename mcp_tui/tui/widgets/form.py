@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -31,6 +31,7 @@ from mcp_tui.client.forms import (
 )
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.panes import FIELD, FORM
@@ -284,7 +285,7 @@ class FieldRow(Vertical):
             self.control.toggle()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormDraft:
     """All that stands in a form: its fields, and the text where the whole is typed as JSON.
 

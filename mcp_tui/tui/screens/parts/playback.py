@@ -18,6 +18,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.values import fact
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.filtering import Filtering
@@ -49,7 +50,7 @@ LEAST: Final = 8
 """Cells of the graph below which it is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Position:
     """What the bar says. ``speed`` is how many times as fast as it happened a recording is played, ``None`` where it
     stands still; ``read`` the share of the file that was read, ``None`` where that is all. ``event`` is the last thing
