@@ -20,12 +20,12 @@ from mcp_tui.protocol.requests import Book, Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.keys.panes import REQUESTS
-from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort, after
+from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, RowIndex, Rows, key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import counted, elapsed, empty_state, silence
-from mcp_tui.tui.view.table_columns import MEASURED, SORTS, WIDE, TableLine, layout
+from mcp_tui.tui.view.table_columns import MEASURED, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 
@@ -373,11 +373,6 @@ class RequestTable(ListCanvas):
     def sort(self) -> Sort:
         """The order of the rows."""
         return self._outline.sort
-
-    @property
-    def next_sort(self) -> Sort:
-        """The order that comes after this."""
-        return after(self.sort, SORTS)
 
     def resort(self, sort: Sort | None = None) -> bool:
         """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""

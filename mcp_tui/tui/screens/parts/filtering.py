@@ -16,6 +16,7 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
+from mcp_tui.tui.view import table_columns
 from mcp_tui.tui.view.cancellations import SORTS, counted
 from mcp_tui.tui.view.columns import NEWEST, after
 from mcp_tui.tui.view.lines import FilteredLines
@@ -255,14 +256,11 @@ class Filtering:
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
             return
-        wanted = self._table.next_sort
-        if not self._table.resort(wanted):
-            screen.tell(words("Too many requests to sort. Filter them first."))
-        elif wanted is NEWEST:
-            screen.tell(words("sorted by newest"), "muted", seconds=3)
+        wanted = after(self._table.sort, table_columns.SORTS)
+        if self._table.resort(wanted):
+            screen.tell(safe("sorted by {}", wanted.value), "muted", seconds=3)
         else:
-            said = safe("sorted by {}", wanted.value)
-            screen.tell(said, "muted", seconds=4)
+            screen.tell(words("Too many requests to sort. Filter them first."))
         screen.forget()
 
     # -- messages of one request -----------------------------------------------------------------------------
