@@ -13,8 +13,8 @@ from dataclasses import field, replace
 from enum import Enum
 from typing import Final, cast
 
-from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, type_of, types_of, wanted
-from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, texts_in
+from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, types_of, wanted
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
 from mcp_tui.protocol.values import frozen
 
 TEXT: Final = 50_000
@@ -376,7 +376,7 @@ class FormLayout:
             return made
         choices = _distinct(self._values(described, trail))
         kept = tuple(choice for choice in choices if choice.value is not None)
-        if choices and all(type_of(choice.value) in _SCALARS for choice in kept):
+        if choices and all(json_type(choice.value) in _SCALARS for choice in kept):
             kind = FieldKind.CHOICE if kept else FieldKind.JSON
             return replace(made, kind=kind, choices=kept, nullable=made.nullable or kept != choices)
         return self._of_types(made, trail)

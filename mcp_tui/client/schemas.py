@@ -16,7 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
-from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, texts_in
+from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, json_type, texts_in
 from mcp_tui.protocol.values import frozen
 
 if TYPE_CHECKING:
@@ -320,30 +320,14 @@ def types_of(
         each_of = [types_of(schema, each, trail, depth - 1) for each in alternatives]
         return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
     values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
-    return frozenset(type_of(value) for value in values)
-
-
-_TYPES: Final = {
-    type(None): "null",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
-
-
-def type_of(value: Json) -> str:
-    """The type of a value in the words of a schema."""
-    return _TYPES[type(value)]
+    return frozenset(json_type(value) for value in values)
 
 
 def is_of(value: Json, kind: str) -> bool:
     """Whether a value is of a type that a schema names; a number without a fraction is an integer."""
     if kind == "number":
-        return type_of(value) in ("integer", "number")
-    return type_of(value) == kind or (kind == "integer" and isinstance(value, float) and value.is_integer())
+        return json_type(value) in ("integer", "number")
+    return json_type(value) == kind or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
 def _refuse(uri: str) -> Json:

@@ -152,11 +152,11 @@ def storable_id(identity: Any) -> RequestId | float | bool | None:
     return identity if isinstance(identity, bool) else None
 
 
-def json_type(identity: Any) -> str:
-    """The JSON type of an id: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
-    if identity is MISSING:
+def json_type(value: Any) -> str:
+    """The JSON type of an id or any value: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
+    if value is MISSING:
         return "missing"
-    return _TYPES.get(cast("type[object]", type(identity)), "object")
+    return _TYPES.get(cast("type[object]", type(value)), "object")
 
 
 _TYPES: Final[dict[type[object], str]] = {
