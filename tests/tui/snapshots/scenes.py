@@ -309,7 +309,9 @@ REPORT: Final = Report(
     calls=(Calls("slow_sql", _SLEEP, 21),),
     findings={
         rule: Finding(rule, Verdict(verdict), sentence)
-        for rule, line in zip(RULES, _FOUND.strip().splitlines(), strict=True)
+        for rule, line in zip(
+            RULES, _FOUND.strip().splitlines(), strict=False
+        )  # a newer rule is not judged here
         for verdict, _, sentence in [line.partition(": ")]
     },
 )
