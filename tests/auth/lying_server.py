@@ -82,6 +82,11 @@ class Lying:
         """The key of each bound token, by its thumbprint."""
         self.proofs: set[str] = set()
 
+    def revoke(self) -> None:
+        """Know none of the tokens any more, access and refresh tokens alike."""
+        self.good.clear()
+        self.refreshes.clear()
+
     @property
     def bound(self) -> bool:
         return self.lie.startswith("bound")

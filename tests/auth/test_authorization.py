@@ -156,8 +156,7 @@ async def test_a_refresh_token_that_was_refused_is_not_sent_again(tmp_path: Path
         await first.close()
         client, _ = client_of(server, None, tmp_path)
         await client.connect()
-        server.good.clear()
-        server.refreshes.clear()
+        server.revoke()
         before = server.asked.count("/token")
         for _ in range(3):
             assert await client.request("tools/list") is None
@@ -236,8 +235,7 @@ async def test_a_request_is_held_with_its_clocks_stopped_and_cancelled_as_never_
     async with lying() as server:
         client, _ = client_of(server, person, tmp_path)
         await client.connect()
-        server.good.clear()
-        server.refreshes.clear()
+        server.revoke()
         person.waits.clear()
         first, second = client.call_tool("open", {}), client.call_tool("open", {})
         rows = [client.book.get(id_) for id_ in (first, second)]
@@ -266,8 +264,7 @@ async def test_who_declines_is_asked_once_for_all_that_waits(tmp_path: Path):
     async with lying() as server:
         client, _ = client_of(server, person, tmp_path)
         await client.connect()
-        server.good.clear()
-        server.refreshes.clear()
+        server.revoke()
         person.willing = False
         ids = [client.call_tool("open", {}) for _ in range(5)]
         for id_ in ids:

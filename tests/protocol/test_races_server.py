@@ -19,6 +19,14 @@ modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], i
 ELICIT = "elicitation/create"
 
 
+CANCELLED_WHILE_ASKED = (
+    "CancelRequested 1 cause=user reason=no",
+    "-> prompt_over 1 the request it belongs to was cancelled",
+    '-> signal 1 notification {"requestId":1,"reason":"no"}',
+    "= REQUESTED",
+)
+
+
 def _asked(wire: Wire, *, limits: Limits | None = None) -> RecordedLedger:
     """Request 1 of ours is in flight and the server waits for an answer to its own request 1."""
     ledger = wire.in_flight(limits=limits)
@@ -221,10 +229,7 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
     play(
         _asked(wire),
         at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> prompt_over 1 the request it belongs to was cancelled",
-        '-> signal 1 notification {"requestId":1,"reason":"no"}',
-        "= REQUESTED",
+        *CANCELLED_WHILE_ASKED,
         at(2).answer(1, {"action": "accept"}),
         "= nobody waits for it",
         at(2).signalled(1),
@@ -240,10 +245,7 @@ def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> 
     play(
         _asked(wire),
         at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> prompt_over 1 the request it belongs to was cancelled",
-        '-> signal 1 notification {"requestId":1,"reason":"no"}',
-        "= REQUESTED",
+        *CANCELLED_WHILE_ASKED,
         at(2).result(1),
         "-> recall 1",
         "CancelWithdrawn 1",

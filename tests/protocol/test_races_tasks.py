@@ -19,6 +19,17 @@ extension = pytest.mark.parametrize("wire", EXTENSION, ids=str)
 both = pytest.mark.parametrize("wire", [*CORE, *EXTENSION], ids=str)
 
 
+CONFIRMED = (
+    "Completed 2",
+    "-> resolve 2 with a result",
+    "CancelAccepted 1",
+    "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
+    "Settled 1 detail='server confirmed: task cancelled'",
+    "-> resolve 1 with nothing",
+)
+"""What follows an answer to `tasks/cancel`, request 2, that calls the task cancelled."""
+
+
 def _modern(wire: Wire) -> bool:
     return wire.revision == MODERN
 
@@ -214,12 +225,7 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         "Sent 2",
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.2).result(2, _task(wire, "cancelled")),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        "CancelAccepted 1",
-        "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
-        "Settled 1 detail='server confirmed: task cancelled'",
-        "-> resolve 1 with nothing",
+        *CONFIRMED,
     )
 
 
@@ -272,12 +278,7 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
         "Sent 2",
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.6).result(2, _task(wire, "cancelled")),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        "CancelAccepted 1",
-        "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
-        "Settled 1 detail='server confirmed: task cancelled'",
-        "-> resolve 1 with nothing",
+        *CONFIRMED,
         at(1.6).deadline(),
         "= None",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -19,8 +20,8 @@ from tests.servers.recorder import Happened, Received, StreamEnded
 from tests.waiting import turns
 
 
-async def test_the_server_s_own_stream_is_opened_and_opened_again():
-    gets: list[Call] = []
+def listened(gets: list[Call], listen: Callable[[Call], Awaitable[None]]) -> Stateful:
+    """A server that says something in its own stream, each time that it is opened."""
 
     async def work(call: Call) -> None:
         if call.method != "GET":
@@ -28,13 +29,22 @@ async def test_the_server_s_own_stream_is_opened_and_opened_again():
             return
         gets.append(call)
         await call.stream()
+        await listen(call)
+
+    return Stateful(work)
+
+
+async def test_the_server_s_own_stream_is_opened_and_opened_again():
+    gets: list[Call] = []
+
+    async def listen(call: Call) -> None:
         await call.event({"n": len(gets)}, id=f"e{len(gets)}", retry=20)
         if len(gets) < 3:
             call.cut()
         else:
             await call.disconnected()
 
-    async with shaken(Stateful(work)) as (_, _, heard):
+    async with shaken(listened(gets, listen)) as (_, _, heard):
         await heard.until(Received, lambda item: item.stream is None, 3)
         assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [{"n": 1}, {"n": 2}, {"n": 3}]
     assert [call.headers.get("last-event-id") for call in gets] == [None, "e1", "e2"]
@@ -44,12 +54,7 @@ async def test_the_server_s_own_stream_is_opened_and_opened_again():
 async def test_what_a_reopened_stream_repeats_is_told_once():
     gets: list[Call] = []
 
-    async def work(call: Call) -> None:
-        if call.method != "GET":
-            await polite(call)
-            return
-        gets.append(call)
-        await call.stream()
+    async def listen(call: Call) -> None:
         await call.event({"n": 1}, id="1", retry=20)
         await call.event({"n": 2}, id="2")
         if len(gets) == 1:
@@ -59,7 +64,7 @@ async def test_what_a_reopened_stream_repeats_is_told_once():
         await call.event({"n": 3}, id="3")
         await call.disconnected()
 
-    async with shaken(Stateful(work)) as (_, _, heard):
+    async with shaken(listened(gets, listen)) as (_, _, heard):
         await heard.until(Received, lambda item: b'"n": 3' in item.raw)
         assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [
             {"n": 1},

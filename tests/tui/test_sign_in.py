@@ -82,8 +82,7 @@ async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_pa
     async with refused(tmp_path) as (server, driven):
         await signed_in(driven)
         await driven.until(lambda: "tools" in driven.session.catalogue.entries)
-        server.good.clear()
-        server.refreshes.clear()
+        server.revoke()
         first, second = driven.call("open"), driven.call("open")
         await driven.until(lambda: len(driven.session.client.held.waiting) == 2)
         await driven.until(lambda: "sign-in required" in driven.text())

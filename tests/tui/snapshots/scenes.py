@@ -307,11 +307,10 @@ REPORT: Final = Report(
     duration=3.02,
     seconds=23.8,
     calls=(Calls("slow_sql", _SLEEP, 21),),
+    # a newer rule is not judged here
     findings={
         rule: Finding(rule, Verdict(verdict), sentence)
-        for rule, line in zip(
-            RULES, _FOUND.strip().splitlines(), strict=False
-        )  # a newer rule is not judged here
+        for rule, line in zip(RULES, _FOUND.strip().splitlines(), strict=False)
         for verdict, _, sentence in [line.partition(": ")]
     },
 )
