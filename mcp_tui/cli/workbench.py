@@ -38,8 +38,7 @@ def run(name: str, given: Words) -> int:
     if named is None:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = Recording(journals.find(named).paths[0])
-    if problem := unusable():
-        raise Failure(problem.replace("The workbench", "Replay", 1))
+    need_terminal("Replay", "log or export")
     from mcp_tui.tui.app import ReplayApp
 
     app = ReplayApp(
@@ -58,9 +57,7 @@ def open_workbench(given: Words) -> int:
     Raises:
         Failure: there is no terminal for it, or the words name no server.
     """
-    problem = unusable()
-    if problem:
-        raise Failure(problem)
+    need_terminal("The workbench", "a subcommand such as call")
     first: Definition | None = None
     try:
         where = target(given)
@@ -171,19 +168,21 @@ def beside(path: str | None, number: int) -> str | None:
     return f"{stem}-{number}.{suffix}" if dot and stem and "/" not in suffix else f"{path}-{number}"
 
 
-def unusable() -> str:
-    """Why the workbench cannot run here, in one sentence; empty where it can: in a terminal or for textual-serve."""
+def need_terminal(who: str, instead: str) -> None:
+    """Refuse to start where there is neither a terminal nor textual-serve; ``instead`` is what a person can use there.
+
+    Raises:
+        Failure: the screen cannot run here, and why.
+    """
     if os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver"):
-        return ""
-    if os.environ.get("TERM") in ("dumb", "unknown"):
-        return (
-            f"The workbench needs a terminal that can move its cursor, but TERM is {os.environ['TERM']!r}. "
-            "Set TERM, or use a subcommand such as call."
-        )
+        return
+    term = os.environ.get("TERM", "")
+    if term in ("dumb", "unknown"):
+        text = f"{who} needs a terminal that can move its cursor, but TERM is {term!r}. Set TERM, or use {instead}."
+        raise Failure(text)
     for stream, name in ((sys.__stdin__, "stdin"), (sys.__stderr__, "stderr")):
         if stream is None or not stream.isatty():
-            return f"The workbench needs a terminal, but {name} is not a terminal. Use a subcommand such as call."
-    return ""
+            raise Failure(f"{who} needs a terminal, but {name} is not a terminal. Use {instead}.")
 
 
 def plain() -> bool:

@@ -51,5 +51,6 @@ def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, content
     run("replay", str(path)).sentence(Exit.USAGE, "is not a recording of mcp-tui")
 
 
-def test_without_a_terminal_it_says_so(path: Path):
-    run("replay", str(path)).sentence(Exit.USAGE, "needs a terminal")
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_without_a_terminal_it_names_the_commands_that_read_a_recording(path: Path, term: str):
+    run("replay", str(path), TERM=term).sentence(Exit.USAGE, "Replay needs a terminal", "se log or export.")
