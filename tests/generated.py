@@ -12,9 +12,7 @@ from typing import Final
 from mcp_tui.protocol.requests import TRANSITIONS
 from mcp_tui.protocol.states import State
 from mcp_tui.tui.bindings import in_footer, keys
-from mcp_tui.tui.keys.key import Key, Scope, shown_as
-from mcp_tui.tui.keys.now import FIRST, SCOPES
-from mcp_tui.tui.keys.workbench import RECORDED
+from mcp_tui.tui.keys import FIRST, RECORDED, SCOPES, Key, Scope, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"

@@ -133,7 +133,7 @@ def _key_problems(found: Loaded) -> list[str]:
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.keys.now import FIRST, SCOPES
+    from mcp_tui.tui.keys import FIRST, SCOPES
 
     if as_json:
         told = [

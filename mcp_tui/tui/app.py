@@ -20,8 +20,7 @@ from textual.widget import AwaitMount
 
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard
-from mcp_tui.tui.keys.now import hint, use
-from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
+from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from textual.binding import Binding, BindingType
 from textual.keys import _character_to_key  # pyright: ignore[reportPrivateUsage]
 
-from mcp_tui.tui.keys.key import Key, Scope, character
-from mcp_tui.tui.keys.now import FIRST, SCOPES, current, key_of, own
+from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, current, key_of, own
 from mcp_tui.tui.view.text import SafeText, safe, words
 
 

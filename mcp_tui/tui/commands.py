@@ -18,8 +18,7 @@ from mcp_tui.config.saved import NAME, SavedCall, SecretArguments
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.dialogs import DIALOG
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import DIALOG, hint
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session import SessionScreen

@@ -12,8 +12,7 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every t
 from textual.keys import Keys
 
 from mcp_tui.tui.bindings import normalised
-from mcp_tui.tui.keys.key import Key, Scope, character, shown_as
-from mcp_tui.tui.keys.now import FIRST, SCOPES
+from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, shown_as
 
 MODIFIERS: Final = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
 

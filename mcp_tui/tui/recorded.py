@@ -19,7 +19,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import end_of_watching
 from mcp_tui.protocol.messages import Json, as_list, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.counters import count_aftermath

@@ -20,7 +20,7 @@ from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.transport.base import TransportError, sentence, within
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.sign_in import SignIn

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, brief, safe, words

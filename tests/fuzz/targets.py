@@ -31,7 +31,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.http_bodies import EventStream, Turn
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys.now import FIRST
+from mcp_tui.tui.keys import FIRST
 from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
 
 HERE = Path(__file__).parents[1]

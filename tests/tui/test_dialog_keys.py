@@ -25,10 +25,9 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
-from mcp_tui.tui.keys.dialogs import PROBE as PROBE_KEYS
-from mcp_tui.tui.keys.key import Key, Scope
-from mcp_tui.tui.keys.panes import FIELD, PAGE
-from mcp_tui.tui.keys.panes import FORM as FORM_KEYS
+from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope
+from mcp_tui.tui.keys import FORM as FORM_KEYS
+from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, OverdueAction, ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, MenuScreen

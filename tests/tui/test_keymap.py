@@ -10,10 +10,10 @@ from textual.widgets import Button, Input, OptionList, TextArea
 
 from mcp_tui.client.client import Client
 from mcp_tui.journal.store import Store
+from mcp_tui.tui import keys
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.keymap import EDITING, keymap
-from mcp_tui.tui.keys import now
-from mcp_tui.tui.keys.key import BUTTONS, LIST
+from mcp_tui.tui.keys import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import title
@@ -134,10 +134,10 @@ def remapped() -> Iterator[Callable[[App[Any], dict[str, str]], None]]:
         chosen, problems = keymap(wanted)
         assert problems == []
         app.set_keymap(chosen)
-        now.use(chosen)
+        keys.use(chosen)
 
     yield remap
-    now.use({})
+    keys.use({})
 
 
 Remap = Callable[[App[Any], dict[str, str]], None]
@@ -145,7 +145,7 @@ Remap = Callable[[App[Any], dict[str, str]], None]
 
 async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remapped: Remap):
     wanted = {"answer.yes": "j", "answer.no": "k", "app.back": "f9"}
-    now.use(wanted)
+    keys.use(wanted)
     host = Host(ConfirmScreen("Sure?", [words("one")], yes="do it", no="stay"))
     remapped(host, wanted)
     async with host.run_test() as pilot:
@@ -233,4 +233,4 @@ async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_s
             assert title(DEMO) == "demo"
             await app.session.client.close() if app.session else None
     finally:
-        now.use({})
+        keys.use({})

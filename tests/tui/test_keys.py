@@ -16,9 +16,17 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.app import ReplayApp
-from mcp_tui.tui.keys.key import Scope
-from mcp_tui.tui.keys.panes import DETAIL, LINES, REQUESTS, TIMELINE
-from mcp_tui.tui.keys.workbench import EVERYWHERE, RECORDED, RECORDING, WORKBENCH
+from mcp_tui.tui.keys import (
+    DETAIL,
+    EVERYWHERE,
+    LINES,
+    RECORDED,
+    RECORDING,
+    REQUESTS,
+    TIMELINE,
+    WORKBENCH,
+    Scope,
+)
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.playing import TARGET

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
+from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
 from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section

@@ -15,9 +15,8 @@ from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
-from mcp_tui.tui.keys import dialogs
-from mcp_tui.tui.keys.dialogs import REASON
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import OVERDUE as OVERDUE_KEYS
+from mcp_tui.tui.keys import REASON, hint
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed, moment
@@ -346,7 +345,7 @@ class TimeoutScreen(Dialog[None]):
     }
     """
 
-    SCOPES = (dialogs.OVERDUE,)
+    SCOPES = (OVERDUE_KEYS,)
     HINTS = [("app.back", "Hide")]
     TICK = 0.1
     AUTO_FOCUS = ""

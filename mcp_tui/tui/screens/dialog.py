@@ -16,9 +16,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
-from mcp_tui.tui.keys.dialogs import ANSWER, DIALOG, MENU
-from mcp_tui.tui.keys.key import Scope
-from mcp_tui.tui.keys.now import FIRST, key_of
+from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, key_of
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii, styled
 

@@ -8,9 +8,7 @@ from typing import Final
 from textual.app import ComposeResult
 
 from mcp_tui.tui.bindings import helped
-from mcp_tui.tui.keys.dialogs import HELP
-from mcp_tui.tui.keys.key import Scope
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import HELP, Scope, hint
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge

@@ -31,8 +31,7 @@ from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.dialogs import LINK, QUESTION
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys import LINK, QUESTION, key_of
 from mcp_tui.tui.preferences import Consents, uri_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place, written

@@ -17,8 +17,7 @@ from textual.widget import Widget
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
-from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys import Key, key_of
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words

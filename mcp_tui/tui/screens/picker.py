@@ -25,7 +25,7 @@ from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.protocol.values import fact
-from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
+from mcp_tui.tui.keys import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput

@@ -24,8 +24,7 @@ from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.key_guard import guard_of
-from mcp_tui.tui.keys.dialogs import PROBE
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import PROBE, hint
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section

@@ -27,7 +27,7 @@ from mcp_tui.journal.index import (
 )
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.keys.dialogs import CHOOSE
+from mcp_tui.tui.keys import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally

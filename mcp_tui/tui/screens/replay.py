@@ -10,8 +10,7 @@ from textual.widgets import Input
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import bindings, is_typed, keys
-from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.keys.workbench import EVERYWHERE, RECORDING
+from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key
 from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.parts.playback import Playback, PositionBar

@@ -14,8 +14,7 @@ from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_nam
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.dialogs import RESULT
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import label, ordered, plain

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.keys.dialogs import SERVERS
+from mcp_tui.tui.keys import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations

@@ -15,9 +15,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, near_first
-from mcp_tui.tui.keys.key import Key, Scope
-from mcp_tui.tui.keys.now import current, key_of
-from mcp_tui.tui.keys.panes import TYPING
+from mcp_tui.tui.keys import TYPING, Key, Scope, current, key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen

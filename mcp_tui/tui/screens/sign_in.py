@@ -9,7 +9,7 @@ from typing import Final
 from textual.widgets import Input
 
 from mcp_tui.client.open_url import open_url
-from mcp_tui.tui.keys.dialogs import SIGN_IN
+from mcp_tui.tui.keys import SIGN_IN
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
 from mcp_tui.tui.sign_in import SignIn

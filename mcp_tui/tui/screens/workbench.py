@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.workbench import WORKBENCH
+from mcp_tui.tui.keys import WORKBENCH
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling

@@ -18,7 +18,7 @@ from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES

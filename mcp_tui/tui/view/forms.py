@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 

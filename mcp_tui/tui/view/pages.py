@@ -15,7 +15,7 @@ from typing import Final, Protocol, cast
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
 

@@ -10,7 +10,7 @@ from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.events import Cause, Origin
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.tui.bindings import footer, in_footer, keys
-from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.keys import Key
 from mcp_tui.tui.view.server import ServerFacts, server_bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from mcp_tui.client.results import Part
 from mcp_tui.tui.bindings import bindings, means, rivals
-from mcp_tui.tui.keys.panes import DETAIL, PAGE
+from mcp_tui.tui.keys import DETAIL, PAGE
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import Page, Place

@@ -33,8 +33,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.keys.panes import FIELD, FORM
+from mcp_tui.tui.keys import FIELD, FORM, key_of
 from mcp_tui.tui.view.forms import Styled, about, vacant
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed

@@ -13,7 +13,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.panes import LINES
+from mcp_tui.tui.keys import LINES
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words

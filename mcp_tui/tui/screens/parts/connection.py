@@ -15,7 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry

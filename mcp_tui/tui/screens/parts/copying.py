@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads

@@ -24,7 +24,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.view import detail, durations

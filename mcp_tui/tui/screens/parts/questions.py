@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.client.interactions import Answer
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session

@@ -1,0 +1,489 @@
+"""Every key, as data: what names it, where it works, what it does, and which keys a person has put there instead.
+
+Textual is not needed for it: what it takes of this is in :mod:`mcp_tui.tui.bindings`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Final, LiteralString, NamedTuple
+
+from mcp_tui.tui.view.text import SafeText, clean, safe
+
+
+class Key(NamedTuple):
+    """One key, or several that do the same.
+
+    Attributes:
+        id: what the settings name it by. The same id in several scopes is the same key, which there does what fits.
+        keys: as Textual names them, parted by commas; a character may stand for itself.
+        action: Textual's name of what is done.
+        label: for footer and palette.
+        help: what it does, for a person.
+        footer: its place in the footer, the least first; 0 for none there.
+        wide: leaves the footer first where there is no room.
+        hidden: not in the palette.
+        priority: works before the next key is looked at, so that what is typed ahead reaches what it opens.
+        others: ids of keys that the footer shows with this one, where it has no room for each.
+        lends: may be a key of the screen around it as well: it goes before that one, but only while it has a meaning.
+        acts: acts on a server, so it does nothing on a recording.
+    """
+
+    id: LiteralString
+    keys: str
+    action: LiteralString
+    label: LiteralString
+    help: LiteralString
+    footer: int = 0
+    wide: bool = False
+    hidden: bool = False
+    priority: bool = False
+    others: tuple[LiteralString, ...] = ()
+    lends: bool = False
+    acts: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The keys, each by its name."""
+        return [name.strip() for name in self.keys.split(",")]
+
+    @property
+    def shown(self) -> SafeText:
+        """The first of the keys as a footer has it: ``^p``, ``f1``, ``?``."""
+        return shown_as(self.names[0])
+
+    @property
+    def all_shown(self) -> SafeText:
+        """All of the keys, as a help screen has them."""
+        return clean(" ".join(map(shown_as, self.names)))
+
+
+class Scope(NamedTuple):
+    """Keys that work in one place.
+
+    Attributes:
+        name: for ourselves.
+        title: above its keys in the help screen and in the documents.
+        keys: the keys.
+        within: the names of the scopes of which one is around it, whose keys go on working in it.
+        field: whether text is typed in it, so that characters, and keys that edit, belong to the field.
+        taken: names of keys that Textual's own widgets in it use: a list to choose from, a row of buttons.
+    """
+
+    name: LiteralString
+    title: LiteralString
+    keys: tuple[Key, ...]
+    within: tuple[LiteralString, ...] = ()
+    field: bool = False
+    taken: frozenset[str] = frozenset()
+
+
+LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"})
+"""The keys of Textual's list of options."""
+
+BUTTONS: Final = frozenset({"enter"})
+"""The key of Textual's buttons."""
+
+_CHARACTERS: Final = {
+    "at": "@",
+    "backslash": "\\",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "minus": "-",
+    "plus": "+",
+    "slash": "/",
+    "underscore": "_",
+}
+"""Characters that Textual names not quite as Unicode does."""
+
+_SHOWN: Final = {
+    "delete": "del",
+    "down": "↓",
+    "escape": "esc",
+    "left": "←",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+    "right": "→",
+    "space": "space",
+    "up": "↑",
+}
+
+
+def character(name: str) -> str:
+    """The character that a key types, by the name of the key: itself, or Unicode's name for it; empty for none."""
+    if len(name) == 1:
+        return name
+    if "+" in name:
+        return ""
+    try:
+        found = _CHARACTERS.get(name) or unicodedata.lookup(name.replace("_", " "))
+    except KeyError:
+        return ""
+    return found if len(found) == 1 and found.isprintable() else ""
+
+
+def shown_as(name: str) -> SafeText:
+    """The name of a key as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
+    *modifiers, base = name.split("+") if len(name) > 1 else [name]
+    base = _SHOWN.get(base) or character(base) or base
+    if modifiers == ["ctrl"] and len(base) == 1:
+        return safe("^{}", base)
+    return clean("+".join((*modifiers, base)))
+
+
+# -- everywhere, the workbench, a recording --------------------------------------------------------------------
+
+# fmt: off
+EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
+    Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
+    Key("app.keys", "f1", "help", "Keys", "the keys of where you are", hidden=True, priority=True),
+    Key("app.interrupt", "ctrl+c", "help_quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
+    Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
+    Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
+))
+"""The keys of the app itself."""
+
+_PANES: Final = ("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6")
+
+WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
+    Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
+    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel it at once, with the default reason", footer=2, wide=True, priority=True, acts=True),
+    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", footer=3, wide=True, priority=True, acts=True),
+    Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
+    Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
+    Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
+    Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
+    Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
+    Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
+    Key("view.filter", "/", "filter", "Filter", "filter requests or the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
+    Key("view.follow", "F", "follow", "Follow", "follow newest request on/off", footer=8, wide=True),
+    Key("view.newest", "g", "newest", "Newest", "to the newest request"),
+    Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
+    Key("view.internal", "o", "internal", "Own requests", "show/hide internal requests"),
+    Key("view.sort", "s", "sort", "Sort", "change sort order"),
+    Key("view.unfold", "u", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)"),
+    Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: show what belongs to the request", hidden=True),
+    Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: hide it again", hidden=True),
+    Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
+    Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks"),
+    Key("request.export", "E", "export", "Export", "write marked or selected requests to a file (JSON lines or Markdown)"),
+    Key("wire.request", "W", "wire_of", "Messages", "wire: only selected request on/off"),
+    Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),
+    Key("request.copy", "y", "copy", "Copy result", "copy the result, without secrets", footer=10, wide=True),
+    Key("request.copy-both", "Y", "copy(True)", "Copy request and result", "copy the request and its answer as JSON, without secrets"),
+    Key("request.save", "w", "save", "Save", "write request and answer to a file"),
+    Key("view.pane-1", "1", "pane('detail')", "Pane", "the pane Detail", footer=11, priority=True, others=_PANES),
+    Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),
+    Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "the pane Cancellations", priority=True),
+    Key("view.pane-4", "4", "pane('log')", "Log", "the pane Log: stderr, log messages, broken rules", priority=True),
+    Key("view.pane-5", "5", "pane('wire')", "Wire", "the pane Wire: every message", priority=True),
+    Key("view.pane-6", "6", "pane('timeline')", "Timeline", "the pane Timeline: requests as bars on one clock", priority=True),
+    Key("timeline.in", "i", "timeline(1)", "Less time", "the timeline with less time in sight, finer"),
+    Key("timeline.out", "I", "timeline(-1)", "More time", "the timeline with more time in sight"),
+    Key("view.sides-wider", ")", "size('sides', 1)", "Wider sides", "more room for the panes at the sides, or for the one in use"),
+    Key("view.sides-narrower", "(", "size('sides', -1)", "Narrower sides", "less room for them"),
+    Key("view.lower-higher", "=", "size('lower', 1)", "Higher panes below", "more room for the panes below the requests"),
+    Key("view.lower-lower", "-", "size('lower', -1)", "Lower panes below", "less room for them"),
+    Key("server.menu", "S", "server", "Reconnect", "server: reconnect or stop", footer=1, priority=True, acts=True),
+    Key("server.sign-in", "L", "sign_in", "Sign in", "sign in to the server", footer=5, priority=True, acts=True),
+    Key("server.list", "v", "app.servers", "Servers", "all servers: go to one, add one, close one", priority=True, acts=True),
+    Key("server.next", "ctrl+n", "app.next_server", "Next server", "the next of several servers, as it was left", priority=True, acts=True),
+    Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", priority=True, acts=True),
+    Key("app.help", "?", "help", "Help", "these keys", footer=14, priority=True),
+    Key("app.leave", "q", "app.ask_quit", "Quit", "quit; always asks", footer=15, priority=True),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Cancel, copy or quit", "copy selected text; else cancel the selected request; else quit", hidden=True),
+    Key("app.back", "escape", "back", "Back", "close / back", hidden=True),
+))
+
+RECORDED: Final = (
+    Key("replay.play", "space", "play", "Play", "play/pause", footer=-6),
+    Key("replay.next", ".,right", "step(1)", "Step", "the next event; the arrow in the requests only", footer=-5),
+    Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
+    Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4),
+    Key("replay.previous-cancellation", "[", "cancellation(-1)", "Cancelled before", "to the cancellation before"),
+    Key("replay.start", "{", "start", "Ends", "to the start of the recording", footer=-3, wide=True, others=("replay.end",)),
+    Key("replay.end", "}", "end", "End", "to its end"),
+    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
+    Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
+    Key("replay.find", "f", "find", "Find", "find a text in events and messages", footer=-1, priority=True),
+    Key("replay.find-next", "down", "find_on(1)", "Find on", "while finding: next match, as enter does", hidden=True),
+    Key("replay.find-previous", "up", "find_on(-1)", "Find back", "while finding: previous match", hidden=True),
+)
+# fmt: on
+"""Keys of a recording alone; in the footer they stand before the others."""
+
+_OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.names)
+
+STEPS: Final = frozenset({"view.open", "view.close"})
+"""Keys of the workbench, by their ids, that a recording has not: the arrows step."""
+
+
+def _as_here(key: Key) -> Key:
+    """A key of the workbench as it is on a recording, where others may have some of its keys."""
+    keys = ",".join(name for name in key.names if name not in _OF_RECORDED)
+    if key.id == "app.back":
+        return key._replace(keys=keys, footer=-7)
+    if key.acts:
+        return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
+    return key._replace(keys=keys)
+
+
+RECORDING: Final = Scope(
+    "recording",
+    "A recording",
+    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPS)),
+    within=("everywhere",),
+)
+
+
+# -- panes, and fields and pages in dialogs --------------------------------------------------------------------
+
+# fmt: off
+REQUESTS: Final = Scope("requests", "The requests", within=("workbench", "recording"), keys=(
+    Key("requests.up", "up,k", "cursor_up", "Up", "the request above", priority=True),
+    Key("requests.down", "down,j", "cursor_down", "Down", "the request below", priority=True),
+    Key("requests.page-up", "pageup", "page_up", "Page up", "a page up", priority=True),
+    Key("requests.page-down", "pagedown", "page_down", "Page down", "a page down", priority=True),
+    Key("requests.newest", "home,g", "newest", "Newest", "to the newest", priority=True),
+    Key("requests.oldest", "end,G", "oldest", "Oldest", "to the oldest", priority=True),
+    Key("requests.activate", "enter", "activate", "Detail", "the detail of the request", priority=True),
+))
+
+LINES: Final = Scope("lines", "A list: Catalogue, Cancellations, Log, Wire", within=("workbench", "recording", "probe"), keys=(
+    Key("lines.up", "up,k", "cursor_up", "Up", "the line above", priority=True),
+    Key("lines.down", "down,j", "cursor_down", "Down", "the line below", priority=True),
+    Key("lines.left", "left,h", "shift_left", "Left", "long lines to the left", priority=True),
+    Key("lines.right", "right,l", "shift_right", "Right", "long lines to the right", priority=True),
+    Key("lines.page-up", "pageup", "page_up", "Page up", "a page up", priority=True),
+    Key("lines.page-down", "pagedown", "page_down", "Page down", "a page down", priority=True),
+    Key("lines.top", "home,g", "top", "Top", "to the first line", priority=True),
+    Key("lines.bottom", "end,G", "bottom", "Bottom", "to the last line", priority=True),
+    Key("lines.activate", "enter", "activate", "Open", "open: call tool / go to request / show message", footer=-9, priority=True),
+))
+
+DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within=("workbench", "recording", "probe", "help", "call"), keys=(
+    Key("detail.up", "up,k", "line_up", "Up", "a line up"),
+    Key("detail.down", "down,j", "line_down", "Down", "a line down"),
+    Key("detail.page-up", "pageup", "page_up", "Page up", "a page up"),
+    Key("detail.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    Key("detail.top", "home,g", "top", "Top", "to the top"),
+    Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
+    Key("detail.open", "enter", "open", "Open", "all of the answer", footer=-9),
+    Key("detail.find", "/", "find", "Find", "find a text in it", footer=-8),
+    Key("detail.next", "n", "step(1)", "Next match", "next match", footer=-7, others=("detail.previous",), lends=True),
+    Key("detail.previous", "N", "step(-1)", "Previous", "previous match", lends=True),
+))
+
+TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "recording"), keys=(
+    Key("timeline.up", "up,k", "cursor_up", "Up", "the bar above"),
+    Key("timeline.down", "down,j", "cursor_down", "Down", "the bar below"),
+    Key("timeline.page-up", "pageup", "page_up", "Page up", "a page up"),
+    Key("timeline.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before", footer=-7),
+    Key("timeline.later", "right,l", "pan(1)", "Later", "what came after", footer=-6),
+    Key("timeline.now", "home,g", "newest", "Now", "to the present, and follow it"),
+    Key("timeline.start", "end,G", "oldest", "Start", "to the first request"),
+    Key("timeline.activate", "enter", "activate", "To its row", "to the row of the request", footer=-9),
+))
+
+PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
+    Key("page.up", "up,k", "cursor_up", "Up", "the line above"),
+    Key("page.down", "down,j", "cursor_down", "Down", "the line below"),
+    Key("page.page-up", "pageup", "page_up", "Page up", "a page up"),
+    Key("page.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    Key("page.top", "home,g", "top", "Top", "to the top"),
+    Key("page.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
+    Key("page.open", "enter,space", "activate", "Open", "fold the line, or unfold it; read what a link names"),
+    Key("page.find", "/", "find", "Find", "find a text in it"),
+    Key("page.next", "n", "step(1)", "Next", "next match"),
+    Key("page.previous", "N", "step(-1)", "Previous", "previous match"),
+))
+
+TYPING: Final = (
+    Key("", "enter", "app.simulate_key('enter')", "Done", "", footer=1),
+    Key("app.back", "escape", "app.simulate_key('escape')", "Clear", "", footer=2),
+    Key("app.keys", "f1", "app.help", "Help", "", footer=14),
+    Key("app.quit", "ctrl+q", "app.quit", "Quit", "", footer=15),
+)
+"""What the footer names while a filter, or a text to find, is typed: all other characters belong to that."""
+
+FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, keys=(
+    Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
+))
+
+FIELD: Final = Scope("field", "A field of a form", within=("form",), field=True, taken=frozenset({"down", "up"}), keys=(
+    Key("field.take", "enter", "take", "Accept", "accept; newline in lists and JSON"),
+    Key("field.next", "tab", "next", "Next", "next field"),
+    Key("field.previous", "shift+tab", "previous", "Previous", "previous field"),
+    Key("field.close", "escape", "hide_suggestions", "Close", "close the list of suggestions", lends=True),
+    Key("field.newline", "ctrl+j", "newline", "New line", "newline in a text"),
+    Key("form.leave-out", "ctrl+o", "leave_out", "Unset", "unset the field; again: an empty text"),
+    Key("form.null", "ctrl+n", "nullify", "Null", "make the field null, where the schema permits it"),
+    Key("field.turn", "space", "turn", "Toggle", "toggle true or false, or a mark in a list"),
+))
+# fmt: on
+
+
+# -- dialogs, and screens that are not a session ---------------------------------------------------------------
+
+# fmt: off
+DIALOG: Final = Scope("dialog", "Every dialog", within=("everywhere",), field=True, keys=(
+    Key("app.back", "escape", "close", "Back", "closes it; what was typed or waits is not lost"),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or close", "copies selected text; else closes it"),
+))
+
+REASON: Final = Scope("reason", "The reason of a cancel", within=("dialog",), field=True, keys=(
+    Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel with this reason"),
+    Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel it as well"),
+    Key("reason.earlier", "up", "recall(1)", "Recent reason", "a recent reason"),
+    Key("reason.later", "down", "recall(-1)", "Later reason", "the reason after it"),
+))
+
+OVERDUE: Final = Scope("overdue", "Overdue requests", within=("dialog",), field=True, keys=(
+    Key("overdue.cancel", "enter", "choose('cancel_now')", "Cancel now", "cancel them now"),
+    Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel them now as well"),
+    Key("overdue.wait", "f2,+", "choose('wait_30')", "Wait 30 s more", "30 seconds more; a character only outside of the reason"),
+    Key("overdue.wait-on", "f3,w", "choose('wait_forever')", "No limit", "wait without a limit"),
+    Key("overdue.next", "down,right", "move(1)", "Next", "the next button"),
+    Key("overdue.previous", "left", "move(-1)", "Previous", "the button before"),
+    Key("overdue.reason", "up", "edit", "Reason", "to the reason"),
+))
+
+ANSWER: Final = Scope("answer", "A question with two answers: confirm, consent", within=("dialog",), taken=BUTTONS, keys=(
+    Key("answer.yes", "y", "answer(True)", "Yes", "yes"),
+    Key("answer.no", "n", "answer(False)", "No", "no"),
+    Key("answer.previous", "left", "move(-1)", "Previous", "the button before"),
+    Key("answer.next", "right", "move(1)", "Next", "the next button"),
+    Key("answer.up", "up", "scroll(-1)", "Up", "scroll back what is at stake"),
+    Key("answer.down", "down", "scroll(1)", "Down", "scroll on"),
+))
+
+CHOOSE: Final = Scope("choose", "A list below a field: servers, tools, cancellations of all sessions", within=("dialog", "picker", "call"), field=True, keys=(
+    Key("choose.up", "up", "choose('cursor_up')", "Up", "the line above"),
+    Key("choose.down", "down", "choose('cursor_down')", "Down", "the line below"),
+    Key("choose.page-up", "pageup", "choose('page_up')", "Page up", "a page up"),
+    Key("choose.page-down", "pagedown", "choose('page_down')", "Page down", "a page down"),
+))
+
+PICKER: Final = Scope("picker", "Which server?", within=("everywhere",), field=True, keys=(
+    Key("app.back", "escape", "close", "Back", "clears the text; else goes back"),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or quit", "copies selected text; else goes back, or quits"),
+))
+
+CALL: Final = Scope("call", "A call", within=("dialog",), field=True, keys=(
+    Key("call.arguments", "enter", "arguments", "Arguments", "in the list: the arguments of the tool chosen"),
+    Key("call.send", "ctrl+s", "send", "Send", "send the call"),
+    Key("call.earlier", "ctrl+r", "recall", "Earlier arguments", "arguments of earlier calls"),
+    Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
+))
+
+QUESTION: Final = Scope("question", "A question of the server's", within=("dialog",), field=True, keys=(
+    # no priority: what is typed ahead of it must have reached its field
+    Key("question.send", "ctrl+s", "accept", "Send", "send the answer"),
+    Key("question.decline", "ctrl+d", "decline", "Decline", "say no", priority=True),
+    Key("question.cancel", "ctrl+x", "cancel_question", "Dismiss", 'dismiss without deciding (MCP "cancel")', priority=True),
+    Key("question.copy", "ctrl+y", "copy_draft", "Copy", "copy what was typed, or the URL", priority=True),
+    Key("question.back", "pageup", "scroll_words(-1)", "Back", "scroll the text up", priority=True),
+    Key("question.on", "pagedown", "scroll_words(1)", "On", "scroll the text down", priority=True),
+))
+
+LINK: Final = Scope("link", "A question that leads to a URL", within=("question",), taken=BUTTONS, keys=(
+    Key("link.open", "o", "open", "Open", "open the URL in a browser, and accept"),
+    Key("link.copy", "y", "copy_draft", "Copy", "copy the URL"),
+))
+
+SIGN_IN: Final = Scope("sign-in", "A sign-in", within=("dialog",), field=True, keys=(
+    Key("sign-in.open", "enter", "open", "Open", "open the URL in a browser, or use the URL that was pasted"),
+    Key("sign-in.copy", "ctrl+y", "copy_url", "Copy", "copy the URL", priority=True),
+    Key("sign-in.decline", "ctrl+d", "decline", "Do not sign in", "do not sign in; what waits for it fails", priority=True),
+))
+
+RESULT: Final = Scope("result", "A result", within=("dialog",), keys=(
+    Key("result.next", "tab,right", "part(1)", "Next part", "the next part"),
+    Key("result.previous", "shift+tab,left", "part(-1)", "Previous part", "the part before"),
+    Key("result.switch", "t", "switch", "Text or tree", "JSON as a tree, or as the text that it came as"),
+    Key("result.copy", "y", "copy", "Copy", "copy the result"),
+    Key("result.save", "w", "save", "Save", "write the part under the cursor to a file"),
+))
+
+MENU: Final = Scope("menu", "A menu, and the list of recordings", within=("dialog",), taken=LIST, keys=(
+    Key("menu.close", "q", "close", "Back", "closes it"),
+))
+
+SERVERS: Final = Scope("servers", "The list of servers", within=("dialog",), taken=LIST, keys=(
+    Key("servers.close-list", "q,v", "close", "Back", "closes the list"),
+    Key("servers.add", "a", "choose('add')", "Add", "one more server"),
+    Key("servers.close", "x,delete", "choose('close')", "Close it", "close the server"),
+    Key("servers.menu", "S", "choose('menu')", "Reconnect or stop it", "reconnect or stop the server"),
+    Key("servers.1", "1", "number(1)", "Show it", "the first of them; each has its digit"),
+    Key("servers.2", "2", "number(2)", "Show it", "the second"),
+    Key("servers.3", "3", "number(3)", "Show it", "the third"),
+    Key("servers.4", "4", "number(4)", "Show it", "the fourth"),
+    Key("servers.5", "5", "number(5)", "Show it", "the fifth"),
+    Key("servers.6", "6", "number(6)", "Show it", "the sixth"),
+    Key("servers.7", "7", "number(7)", "Show it", "the seventh"),
+    Key("servers.8", "8", "number(8)", "Show it", "the eighth"),
+    Key("servers.9", "9", "number(9)", "Show it", "the ninth"),
+))
+
+PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
+    Key("probe.start", "enter", "start", "Start", "start", footer=1, priority=True),
+    Key("probe.again", "r", "again", "Again", "once more", footer=2),
+    Key("probe.copy", "y", "copy", "Copy as Markdown", "copy the report as Markdown", footer=3),
+    Key("probe.save", "w", "save", "Save", "write it to a file", footer=4),
+    Key("probe.other", "tab,shift+tab", "other_pane", "Next pane", "to the evidence, and back to the rules"),
+    Key("app.help", "?", "help", "Help", "these keys", footer=6),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy, stop or back", "copies selected text; else stops the probe; else goes back"),
+    Key("app.back", "escape", "close", "Back", "back; while the probe is at work it asks for a second press", footer=5),
+))
+
+HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
+    Key("help.close", "q,?", "close", "Back", "closes it as well"),
+))
+# fmt: on
+
+
+# -- as they are now -------------------------------------------------------------------------------------------
+
+SCOPES: Final = {each.name: each for each in [*globals().values()] if isinstance(each, Scope)}
+"""By their names, in the order of the documents."""
+
+FIRST: Final[dict[str, Key]] = {}
+"""The first key of each id: the one that says best what it does."""
+
+for _scope in SCOPES.values():
+    for _key in _scope.keys:
+        FIRST.setdefault(_key.id, _key)
+
+
+_NAMED: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
+
+_OWN: Final[dict[str, str]] = {}
+
+
+def use(own: Mapping[str, str]) -> None:
+    """Know a person's own keys from now on, by the ids of what they do. That they work is for Textual's keymap to see to."""
+    _OWN.clear()
+    _OWN.update(own)
+
+
+def own(*ids: str) -> bool:
+    """Whether a person has another key for one of these."""
+    return not _OWN.keys().isdisjoint(ids)
+
+
+def current(key: Key) -> Key:
+    """A key with the person's own in place of those that it comes with."""
+    return key._replace(keys=_OWN[key.id]) if key.id in _OWN else key
+
+
+def key_of(id_: str) -> SafeText:
+    """The key for something, by its id, as a sentence names it: ``r``, ``^p``."""
+    return current(FIRST[id_]).shown
+
+
+def hint(text: LiteralString) -> SafeText:
+    """Words of our own that name keys by ids in braces: ``press {server.menu} to connect again``."""
+    return clean(_NAMED.sub(lambda found: key_of(found[1]), text))

@@ -1,1 +1,0 @@
-"""Every key, as data: what names it, where it works, what it does. Textual is not needed for it."""
