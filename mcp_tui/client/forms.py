@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from enum import Enum
 from typing import Final, cast
 
-from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, types_of, wanted
+from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, types_of, wanted
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
 from mcp_tui.protocol.values import frozen
 
@@ -147,11 +147,8 @@ def _reads(field: Field, entry: FieldEntry, value: Json) -> bool:
 def _json(text: str) -> Json:
     try:
         return parse_json(text)
-    except json.JSONDecodeError as error:
-        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
-        raise Unreadable(f"not JSON: line {error.lineno}, column {error.colno}: {said}") from None
     except ValueError as error:
-        raise Unreadable(f"not JSON: {error}") from None
+        raise Unreadable(f"not JSON: {mistake(error)}") from None
 
 
 def _is_of(value: Json, types: Iterable[str]) -> bool:
@@ -172,10 +169,10 @@ def _chosen(field: Field, text: str) -> Json:
 def _any(field: Field, text: str) -> Json:
     """JSON where it is a value of a type permitted, text otherwise."""
     try:
-        value = parse_json(text)
-    except ValueError as error:
+        value = _json(text)
+    except Unreadable:
         if text.lstrip()[:1] in ("{", "[", '"'):
-            raise Unreadable(f"not JSON: {error}") from None
+            raise
         return text
     return value if not field.types or _is_of(value, field.types) else text
 
@@ -273,7 +270,6 @@ class FormLayout:
 
     Attributes:
         fields: in the schema's order; empty where the whole is typed as JSON.
-        leaves: the same with the fields within objects in their place.
         whole: why the whole has to be typed as JSON, one clause; empty where it has fields, or needs none.
         other: what takes the members that have no field.
     """
@@ -283,10 +279,9 @@ class FormLayout:
         self._left = 4 * FIELDS
         self.whole = self._unfit()
         made = () if self.whole else tuple(self._members(self.schema.whole, (), frozenset()))
-        if len(list(_leaves(made))) > FIELDS:
+        if sum(each.kind is not FieldKind.OBJECT for each in _rows(made, {})) > FIELDS:
             made, self.whole = (), f"more than {FIELDS} arguments"
         self.fields: tuple[Field, ...] = made
-        self.leaves = tuple(_leaves(made))
         self.other = Field(
             (), FieldKind.JSON, {"description": "Arguments without a field."}, types=frozenset(("object",))
         )
@@ -446,14 +441,6 @@ class FormLayout:
                 return []
             found.extend(choices)
         return found
-
-
-def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
-    for each in fields:
-        if each.kind is FieldKind.OBJECT:
-            yield from _leaves(each.fields)
-        else:
-            yield each
 
 
 def _rows(fields: Iterable[Field], draft: Draft) -> Iterable[Field]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -370,16 +371,33 @@ class ArgumentError(ValueError):
     """The arguments do not fit. The text is one sentence that names the argument."""
 
 
-def parse_json(text: str) -> Json:
-    """Parses JSON that a person typed, strictly: no ``NaN``, nothing that is not finite.
+def parse_json(text: str, *, once: bool = False) -> Json:
+    """Parses JSON that a person typed, strictly: no ``NaN``, nothing that is not finite, and no name twice where ``once``.
 
     Raises:
-        ValueError: it is no JSON; the text says where.
+        ValueError: it is no JSON; :func:`mistake` says where.
     """
+    pairs = _once if once else None
     try:
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        return json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=pairs
+        )
     except RecursionError:
-        raise ValueError("too deep") from None
+        raise ValueError("nested too deeply") from None
+
+
+def mistake(error: ValueError) -> str:
+    """What is wrong with a text that :func:`parse_json` did not take, and where."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+    return str(error)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("number with too many digits") from None
 
 
 def _finite(text: str) -> float:
@@ -389,6 +407,13 @@ def _finite(text: str) -> float:
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"{json.dumps(name)} appears twice")
+    return dict(pairs)
 
 
 def wanted(types: Iterable[str]) -> str:

@@ -118,59 +118,47 @@ def fill(definition: Definition, template: Template, answers: Mapping[str, str] 
     Raises:
         Unset: one has none, and which.
     """
-    parts: list[str] = []
-    for part in template:
-        if isinstance(part, ConfigVariable):
-            value = _value(definition, part, answers or {})
-            if value is None:
-                raise Unset(_missing(definition, part))
-            parts.append(value)
-        else:
-            parts.append(part)
+    parts = (part if isinstance(part, str) else _value(definition, part, answers or {}) for part in template)
     return "".join(parts)
 
 
 def shown(definition: Definition, template: Template) -> str:
     """The text for a person's eyes: only places are filled. The value of any other variable may be a secret."""
-    parts: list[str] = []
-    for part in template:
-        if isinstance(part, ConfigVariable):
-            place = _value(definition, part, {}) if part.kind is VariableKind.PLACE else None
-            parts.append(place or part.written)
-        else:
-            parts.append(part)
-    return "".join(parts)
+
+    def seen(variable: ConfigVariable) -> str:
+        place = _value(definition, variable, {}) if variable.kind is VariableKind.PLACE else ""
+        return place or variable.written
+
+    return "".join(part if isinstance(part, str) else seen(part) for part in template)
 
 
-def _value(definition: Definition, variable: ConfigVariable, answers: Mapping[str, str]) -> str | None:
-    """The value of a variable, or ``None``. An empty one counts, but where a default is given for that too."""
-    around = definition.around
+def _value(definition: Definition, variable: ConfigVariable, answers: Mapping[str, str]) -> str:
+    """The value of a variable. An empty one counts, but where a default is given for that too.
+
+    Raises:
+        Unset: it has none.
+    """
+    around, name = definition.around, variable.name
     match variable.kind:
         case VariableKind.ENV:
-            found = around.env.get(variable.name)
-            return (found or variable.default) if variable.default is not None else found
+            found = around.env.get(name)
+            if variable.default is not None:
+                found = found or variable.default
+            missing = f"environment variable {name} is not set"
         case VariableKind.INPUT:
-            found = answers.get(variable.name, around.env.get(input_name(variable.name)))
-            default = next(
-                (each.default for each in definition.inputs if each.id == variable.name), variable.default
-            )
-            return default if found is None else found
+            defaults = (each.default for each in definition.inputs if each.id == name)
+            default = next(defaults, variable.default)
+            found = answers.get(name, around.env.get(input_name(name), default))
+            missing = f"{name!r} is not set (or set {input_name(name)})"
         case VariableKind.PLACE:
             folder = definition.folder or around.cwd
             places = {"home": str(around.home), "folder": str(folder), "folder name": folder.name}
-            return places.get(variable.name, os.sep)
+            return places.get(name, os.sep)
         case VariableKind.FOREIGN:
-            return None
-
-
-def _missing(definition: Definition, variable: ConfigVariable) -> str:
-    match variable.kind:
-        case VariableKind.INPUT:
-            return f"{variable.name!r} is not set (or set {input_name(variable.name)})"
-        case VariableKind.FOREIGN:
-            return f"{variable.written} is known only to {definition.source.title}"
-        case _:
-            return f"environment variable {variable.name} is not set"
+            found, missing = None, f"{variable.written} is known only to {definition.source.title}"
+    if found is None:
+        raise Unset(missing)
+    return found
 
 
 # -- for a person's eyes -----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
@@ -91,13 +90,6 @@ def server_of(target: Target) -> SavedServer:
     return SavedServer(command=target.command if clean else (), cwd=cwd, env=tuple(target.env))
 
 
-def secret_arguments(arguments: Mapping[str, Json]) -> list[str]:
-    """The arguments that hold what the journal would redact, by name."""
-    redactor = Redactor(tagged=False)
-    texts = {name: json.dumps({name: value}).encode() for name, value in arguments.items()}
-    return [name for name, text in texts.items() if redactor.redact(text) != text]
-
-
 def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
     """Keep a call, in place of one of the same name for the same server; returns the file. ``secrets`` confirms them.
 
@@ -107,7 +99,9 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
     """
     if not call.name.strip() or len(call.name) > NAME or not call.name.isprintable():
         raise ConfigError(f"The name must have 1 to {NAME} printable characters.")
-    found = secret_arguments(call.arguments)
+    redactor = Redactor(tagged=False)
+    texts = {name: json.dumps({name: value}).encode() for name, value in call.arguments.items()}
+    found = [name for name, text in texts.items() if redactor.redact(text) != text]
     if found and not secrets:
         raise SecretArguments(found)
     file = folder / f"{_word(call.server)}.json"
@@ -212,14 +206,6 @@ class Recent:
     line: str = ""
 
 
-def recent_of(target: Target) -> Recent | None:
-    """How a target is remembered; ``None`` where it is not."""
-    server = server_of(target)
-    if server.env or server.headers or server.cwd or not server.found:
-        return None
-    return Recent(server.name, server.url or shlex.join(server.command))
-
-
 def load_recent() -> list[Recent]:
     """Those that are remembered; none where the file cannot be read."""
     with suppress(ConfigError, ValueError, RecursionError):
@@ -231,9 +217,10 @@ def load_recent() -> list[Recent]:
 
 def remember(target: Target) -> None:
     """Put a target first. That it cannot be written is no reason to stop."""
-    made = recent_of(target)
-    if made is None:
+    server = server_of(target)
+    if server.env or server.headers or server.cwd or not server.found:
         return
+    made = Recent(server.name, server.url or shlex.join(server.command))
     entries = [made, *(each for each in load_recent() if each != made)][:MOST]
     kept = [{"server": each.server} if each.server else {"line": each.line} for each in entries]
     with suppress(ConfigError):

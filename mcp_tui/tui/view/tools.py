@@ -6,8 +6,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Final
 
+from mcp_tui.client.schemas import mistake, parse_json
 from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.view.lines import Line, line
@@ -205,32 +206,13 @@ def parsed(text: str) -> dict[str, Json]:
     if not text.strip():
         return {}
     try:
-        value: Any = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        said = f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise NotArguments(said, error.lineno, error.colno) from None
-    except NotArguments:
-        raise
-    except RecursionError:
-        raise NotArguments("JSON nested too deeply") from None
-    except ValueError:
-        raise NotArguments("Number with too many digits") from None
+        value = parse_json(text, once=True)
+    except ValueError as error:
+        place = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (0, 0)
+        raise NotArguments(mistake(error), *place) from None
     if not isinstance(value, dict):
         raise NotArguments("Arguments must be a JSON object: { … }", 1, 1)
-    return cast("dict[str, Json]", value)
-
-
-def _no_constant(name: str) -> Json:
-    raise NotArguments(f"{name} is not a JSON value")
-
-
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise NotArguments(f"{json.dumps(twice)} appears twice")
-    return made
+    return as_object(value)
 
 
 def first_value(text: str) -> tuple[int, int]:

@@ -339,18 +339,16 @@ class Form(Vertical):
         self.layout_ = FormLayout(schema)
         self._formats = formats
         self._completer = None if completer is None else completer(self.offer)
-        self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
         self._rows: list[FieldRow] = []
         self._tried = False
-        self._made = ""
         self._list = VerticalScroll(can_focus=False)
         self.editor = Editor(line_numbers=True)
         self._about = Static(markup=False, classes="-about")
         self._wrong = Static(markup=False, classes="-wrong")
-        if filled is not None:
-            self.restore(filled)
-        elif self.layout_.whole:
-            self._to_json()
+        if filled is None:
+            draft = self.layout_.first() if values is None else self.layout_.spread(values)
+            filled = self._in_json(draft) if self.layout_.whole else FormDraft(draft)
+        self._show(filled)
 
     def limit(self, lines: int) -> None:
         """Be at most so many lines high, beside what is said of a field."""
@@ -375,7 +373,7 @@ class Form(Vertical):
         if not self._list.is_attached:
             return
         self._list.remove_children()
-        fields = list(self.layout_.rows(self._draft))
+        fields = list(self.layout_.rows(self._filled.draft))
         label = max((_label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
         shown: list[Widget] = []
         for each in fields:
@@ -383,7 +381,7 @@ class Form(Vertical):
                 note = words("" if each.required else "  not set while all fields are empty")
                 shown.append(_label(each, (note, "$text-muted"), style="bold"))
             else:
-                entry = self._draft.get(each.path, ABSENT)
+                entry = self._filled.draft.get(each.path, ABSENT)
                 shown.append(FieldRow(each, entry, label=label, edited=self._row_edited))
         if not shown and not self.as_json:
             said = styled([(words("This takes no arguments."), "$text-muted")])
@@ -408,17 +406,16 @@ class Form(Vertical):
     @property
     def filled(self) -> FormDraft:
         """All that stands in the form, to open another one with."""
-        return FormDraft(self._now(), self.editor.text if self.as_json else None, self._made)
-
-    def _now(self) -> Draft:
-        if self.as_json or not self._rows:
-            return dict(self._draft)
-        return {row.field.path: row.entry for row in self._rows if row.entry != ABSENT}
+        if self.as_json:
+            return replace(self._filled, text=self.editor.text)
+        if not self._rows:
+            return self._filled
+        return FormDraft({row.field.path: row.entry for row in self._rows if row.entry != ABSENT})
 
     def arguments(self) -> dict[str, Json]:
         """What the form stands for; where it cannot be read (:meth:`errors`), as far as it can."""
         if not self.as_json:
-            return self.layout_.read(self._now())[0]
+            return self.layout_.read(self.filled.draft)[0]
         try:
             return parsed(self.editor.text)
         except NotArguments:
@@ -427,7 +424,7 @@ class Form(Vertical):
     def errors(self) -> list[Problem]:
         """What is wrong with what stands in the form; what is ``advisory`` does not keep it from being sent."""
         if not self.as_json:
-            found = self.layout_.problems(self._now())
+            found = self.layout_.problems(self.filled.draft)
         else:
             try:
                 found = self.layout_.schema.problems(parsed(self.editor.text))
@@ -439,28 +436,28 @@ class Form(Vertical):
         """Put other arguments into the form."""
         self._tried = False
         self._complain([])
-        self._put(self.layout_.spread(arguments))
-        if self.as_json:
-            self._to_json()
+        draft = self.layout_.spread(arguments)
+        self._show(self._in_json(draft) if self.as_json else FormDraft(draft))
         self.post_message(self.Changed())
 
     def restore(self, filled: FormDraft) -> None:
         """Put back what stood in the form, or in another of its schema."""
         self._complain([])
-        self._made = filled.made
-        self.remove_class("-json")
-        self._put(filled.draft)
-        if filled.text is not None:
-            self._show_json(filled.text)
+        self._show(filled)
         self.post_message(self.Changed())
 
-    def _put(self, draft: Draft) -> None:
-        """Show a draft, in rows of its own; the focus stays with its field."""
+    def _show(self, filled: FormDraft) -> None:
+        """Show what it is filled with, in rows of its own or as JSON; the focus stays with its field."""
         focused = self.row
-        self._draft = draft
-        self._lay_out()
+        self._filled = filled
+        self.set_class(filled.text is not None, "-json")
+        if filled.text is None:
+            self._lay_out()
+        else:
+            self.editor.text = filled.text
+            self.editor.move_cursor(first_value(filled.text))
         if focused is not None:
-            same = (row for row in self._rows if row.field.path == focused.field.path)
+            same = (row for row in self._rows if row.field.path == focused.field.path and not self.as_json)
             row = next(same, None)
             self.screen.set_focus(self.first if row is None else row.control)
 
@@ -469,36 +466,29 @@ class Form(Vertical):
     def action_json(self) -> None:
         """From the fields to JSON for the whole, and back; what cannot go back stays, and says why."""
         if not self.as_json:
-            self._draft = self._now()
-            self._to_json()
+            self._show(self._in_json(self.filled.draft))
             self.editor.focus()
             return
         if self.layout_.whole:
             self._say_wrong(safe("Only JSON here: {}", clean(self.layout_.whole)))
             return
-        if self.editor.text != self._made:
+        draft = self._filled.draft
+        if self.editor.text != self._filled.made:
             arguments = self._parsed()
             if arguments is None:
                 return
-            self._draft = self.layout_.spread(arguments, self._draft)
-        self.restore(FormDraft(self._draft))
+            draft = self.layout_.spread(arguments, draft)
+        self.restore(FormDraft(draft))
         self.focus_first()
 
-    def _to_json(self) -> None:
-        problem = ""
+    def _in_json(self, draft: Draft) -> FormDraft:
+        """A draft as JSON for the whole."""
         try:
-            text = editable(self.layout_.read(self._draft)[0])
+            text = editable(self.layout_.read(draft)[0])
         except NotArguments as error:
-            text, problem = "{}", str(error)
-        self._made = text
-        self._show_json(text)
-        if problem:
-            self._say_wrong(brief(problem, 400))
-
-    def _show_json(self, text: str) -> None:
-        self.add_class("-json")
-        self.editor.text = text
-        self.editor.move_cursor(first_value(text))
+            text = "{}"
+            self._say_wrong(brief(str(error), 400))
+        return FormDraft(draft, text, text)
 
     def _parsed(self) -> dict[str, Json] | None:
         """What is typed as JSON; where it is none, the cursor moves to the place, and the form says why."""
@@ -568,7 +558,7 @@ class Form(Vertical):
     def _again(self) -> None:
         """Once something was wrong, look at every keystroke whether it still is."""
         self.post_message(self.Changed())
-        size = len(self.editor.text) if self.as_json else sum(len(each.text) for each in self._now().values())
+        size = len(self.editor.text) if self.as_json else sum(len(each.entry.text) for each in self._rows)
         if self._tried and size <= CHECKED:
             self._complain(self.errors())
 

@@ -69,3 +69,19 @@ def test_a_mistake_has_a_place():
     with pytest.raises(NotArguments, match="line 2, column 8: ") as wrong:
         parsed('{\n  "a": }')
     assert (wrong.value.line, wrong.value.column) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "a": 2}', '"a" appears twice'),
+        ('{"a": 1e999}', "1e999 is not a JSON number"),
+        (f'{{"a": {"9" * 5000}}}', "number with too many digits"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", "Arguments must be a JSON object"),
+    ],
+    ids=range(5),
+)
+def test_what_cannot_be_sent_as_it_is_typed_is_refused(text: str, said: str):
+    with pytest.raises(NotArguments, match=said):
+        parsed(text)
