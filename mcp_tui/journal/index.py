@@ -7,7 +7,6 @@ changed is read again from its start, by the one reader of recordings.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,8 +14,8 @@ import sqlite3
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from enum import Enum
@@ -26,20 +25,20 @@ from typing import Any, Final, TypeVar
 from mcp_tui import clock
 from mcp_tui.journal.codec import decode_event, dump, encode_event
 from mcp_tui.journal.event_table import KINDS, NONE
-from mcp_tui.journal.files import is_held
+from mcp_tui.journal.files import is_held, open_private
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION, OtherFormat, RecordingError, read_record
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import Outcome, is_internal
+from mcp_tui.protocol.evidence import LATE, Outcome, is_internal
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.values import fact, frozen
 
 Answer = TypeVar("Answer")
 _Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-6.sqlite"
+NAME: Final = "index-7.sqlite"
 """The file's name; the number is that of the tables below and of what is in them: two versions of mcp-tui keep one each."""
 
 LONG: Final = 64 * 1024 * 1024
@@ -54,11 +53,11 @@ ten times as long, unless the latest is asked for."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS session(
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, written REAL NOT NULL, size INTEGER NOT NULL,
-    inode INTEGER NOT NULL, again REAL NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
+    name TEXT PRIMARY KEY, path TEXT NOT NULL, written REAL NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    again REAL NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS cancellation(
-    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, wall REAL NOT NULL, until REAL NOT NULL, server TEXT NOT NULL,
+    number INTEGER PRIMARY KEY, session TEXT NOT NULL, wall REAL NOT NULL, until REAL NOT NULL, server TEXT NOT NULL,
     transport TEXT NOT NULL, revision TEXT NOT NULL, names TEXT NOT NULL, method TEXT NOT NULL, name TEXT NOT NULL,
     cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL, events BLOB NOT NULL
 );
@@ -129,15 +128,23 @@ def ask(
         sqlite3.Error: the question itself is at fault.
     """
     path = folder / NAME
-    with suppress(OSError), _alone(folder / "index.lock"):
+    with suppress(OSError):
         for _ in range(2):
             try:
-                os.close(_private(path))
-                with closing(sqlite3.connect(path)) as file:
+                if path.is_symlink():
+                    path.unlink()
+                with suppress(RecordingError):  # it is there
+                    os.close(open_private(path, replace=False))
+                with closing(sqlite3.connect(path, timeout=PATIENCE)) as file:
+                    # one lock for all transactions, taken at once: two that read could not both go on to write
+                    file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                    file.execute("BEGIN EXCLUSIVE")
                     _update(file, journals(folder), notice, latest=latest)
                     return question(file)
-            except (sqlite3.Error, ValueError, LookupError, TypeError):  # it is damaged
-                for each in folder.glob(f"{NAME}*"):
+            except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
+                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                    break  # another process has it
+                for each in folder.glob(f"{NAME}*"):  # it is damaged
                     each.unlink()
     return ask_of(journals(folder), question)
 
@@ -147,40 +154,6 @@ def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], An
     with closing(sqlite3.connect(":memory:")) as file:
         _update(file, found)
         return question(file)
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """Wait until nobody else has the lock.
-
-    Raises:
-        OSError: it is not given.
-    """
-    lock, began = _private(path), time.monotonic()
-    try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > began + PATIENCE:
-                    raise
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _private(path: Path) -> int:
-    """Open the file, made for its owner only, whatever the umask.
-
-    Raises:
-        OSError: it cannot be opened, or is a symbolic link.
-    """
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with suppress(OSError):  # some file systems have no modes
-        os.fchmod(file, 0o600)
-    return file
 
 
 # -- from the journals -----------------------------------------------------------------------------------------
@@ -217,16 +190,12 @@ def _update(
 
 
 def _forget(file: sqlite3.Connection, name: str) -> None:
-    number = "(SELECT number FROM session WHERE name = ?)"
-    file.execute(f"DELETE FROM cancellation WHERE session = {number}", (name,))  # noqa: S608
+    file.execute("DELETE FROM cancellation WHERE session = ?", (name,))
     file.execute("DELETE FROM session WHERE name = ?", (name,))
 
 
 def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
     began = time.monotonic()
-    insert = "INSERT INTO session VALUES(NULL, ?, ?, ?, ?, ?, 0, 0, '{}')"
-    values = (journal.name, str(journal.paths[0]), journal.written, journal.size, journal.inode)
-    number = file.execute(insert, values).lastrowid or 0
     torn = watching = False
     try:
         # of what grows, and is read again and again, lines are only looked at
@@ -239,23 +208,18 @@ def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
         facts = Facts(broken=min(1, journal.size))
     else:
         torn = recording.torn
-        facts, watching = _keep(file, number, journal.name, recording)
+        facts, watching = _keep(file, journal.name, recording)
         recording.close()
     took = time.monotonic() - began
     # While somebody watches a cancel, the file is always taken for changed: no line tells when its writer is killed.
-    file.execute(
-        "UPDATE session SET written = ?, again = ?, torn = ?, facts = ? WHERE number = ?",
-        (
-            -1.0 if watching else journal.written,
-            clock.wall() + 10 * took if took > _BRIEF else 0.0,
-            torn,
-            json.dumps(asdict(facts)),
-            number,
-        ),
-    )
+    written = -1.0 if watching else journal.written
+    again = clock.wall() + 10 * took if took > _BRIEF else 0.0
+    known = (str(journal.paths[0]), written, journal.size, journal.inode, again, torn)
+    told = json.dumps(asdict(facts))
+    file.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, ?)", (journal.name, *known, told))
 
 
-def _keep(file: sqlite3.Connection, session: int, name: str, recording: Recording) -> tuple[Facts, bool]:
+def _keep(file: sqlite3.Connection, name: str, recording: Recording) -> tuple[Facts, bool]:
     """Keep the cancellations of a session; the facts of it, and whether somebody still watches one of them."""
     header, table, book = recording.header, recording.table, RecordedBook.whole(recording)
     until = recording.at(len(table))
@@ -276,7 +240,7 @@ def _keep(file: sqlite3.Connection, session: int, name: str, recording: Recordin
         on = connections[places[bisect_left(places, place) - 1]]
         names = f"{on.server}\n{header.target}\n{name}".casefold()
         values = (
-            session,
+            name,
             recording.wall(made.request.at),
             until,
             *map(_storable, (on.server, on.transport, on.revision, names, row.method, row.name)),
@@ -382,8 +346,8 @@ def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancella
     source, values = _source(query)
     limit = -1 if query.limit is None else query.limit
     rows = file.execute(
-        f"SELECT session.name, wall, server, transport, revision, events, until {source}"
-        " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
+        f"SELECT session, wall, server, transport, revision, events, until {source}"
+        " ORDER BY wall DESC, number DESC LIMIT ?",
         (*values, limit),
     )
     found: list[LoggedCancellation] = []
@@ -404,7 +368,7 @@ def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
     """How often each tool had each outcome, the most frequent tool first."""
     source, values = _source(query)
     rows = file.execute(
-        "SELECT CASE WHEN cancellation.name = '' THEN method ELSE cancellation.name END AS tool, outcomes,"
+        "SELECT CASE WHEN name = '' THEN method ELSE name END AS tool, outcomes,"
         f" count(*), max(worst) {source} GROUP BY tool, outcomes",
         values,
     )
@@ -426,7 +390,7 @@ def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
 
 def _source(query: Query) -> tuple[str, list[Any]]:
     """The end of a statement, from ``FROM`` on: where the cancellations that are wanted stand; and its values."""
-    tests: list[str] = ["cancellation.session = session.number"]
+    tests: list[str] = ["true"]
     values: list[Any] = []
 
     def test(text: str, *of: Any) -> None:
@@ -434,11 +398,11 @@ def _source(query: Query) -> tuple[str, list[Any]]:
         values.extend(of)
 
     if query.session is not None:
-        test("session.name = ?", query.session)
+        test("session = ?", query.session)
     if query.server:
         test("instr(names, ?)", query.server.casefold())
     if query.tool:
-        test("(cancellation.name = ? OR method = ?)", query.tool, query.tool)
+        test("(name = ? OR method = ?)", query.tool, query.tool)
     if not query.internal:
         test("NOT internal")
     if query.outcomes:
@@ -450,7 +414,7 @@ def _source(query: Query) -> tuple[str, list[Any]]:
         test("wall >= ?", query.since)
     if query.until is not None:
         test("wall <= ?", query.until)
-    return f"FROM cancellation, session WHERE {' AND '.join(tests)}", values
+    return f"FROM cancellation WHERE {' AND '.join(tests)}", values
 
 
 # -- in a person's words -----------------------------------------------------------------------------------------
@@ -458,7 +422,7 @@ def _source(query: Query) -> tuple[str, list[Any]]:
 QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
 """What can be asked for."""
 
-_ANY_LATE: Final = frozenset(each for each in Outcome if each.value.startswith("late_"))
+_ANY_LATE: Final = frozenset(LATE.values())
 _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 

@@ -62,14 +62,7 @@ class Outcome(Enum):
     """The cancel is on its way, or was just sent."""
 
 
-LATE: Final = {
-    Kind.RESULT: Outcome.LATE_RESULT,
-    Kind.ERROR: Outcome.LATE_ERROR,
-    Kind.MALFORMED: Outcome.LATE_MALFORMED,
-    Kind.OVERSIZE: Outcome.LATE_OVERSIZE,
-    Kind.INPUT_REQUIRED: Outcome.LATE_INPUT_REQUIRED,
-    Kind.TASK: Outcome.LATE_TASK,
-}
+LATE: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
 
 KIND_WORDS: Final = {
     Kind.RESULT: "result",
