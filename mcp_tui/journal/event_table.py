@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from mcp_tui.journal.codec import EVENTS
+from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.requests import TRANSITIONS

@@ -23,13 +23,20 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcp_tui import clock
-from mcp_tui.journal.codec import decode_event, dump, encode_event
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import is_held, open_private
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import VERSION, OtherFormat, RecordingError, read_record
+from mcp_tui.journal.records import (
+    VERSION,
+    OtherFormat,
+    RecordingError,
+    decode_event,
+    dump,
+    encode_event,
+    read_record,
+)
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import LATE, Outcome, is_internal
 from mcp_tui.protocol.requests import Evidence, Request, fold

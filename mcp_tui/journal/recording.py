@@ -19,11 +19,21 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.codec import UnknownEvent, decode_event, dump
 from mcp_tui.journal.event_table import EventTable
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.records import PEEK, Header, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.journal.records import (
+    PEEK,
+    Header,
+    RecordingError,
+    UnknownEvent,
+    decode_event,
+    dump,
+    raw_of,
+    read_head,
+    read_record,
+    why,
+)
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, number
 

@@ -9,6 +9,10 @@ The first line is a header, every other a frame or an event, in the order in whi
 ``mono`` is monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
 of a frame as it came, without its secrets; then ``size`` says how many bytes it had. ``raw_b64`` stands in its stead
 for bytes that are no UTF-8. ``stream``, ``method`` and ``id`` are left out where a frame has none.
+
+The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``) and every other field under its own
+name, defaults too, so that a default may change later: enums by their value, limits as an object. ``Infinity``,
+``-Infinity`` and ``NaN`` are written as strings, because JSON has no such numbers.
 """
 
 from __future__ import annotations
@@ -17,17 +21,25 @@ import binascii
 import json
 import os
 import time
-from dataclasses import asdict, fields
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, fields
+from enum import Enum
+from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Final, cast
+from types import UnionType
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from mcp_tui import __version__, clock
-from mcp_tui.journal.codec import dump
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
+
+Value = TypeVar("Value")
 
 VERSION: Final = 1
 """The version of the format that this module reads and writes."""
@@ -96,16 +108,19 @@ class Header:
         return dump({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
 
 
+def dump(value: Json) -> bytes:
+    """A record, or a part of one, as JSON without a line end. Lone surrogates are escaped."""
+    try:
+        return to_json(value, inf_nan_mode="strings")
+    except PydanticSerializationError:
+        plain = to_jsonable_python(value, inf_nan_mode="strings")
+        return json.dumps(plain, separators=(",", ":")).encode()
+
+
 def why(error: OSError) -> str:
     """What the operating system says of an error, to stand within a sentence."""
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
-
-
-def raw_of(line: bytes) -> bytes | None:
-    """The bytes of the frame whose record is ``line``; ``None`` where it is none, or damaged."""
-    record = read_record(line)
-    return None if record is None else _raw(record)
 
 
 PEEK: Final = 4096
@@ -127,6 +142,15 @@ def read_record(line: bytes) -> dict[str, Json] | None:
     """The JSON object of a line; ``None`` where it is not one."""
     value = parse_json(line)
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+
+
+# -- frames ----------------------------------------------------------------------------------------------------
+
+
+def raw_of(line: bytes) -> bytes | None:
+    """The bytes of the frame whose record is ``line``; ``None`` where it is none, or damaged."""
+    record = read_record(line)
+    return None if record is None else _raw(record)
 
 
 def read_head(record: dict[str, Json]) -> FrameHead | None:
@@ -164,3 +188,136 @@ def _raw(record: dict[str, Json]) -> bytes | None:
         return binascii.a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else None
     except ValueError:
         return None
+
+
+# -- events ----------------------------------------------------------------------------------------------------
+
+EVENTS: Final[dict[str, type[ev.Event]]] = {name_of(kind): kind for kind in DESCRIPTIONS}
+"""Every class of events, by its name in a record."""
+
+STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision", "id_type"})
+"""Text fields whose words are the protocol's or ours, so that nothing in them is ever redacted."""
+
+
+class UnknownEvent(LookupError):
+    """The record names an event that this version does not have."""
+
+
+class _Field(NamedTuple):
+    name: str
+    key: str
+    required: bool
+    read: Callable[[Json], Any]
+
+
+class _Plan(NamedTuple):
+    """How a class is written: the keys of its record and what stands under the first two, what reads the other values
+    from an object; its fields, and the keys of its texts.
+    """
+
+    keys: tuple[str, ...]
+    head: tuple[str, str]
+    values: attrgetter[tuple[Any, ...]]
+    fields: tuple[_Field, ...]
+    texts: tuple[str, ...]
+
+
+@cache
+def _plan(kind: type[Any]) -> _Plan:
+    hints = get_type_hints(kind)
+    made: list[_Field] = []
+    texts: list[str] = []
+    # the number of the frame comes last: readers of long recordings look at the beginnings of lines
+    for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
+        members = _members(hints[field.name])
+        required = field.default is MISSING and field.default_factory is MISSING
+        key = "mono" if field.name == "at" else field.name
+        made.append(_Field(field.name, key, required, _reader(members)))
+        if str in members and int not in members and field.name not in STRUCTURAL:
+            texts.append(key)
+    return _Plan(
+        keys=("record", "event", *(field.key for field in made)),
+        head=("event", name_of(kind)),
+        values=attrgetter(*(field.name for field in made)),
+        fields=tuple(made),
+        texts=tuple(texts),
+    )
+
+
+def encode_event(event: ev.Event) -> dict[str, Json]:
+    """The record of an event, as :func:`dump` takes it."""
+    plan = _plan(type(event))
+    return dict(zip(plan.keys, plan.head + plan.values(event), strict=True))
+
+
+def texts_of(event: ev.Event) -> tuple[str, ...]:
+    """The keys in the event's record that hold free text: the server's words, or a person's."""
+    return _plan(type(event)).texts
+
+
+def decode_event(record: dict[str, Json]) -> ev.Event:
+    """The event of a record. Fields that this version does not know are left out.
+
+    Raises:
+        UnknownEvent: an event of a newer version.
+        ValueError: a field is missing or has the wrong type.
+    """
+    name = record.get("event")
+    kind = EVENTS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise UnknownEvent(name)
+    return _build(kind, record)
+
+
+def _build(kind: type[Value], record: dict[str, Json]) -> Value:
+    values: dict[str, Any] = {}
+    for field in _plan(kind).fields:
+        if field.key in record:
+            values[field.name] = field.read(record[field.key])
+        elif field.required:
+            raise ValueError(f"{kind.__name__} without {field.key}")
+    return kind(**values)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) is UnionType else (hint,)
+
+
+def _reader(members: tuple[Any, ...]) -> Callable[[Json], Any]:
+    readers = tuple(_reader_of(member) for member in members)
+    if len(readers) == 1:
+        return readers[0]
+
+    def read(value: Json) -> Any:
+        for each in readers:
+            try:
+                return each(value)
+            except ValueError:
+                continue
+        raise ValueError(f"{value!r:.80}")
+
+    return read
+
+
+def _reader_of(member: Any) -> Callable[[Json], Any]:
+    if member is float:
+        return _float
+    if member is ev.Limits:
+        return lambda value: _build(ev.Limits, _typed(dict[str, Json], value))
+    if get_origin(member) is tuple:
+        each = _reader(_members(get_args(member)[0]))
+        return lambda value: tuple(map(each, _typed(list[Json], value)))
+    return member if issubclass(member, Enum) else partial(_typed, member)
+
+
+def _typed(kind: type[Value], value: Json) -> Value:
+    if type(value) is not (get_origin(kind) or kind):
+        raise ValueError(f"{value!r:.80} is not {kind.__name__}")
+    return value
+
+
+def _float(value: Json) -> float:
+    made = float(value) if value in ("Infinity", "-Infinity", "NaN") else number(value)
+    if made is None:
+        raise ValueError(f"{value!r:.80} is not a number")
+    return made

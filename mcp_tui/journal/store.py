@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, overload
 
-from mcp_tui.journal.codec import texts_of
 from mcp_tui.journal.frames import Direction, FrameHead, Frames
+from mcp_tui.journal.records import texts_of
 from mcp_tui.journal.writer import Record, Writer
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import Event, Note, RequestId

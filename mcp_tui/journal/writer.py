@@ -19,11 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
 from mcp_tui.journal.files import open_parts, open_private, part_header, part_path
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.masks import secrets_in
-from mcp_tui.journal.records import Header, RecordingError, raw_of, read_record, why
+from mcp_tui.journal.records import (
+    Header,
+    RecordingError,
+    dump,
+    encode_event,
+    raw_of,
+    read_record,
+    texts_of,
+    why,
+)
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Event
@@ -296,7 +304,7 @@ class Writer:
             if self.problem:
                 return
             size += len(piece)
-            self._add(dump_text(decode(piece)))
+            self._add(dump(decode(piece))[1:-1])
             self._push()
             yield
         self._add(b'"}\n' if size == len(raw) else b'","size":%d}\n' % len(raw))

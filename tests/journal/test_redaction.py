@@ -12,9 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.codec import texts_of
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import Header
+from mcp_tui.journal.records import Header, texts_of
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

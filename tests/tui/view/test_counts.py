@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.codec import EVENTS
 from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
