@@ -8,6 +8,7 @@ screen.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import Any, Final, Protocol, cast
@@ -286,6 +287,33 @@ class Transport(Protocol):
     async def terminate(self) -> None:
         """The same without patience: a process that was started gets no time to end by itself."""
         ...
+
+
+BUDGET: Final = 0.004
+"""Seconds in one turn of the event loop that all streams of one connection may take together."""
+
+
+class Turn:
+    """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
+
+    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left.
+    """
+
+    def __init__(self) -> None:
+        self.urgent: set[object] = set()
+        self._until: float | None = None
+
+    async def breathe(self) -> None:
+        """Wait for the loop's next turn if this one's share is spent."""
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + BUDGET
+            asyncio.get_running_loop().call_soon(self._over)
+        elif now >= self._until or self.urgent:
+            await asyncio.sleep(0)
+
+    def _over(self) -> None:
+        self._until = None
 
 
 _running: set[asyncio.Task[Any]] = set()

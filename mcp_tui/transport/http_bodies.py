@@ -1,10 +1,9 @@
-"""The bodies of HTTP responses: how much of one is read, its server-sent events, and turns of the event loop."""
+"""The bodies of HTTP responses: how much of one is read, and its server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from typing import Final
 
@@ -14,13 +13,11 @@ from httpx_sse import EventSource
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
 from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
 
 FIELDS: Final = 1024
 """Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
-
-BUDGET: Final = 0.004
-"""Seconds in one turn of the event loop that all streams of one connection may take together."""
 
 _DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
 _COMMENTS: Final = possessive(rb"(?::[^\n]*+\n)++")
@@ -62,30 +59,6 @@ class ServerEvent:
     data: bytes
     id: str
     retry: float | None
-
-
-class Turn:
-    """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
-
-    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left.
-    """
-
-    def __init__(self, budget: float = BUDGET) -> None:
-        self.urgent: set[object] = set()
-        self._budget = budget
-        self._until: float | None = None
-
-    async def breathe(self) -> None:
-        """Wait for the loop's next turn if this one's share is spent."""
-        now = time.monotonic()
-        if self._until is None:
-            self._until = now + self._budget
-            asyncio.get_running_loop().call_soon(self._over)
-        elif now >= self._until or self.urgent:
-            await asyncio.sleep(0)
-
-    def _over(self) -> None:
-        self._until = None
 
 
 class EventStream(httpx.AsyncByteStream):

@@ -19,8 +19,8 @@ import httpx
 
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
-from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.http_bodies import OversizedBody, Turn, read_body
+from mcp_tui.transport.base import TransportError, Turn
+from mcp_tui.transport.http_bodies import OversizedBody, read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
 

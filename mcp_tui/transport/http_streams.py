@@ -15,8 +15,8 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import SILENCE, Challenge, Sink, spawn
-from mcp_tui.transport.http_bodies import HEAD, EventStream, OversizedBody, ServerEvent, Turn, read_head
+from mcp_tui.transport.base import SILENCE, Challenge, Sink, Turn, spawn
+from mcp_tui.transport.http_bodies import HEAD, EventStream, OversizedBody, ServerEvent, read_head
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 

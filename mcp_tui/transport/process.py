@@ -141,8 +141,8 @@ class Ends:
     """What the three pipes of a server and its end are connected to."""
 
     stdin: asyncio.BaseProtocol
-    stdout: asyncio.Protocol
-    stderr: asyncio.Protocol
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
     exited: Callable[[int], None]
     """Called once with the exit code, negative for a signal; what the server wrote may still be in the pipes."""
 
@@ -177,6 +177,8 @@ class ServerProcess(asyncio.Protocol):
         self._running = True
         self._socket: asyncio.WriteTransport | None = None
         self._report = b""
+        self.reading: list[asyncio.ReadTransport] = []
+        """Our ends of its stdout and stderr."""
 
     def write(self, data: bytes) -> None:
         if self._socket is not None and not self._socket.is_closing():
@@ -189,6 +191,11 @@ class ServerProcess(asyncio.Protocol):
     def kill(self) -> None:
         """Send SIGKILL to the server and all that it started."""
         self.write(b"K")
+
+    def stop_reading(self) -> None:
+        """Close its stdout and stderr, whoever holds them open; the readers come to their end."""
+        for pipe in self.reading:
+            pipe.close()
 
     def close(self) -> None:
         """Let go of the process, which ends what still runs of it."""
@@ -238,9 +245,11 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
         try:
             connection, _ = await loop.create_connection(lambda: process, sock=link)
             undo.callback(connection.abort)
-            for pipe, protocol in zip(pipes[1:], (ends.stdout, ends.stderr), strict=True):
+            undo.callback(process.stop_reading)
+            for pipe, reader in zip(pipes[1:], (ends.stdout, ends.stderr), strict=True):
+                protocol = asyncio.StreamReaderProtocol(reader)
                 reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
-                undo.callback(reading.close)
+                process.reading.append(reading)
             writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, pipes[0])
             undo.callback(writing.close)
             block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())

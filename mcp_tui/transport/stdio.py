@@ -6,14 +6,14 @@ import asyncio
 import os
 import signal as signals
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, Oversized
-from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Outgoing, Sink, spawn
-from mcp_tui.transport.pipes import LineReader, LineWriter, Unfinished
+from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Outgoing, Sink, Turn, spawn
+from mcp_tui.transport.pipes import LineWriter, Pipe, Unfinished, read_lines
 from mcp_tui.transport.process import Ends, ServerProcess, prepare, server_environment, start
 
 STDERR_LINE: Final = 8 * 1024
@@ -48,8 +48,15 @@ class StdioTransport:
 
     kind = "stdio"
 
+    _asked: asyncio.Future[None]
+    """Done once :meth:`close` was called."""
     _hurry: asyncio.Future[None]
-    _closed: asyncio.Future[None]
+    """Done once :meth:`terminate` was called."""
+    _exit: asyncio.Future[int]
+    """The exit code."""
+    _pipes: tuple[Pipe, Pipe]
+    """The server's stdout and stderr."""
+    _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
 
     def __init__(
         self,
@@ -65,16 +72,10 @@ class StdioTransport:
         self._environment = server_environment(os.environ, env or {}, whole=inherit_env)
         self._cwd = cwd
         self._stdin = LineWriter()
-        self._stdout = LineReader(max_message, self._take, self._pipe_ended)
-        self._stderr = LineReader(STDERR_LINE, self._take_stderr, self._pipe_ended)
+        self._max_message = max_message
         self._sink = SILENCE
-        self._process: ServerProcess | None = None
-        self._code: int | None = None
-        self._exited_at: float | None = None
-        self._patience: asyncio.TimerHandle | None = None
-        self._ending: asyncio.Task[None] | None = None
-        self._closing = False
-        self._finishing = False
+        self._life: asyncio.Task[None] | None = None
+        self._finished = False
 
     # -- the port
 
@@ -87,12 +88,18 @@ class StdioTransport:
         launch = prepare(self._command, self._environment, self._cwd)
         loop = asyncio.get_running_loop()
         self._sink = self._stdin.sink = sink
-        self._hurry, self._closed = loop.create_future(), loop.create_future()
-        ends = Ends(stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, exited=self._exited)
-        self._process = await start(launch, ends)
-        self.pid = self._process.pid
+        self._asked, self._hurry, self._exit = (loop.create_future() for _ in range(3))
+        self._pipes = stdout, stderr = Pipe(), Pipe()
+        ends = Ends(stdin=self._stdin, stdout=stdout, stderr=stderr, exited=self._exited)
+        process = await start(launch, ends)
+        self.pid = process.pid
         self._sink.happened(text=f"started {launch.path} (pid {self.pid})")
-        loop.call_soon(self._pipe_ended)  # it may have ended meanwhile
+        turn = Turn()
+        self._readers = (
+            spawn(read_lines(stdout, self._max_message, turn, self._take), name="read stdout"),
+            spawn(read_lines(stderr, STDERR_LINE, turn, self._take_stderr), name="read stderr"),
+        )
+        self._life = spawn(self._live(process), name="follow the server to its end")
 
     def send(self, message: Outgoing) -> None:
         self._stdin.send(message)
@@ -120,13 +127,14 @@ class StdioTransport:
 
         Calls share one ending, which goes on where a call is cancelled. It takes less than five seconds in all.
         """
-        if self._process is not None:
-            self._closing = True
-            await asyncio.shield(self._end())
+        if self._life is not None:
+            if not self._asked.done():
+                self._asked.set_result(None)
+            await asyncio.wait((self._life,))
 
     async def terminate(self) -> None:
         """End the server at once: SIGTERM, half a second later SIGKILL. Hastens a :meth:`close` under way."""
-        if self._process is not None and not self._hurry.done():
+        if self._life is not None and not self._hurry.done():
             self._hurry.set_result(None)
         await self.close()
 
@@ -148,91 +156,70 @@ class StdioTransport:
     # -- how it ends
 
     def _exited(self, code: int) -> None:
-        self._code = code
-        self._exited_at = time.monotonic()
         self._stdin.refuse(ended_how(code))
-        self._pipe_ended()
+        self._exit.set_result(code)
 
-    def _pipe_ended(self) -> None:
-        """A pipe or the process came to its end: decide what is still waited for."""
-        if self._finishing or self._process is None:
-            return
-        if self._exited_at is not None and self._stdout.done and self._stderr.done:
-            self._finish()
-        elif self._closing:
-            return  # the ladder decides
-        elif self._exited_at is not None:
-            self._wait(QUIET, self._drained)
-        elif self._stdout.done:
-            if self._patience is None:
+    async def _live(self, process: ServerProcess) -> None:
+        """Wait for the end of the server, or for the wish to end it; then end it, with all that it started."""
+        exited, asked = self._exit, self._asked
+        try:
+            await _first(exited, self._readers[0], asked)
+            if not exited.done() and not asked.done():
                 self._sink.unheard(detail="server closed its stdout")
-            self._wait(STDOUT_GRACE, self._mute)
+                await _first(exited, asked, seconds=STDOUT_GRACE)
+            if exited.done():
+                await self._drain(asked)
+            if not asked.done():
+                await self._finish(process, "server closed its stdout but is still running")
+            await self._end(process)
+            await self._finish(process, "server did not end")
+        finally:
+            process.close()
 
-    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-        self._patience = asyncio.get_running_loop().call_later(seconds, then)
+    async def _drain(self, unless: asyncio.Future[None] | None = None) -> None:
+        """Wait for the last lines of a server that has ended: where somebody holds its pipes open, until they are quiet."""
+        began = now = time.monotonic()
+        while any(not reader.done() for reader in self._readers) and not (unless and unless.done()):
+            if now >= min(max(began, *(pipe.heard_at for pipe in self._pipes)) + QUIET, began + DRAIN):
+                break
+            await asyncio.wait(self._readers, timeout=QUIET / 5)
+            now = time.monotonic()
 
-    def _drained(self) -> None:
-        """The server has ended, but somebody holds its pipes open: leave them when they are quiet."""
-        assert self._exited_at is not None
-        if self._finishing:
+    async def _finish(self, process: ServerProcess, alive: str) -> None:
+        """Tell that the connection is gone, behind the last line; ``alive`` says how where the server has not ended."""
+        if self._finished:
             return
-        now = time.monotonic()
-        quiet_at = max(self._stdout.heard_at, self._stderr.heard_at, self._exited_at) + QUIET
-        if now < min(quiet_at, self._exited_at + DRAIN):
-            self._wait(QUIET / 5, self._drained)
-        else:
-            self._finish()
-
-    def _mute(self) -> None:
-        """The server closed its stdout and goes on running: nothing can come of it any more."""
-        self._finish("server closed its stdout but is still running")
-        self._end()
-
-    def _finish(self, detail: str = "") -> None:
-        if self._finishing:
-            return
-        self._finishing = True
-        if self._patience is not None:
-            self._patience.cancel()
-        for reader in (self._stderr, self._stdout):
-            reader.stop()
-        detail = detail or ("server did not end" if self._code is None else ended_how(self._code))
+        self._finished = True
+        process.stop_reading()
+        await asyncio.wait(self._readers)
+        code = self._exit.result() if self._exit.done() else None
+        detail = alive if code is None else ended_how(code)
         self._stdin.refuse(detail)
         sink, self._sink, self._stdin.sink = self._sink, SILENCE, SILENCE
-        sink.closed(detail=detail, code=self._code, expected=self._closing)
-        self._closed.set_result(None)
+        sink.closed(detail=detail, code=code, expected=self._asked.done())
         self._stdin.abandon()
-        self._end()
 
-    def _end(self) -> asyncio.Task[None]:
-        if self._ending is None:
-            self._ending = spawn(self._ladder(), name="end the server")
-        return self._ending
-
-    async def _ladder(self) -> None:
+    async def _end(self, process: ServerProcess) -> None:
         """End the process and all that it started, as gently as it lets us."""
-        assert self._process is not None
-        await asyncio.sleep(0)  # an eager task would begin before _ending holds it
-        gone, hurry, started = self._process.gone, self._hurry, time.monotonic()
+        started, gone, hurry = time.monotonic(), process.gone, self._hurry
         self._stdin.close("the connection is being closed")
-        await asyncio.wait((gone, hurry), timeout=STDIN_GRACE, return_when=asyncio.FIRST_COMPLETED)
+        await _first(gone, hurry, seconds=STDIN_GRACE)
         if not gone.done():
-            self._process.terminate()
+            process.terminate()
             if not hurry.done():
-                await asyncio.wait((gone, hurry), timeout=TERM_GRACE, return_when=asyncio.FIRST_COMPLETED)
+                await _first(gone, hurry, seconds=TERM_GRACE)
             else:
-                await asyncio.wait((gone,), timeout=HURRIED_GRACE)
+                await _first(gone, seconds=HURRIED_GRACE)
             if not gone.done():
-                self._process.kill()
+                process.kill()
         until = started + STDIN_GRACE + TERM_GRACE + KILL_GRACE
-        await asyncio.wait((gone,), timeout=until - time.monotonic())
-        if self._exited_at is not None:
-            self._drained()
-        await asyncio.wait((self._closed,), timeout=until + QUIET - time.monotonic())
-        self._finish()
-        self._process.close()
+        await _first(gone, seconds=until - time.monotonic())
+        if self._exit.done():
+            await self._drain()
+
+
+async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:
+    await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 def ended_how(code: int) -> str:

@@ -28,7 +28,8 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.framing import LineFramer
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.http_bodies import EventStream, Turn
+from mcp_tui.transport.base import Turn
+from mcp_tui.transport.http_bodies import EventStream
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIRST

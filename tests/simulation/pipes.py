@@ -123,6 +123,7 @@ class OutPipe(asyncio.ReadTransport):
         self._arrives = 0.0
         self._closed = False
         self.ended = False
+        protocol.connection_made(self)
 
     def pause_reading(self) -> None:
         pass
@@ -131,7 +132,7 @@ class OutPipe(asyncio.ReadTransport):
         pass
 
     def close(self) -> None:
-        self._closed = True
+        self._world.loop.call_soon(self._lose)
 
     def write(self, data: bytes) -> None:
         """The server writes; bytes come in the order in which they were written, in pieces of any size."""
@@ -168,8 +169,8 @@ class Process:
         self._world = world
         self._ends = ends
         self.stdin = StdinPipe(world, ends, self)
-        self.stdout = OutPipe(world, ends.stdout)
-        self.stderr = OutPipe(world, ends.stderr)
+        self.stdout = OutPipe(world, asyncio.StreamReaderProtocol(ends.stdout))
+        self.stderr = OutPipe(world, asyncio.StreamReaderProtocol(ends.stderr))
         self.server = Server(world)
         world.server = self.server
         self.server.process = self
@@ -196,6 +197,10 @@ class Process:
         if self.running and not self._world.plan.ignores_eof:
             self._world.later(self._world.latency(), self.exit, 0)
 
+    def stop_reading(self) -> None:
+        self.stdout.close()
+        self.stderr.close()
+
     def terminate(self) -> None:
         if not self._world.plan.ignores_term:
             self._world.later(0.01, self.exit, -15)
@@ -214,12 +219,7 @@ async def start(launch: Launch, ends: Ends) -> Process:
     if world.chance(0.01):
         raise TransportError("there is no such program")
     process = Process(world, ends)
-    for protocol, pipe in (
-        (ends.stdout, process.stdout),
-        (ends.stderr, process.stderr),
-        (ends.stdin, process.stdin),
-    ):
-        protocol.connection_made(pipe)
+    ends.stdin.connection_made(process.stdin)
     return process
 
 

@@ -21,7 +21,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
-from mcp_tui.transport import http, http_bodies, stdio
+from mcp_tui.transport import base, http, stdio
 from mcp_tui.transport import pipes as pipes_module
 from mcp_tui.transport.base import TransportError
 from tests.servers.recorder import KINDS, recorder
@@ -44,8 +44,8 @@ STAND_INS: Final[tuple[tuple[ModuleType, str, object], ...]] = (
     (stdio, "prepare", pipes.prepare),
     (http, "HttpClient", web.SimulatedClient),
     (stdio, "time", VirtualTime),
+    (base, "time", VirtualTime),
     (pipes_module, "time", VirtualTime),
-    (http_bodies, "time", VirtualTime),
 )
 """What is simulated: names in modules of the product, and what stands there while a schedule is played."""
 
