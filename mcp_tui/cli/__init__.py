@@ -26,16 +26,27 @@ def main(argv: list[str] | None = None) -> int:
     if not _streams():
         return Exit.STDOUT_CLOSED
     allow_files()
+    from mcp_tui.cli.output import out, warn
+
     try:
-        status = _run(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
+        try:
+            return _run(sys.argv[1:] if argv is None else argv)
+        finally:
+            out(end="", flush=True)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except OSError as error:
-        return Exit.STDOUT_CLOSED if _unwritable(error) else _defect(error)
+    except Failure as failure:
+        if str(failure):
+            warn(str(failure))
+        return failure.status
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours, and a traceback helps nobody
-        return _defect(error)
-    return status
+        from mcp_tui.cli.defect import report
+        from mcp_tui.config.files import ConfigError
+        from mcp_tui.journal.records import RecordingError
+
+        known = isinstance(error, (ConfigError, RecordingError))
+        warn(str(error) if known else report(error))
+        return Exit.USAGE if known else Exit.DEFECT
 
 
 def allow_files() -> None:
@@ -47,43 +58,21 @@ def allow_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _defect(error: Exception) -> int:
-    from mcp_tui.cli.defect import tell
-
-    tell(error)
-    return Exit.DEFECT
-
-
 def _run(arguments: list[str]) -> int:
     from importlib import import_module
 
     from mcp_tui.cli.grammar import HelpAsked, read
     from mcp_tui.cli.options import COMMANDS
+    from mcp_tui.cli.output import out
 
     try:
         given = read(arguments)
-        if given.name is None:
-            return _workbench(given)
-        return import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run(given.name, given)
     except HelpAsked as text:
-        print(text)
+        out(str(text))
         return Exit.COMPLETED
-    except Failure as failure:
-        return _tell(failure, failure.status)
-    except Exception as error:
-        from mcp_tui.config.files import ConfigError
-        from mcp_tui.journal.records import RecordingError
-
-        if not isinstance(error, (ConfigError, RecordingError)):
-            raise
-        return _tell(error, Exit.USAGE)
-
-
-def _tell(error: Exception, status: Exit) -> int:
-    from mcp_tui.tui.view.text import clean
-
-    print(f"mcp-tui: {clean(str(error))}", file=sys.stderr)  # a server's words may stand in it
-    return status
+    if given.name is None:
+        return _workbench(given)
+    return import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run(given.name, given)
 
 
 def _workbench(given: Words) -> int:
@@ -114,15 +103,3 @@ def _streams() -> bool:
         if stream is not sys.stdin:
             stream.reconfigure(errors="backslashreplace")
     return True
-
-
-def _unwritable(error: OSError) -> bool:
-    """Whether nothing can be written to stdout any more: whoever read us is gone, or the disk is full."""
-    gone = isinstance(error, BrokenPipeError)
-    try:
-        sys.stdout.flush()
-    except OSError:
-        gone = True
-    if gone:  # Python must not try to flush into nothing when it exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return gone

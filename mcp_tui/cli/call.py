@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli import target
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
-from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
+from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import ListFailed, every, offers

@@ -8,6 +8,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VERSION, options_of
+from mcp_tui.cli.output import out
 from mcp_tui.cli.status import Exit, Failure
 
 _SCRIPTS: Final = {
@@ -46,10 +47,10 @@ def run(_name: str, given: Words) -> int:
     """Print the script of a shell, or with ``words`` what may stand for the last of the words after ``--``."""
     match given.words:
         case [shell] if shell in _SCRIPTS:
-            print(_SCRIPTS[shell], end="")
+            out(_SCRIPTS[shell], end="")
         case ["words"] if given.command:
             for word in candidates(given.command):
-                print(word)
+                out(word)
         case []:
             raise Failure("Missing shell. Choose from: bash, zsh, fish.")
         case _:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.servers import table
+from mcp_tui.cli.output import out, show, table, warn
 from mcp_tui.cli.status import Exit
 from mcp_tui.cli.target import loaded, saved_folder
 from mcp_tui.config import files
@@ -30,26 +30,21 @@ def run(_name: str, given: Words) -> int:
     """Run the command; the exit status."""
     options = given.options
     if options.example:
-        print(example(), end="")
+        out(example(), end="")
         return Exit.COMPLETED
     if options.keys:
         return _keys(as_json=options.json)
     found = loaded()
     values = list(_values(found, given))
     wrong, problems = list(found.wrong), [*found.problems, *_key_problems(found)]
-    if options.json:
-        whole = {
-            "places": {word: {"path": str(path), "exists": path.exists()} for word, path in _places(found)},
-            "values": {key: {"value": value, "from": origin} for key, value, origin in values},
-            "problems": [*wrong, *problems],
-        }
-        print(json.dumps(whole, indent=2))
-    else:
-        _print(found, values)
-    import sys
-
+    whole = {
+        "places": {word: {"path": str(path), "exists": path.exists()} for word, path in _places(found)},
+        "values": {key: {"value": value, "from": origin} for key, value, origin in values},
+        "problems": [*wrong, *problems],
+    }
+    show(whole, _lines(found, values), as_json=options.json)
     for sentence in (*wrong, *problems):
-        print(clean(f"mcp-tui: {sentence}"), file=sys.stderr)
+        warn(sentence)
     return Exit.USAGE if wrong else Exit.COMPLETED
 
 
@@ -58,13 +53,10 @@ def example() -> str:
     return (Path(files.__file__).parent / "example.toml").read_text(encoding="utf-8")
 
 
-def _print(found: Loaded, values: list[Value]) -> None:
-    rows = [(clean(word), clean(_there(path)), clean(str(path))) for word, path in _places(found)]
-    for line in table(rows):
-        print(line)
-    print()
-    for line in table([(clean(key), _shown(value), clean(origin)) for key, value, origin in values]):
-        print(line)
+def _lines(found: Loaded, values: list[Value]) -> Iterator[str]:
+    yield from table([(clean(word), clean(_there(path)), clean(str(path))) for word, path in _places(found)])
+    yield ""
+    yield from table([(clean(key), _shown(value), clean(origin)) for key, value, origin in values])
 
 
 def _shown(value: object) -> SafeText:
@@ -135,15 +127,11 @@ def _key_problems(found: Loaded) -> list[str]:
 def _keys(*, as_json: bool) -> int:
     from mcp_tui.tui.keys import FIRST, SCOPES
 
-    if as_json:
-        told = [
-            {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
-            for scope in SCOPES.values()
-            for key in scope.keys
-            if key.action != "read_only"
-        ]
-        print(json.dumps(told, indent=2))
-        return Exit.COMPLETED
-    for line in table([(clean(key.id), key.all_shown, clean(key.help)) for key in FIRST.values()]):
-        print(line)
-    return Exit.COMPLETED
+    told = [
+        {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
+        for scope in SCOPES.values()
+        for key in scope.keys
+        if key.action != "read_only"
+    ]
+    rows = [(clean(key.id), key.all_shown, clean(key.help)) for key in FIRST.values()]
+    return show(told, table(rows), as_json=as_json)

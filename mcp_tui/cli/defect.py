@@ -6,10 +6,11 @@ among it. So neither is printed: a type and places in the code are what a report
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from mcp_tui.cli.output import warn
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,11 +48,6 @@ def _where(error: BaseException) -> str:
     return f"{type(error).__name__}{at}{by}"
 
 
-def tell(error: BaseException) -> None:
-    """Print the report on stderr."""
-    print(f"mcp-tui: {report(error)}", file=sys.stderr)
-
-
 def watch(loop: asyncio.AbstractEventLoop) -> None:
     """Report what fails beside a command in the same way; asyncio would print the exception's text."""
     loop.set_exception_handler(_beside)
@@ -60,7 +56,7 @@ def watch(loop: asyncio.AbstractEventLoop) -> None:
 def _beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     error: BaseException | None = context.get("exception")
     if error is not None:
-        print(f"mcp-tui: Internal error in mcp-tui (continuing): {_where(error)}.", file=sys.stderr)
+        warn(f"Internal error in mcp-tui (continuing): {_where(error)}.")
 
 
 def _inner(error: BaseException) -> BaseException:

@@ -19,7 +19,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import csv_line, out
+from mcp_tui.cli.output import csv_line, out, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import open_parts, open_private
@@ -65,12 +65,11 @@ def run(name: str, given: Words) -> int:
     pieces = _pieces(given, where, recording, _rows(given, where, recording))
     if options.output is None:
         for piece in pieces:
-            out(piece)
+            out(piece, end="")
     else:
         _write(Path(options.output), where, pieces)
     if recording.damaged:
-        lines = f"{recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}"
-        print(f"mcp-tui: Skipped {lines}.", file=sys.stderr)
+        warn(f"Skipped {recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}.")
     return Exit.COMPLETED
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import warn
 from mcp_tui.cli.status import Failure
 from mcp_tui.journal.folder import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
-from mcp_tui.tui.view.text import clean
 
 
 def word(name: str, given: Words) -> str | None:
@@ -70,7 +70,7 @@ def _last(known: Sequence[Journal]) -> Journal:
     )
     found = next((each for each in latest if each.purpose == "workbench"), latest[0])
     if sys.stderr.isatty():
-        print(f"mcp-tui: The last session is {clean(found.name)}.", file=sys.stderr)
+        warn(f"The last session is {found.name}.")
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import colourful, csv_line, dump, out
+from mcp_tui.cli.output import colourful, csv_line, dump, out, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal import folder, index
 from mcp_tui.journal.folder import Journal
@@ -120,7 +120,7 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
 
 def _ahead(size: int) -> None:
     if sys.stderr.isatty():
-        print(f"mcp-tui: Indexing {size / 1e6:,.0f} MB of new journals …", file=sys.stderr)
+        warn(f"Indexing {size / 1e6:,.0f} MB of new journals …")
 
 
 def _readable(session: RecordedSession) -> None:
@@ -138,19 +138,19 @@ def _readable(session: RecordedSession) -> None:
 def _print(given: Words, found: LogResult, forms: Forms) -> None:
     if given.options.json:
         elements = ",\n".join(map(dump, forms.objects))
-        out(f"[{elements}]\n")
+        out(f"[{elements}]")
     elif given.options.csv:
         for row in (forms.head, *forms.rows):
-            out(csv_line(row) + "\r\n")
+            out(csv_line(row), end="\r\n")
     else:
         printed = False
         for line in forms.lines:
             printed = True
-            out(f"{line}\n")
+            out(line)
         if not printed:
-            out(f"{_nothing(given, found)}\n")
+            out(_nothing(given, found))
         elif (hidden := found.count - len(found.entries)) > 0:
-            print(f"mcp-tui: {hidden:,} older ones not shown (--limit 0 shows all)", file=sys.stderr)
+            warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
 
 
 def _nothing(given: Words, found: LogResult) -> str:
@@ -311,10 +311,10 @@ def _tell(sessions: Sequence[RecordedSession]) -> None:
     total = sum(count for _, count in broken)
     if total:
         where = clean(broken[0][0].name) if len(broken) == 1 else f"{len(broken)} sessions"
-        print(f"mcp-tui: Skipped {total:,} unreadable line{'s'[: total > 1]} in {where}.", file=sys.stderr)
+        warn(f"Skipped {total:,} unreadable line{'s'[: total > 1]} in {where}.")
     lost = sum(each.facts.lost for each in sessions)
     if lost:
-        print(f"mcp-tui: {lost:,} records are missing because they could not be written.", file=sys.stderr)
+        warn(f"{lost:,} records are missing because they could not be written.")
     foreign = [each for each in sessions if each.facts.version not in {0, VERSION}]
     if foreign:
         of = (
@@ -322,4 +322,4 @@ def _tell(sessions: Sequence[RecordedSession]) -> None:
             if len(foreign) == 1
             else f"{len(foreign)} sessions of other formats"
         )
-        print(f"mcp-tui: Skipped {of}. This mcp-tui reads format {VERSION}.", file=sys.stderr)
+        warn(f"Skipped {of}. This mcp-tui reads format {VERSION}.")

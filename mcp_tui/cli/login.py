@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import threading
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.cli.grammar import Words, parser
+from mcp_tui.cli.output import dump, out, show
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
@@ -48,7 +49,8 @@ def run(name: str, given: Words) -> int:
     store = CredentialStore(storage=in_force().auth.storage)
     try:
         if name == "auth":
-            return _list(store, as_json=given.options.json)
+            found = store.every()
+            return show([*map(_fields, found)], _lines(found, store.place), as_json=given.options.json)
         if name == "logout":
             return _forget(store, given)
         return asyncio.run(_login(store, given, _server(given)))
@@ -88,10 +90,10 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         kind = Exit.UNAUTHORIZED if isinstance(error, AuthorizationError) else Exit.UNREACHABLE
         raise Failure(clean(str(error)), kind) from None
     if options.json:
-        print(json.dumps({**_fields(credentials), "stored": store.place}))
+        out(dump({**_fields(credentials), "stored": store.place}))
     else:
-        print(clean(f"Signed in to {credentials.server} ({_until(credentials)})."))
-        print(clean(f"Stored in {store.place}."))
+        out(clean(f"Signed in to {credentials.server} ({_until(credentials)})."))
+        out(clean(f"Stored in {store.place}."))
     return Exit.COMPLETED
 
 
@@ -161,27 +163,27 @@ class TerminalBrowser:
 
     async def visit(self, request: AuthorizationRequest) -> str:
         """Show the URL first; enter opens it."""
-        print(clean(f"Sign in at {request.host}:\n\n{request.url}\n", newlines=True), flush=True)
+        out(clean(f"Sign in at {request.host}:\n\n{request.url}\n", newlines=True), flush=True)
         if self._opens and sys.stdin.isatty():
-            print("Press enter to open the URL in a browser, or open it anywhere and paste the URL")
+            out("Press enter to open the URL in a browser, or open it anywhere and paste the URL")
         else:
-            print("Open it in any browser, then paste the URL")
-        print("that the browser ends at (it may show an error page).", flush=True)
-        lines = _lines()
+            out("Open it in any browser, then paste the URL")
+        out("that the browser ends at (it may show an error page).", flush=True)
+        lines = _stdin_lines()
         while True:
             line = (await lines.get()).strip()
             if request.is_redirect(line):
                 return line
             if line:
-                print(f"Not the redirect URL, which begins with {request.redirect_uri}?", flush=True)
+                out(f"Not the redirect URL, which begins with {request.redirect_uri}?", flush=True)
             elif self._opens and not await asyncio.to_thread(open_url, request.url):
-                print("No browser can be opened here. Open the URL above yourself.", flush=True)
+                out("No browser can be opened here. Open the URL above yourself.", flush=True)
 
     def close(self) -> None:
         """Nothing is left of it."""
 
 
-def _lines() -> asyncio.Queue[str]:
+def _stdin_lines() -> asyncio.Queue[str]:
     """Lines of stdin as they come, from a thread that nothing waits for."""
     queue: asyncio.Queue[str] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -207,36 +209,29 @@ def _forget(store: CredentialStore, given: Words) -> int:
     servers = store.servers() if given.options.all else [server_key(_server(given).url)]
     gone = [server for server in servers if store.delete(server)]
     for server in gone:
-        print(
-            clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires.")
-        )
+        out(clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires."))
     if not gone:
         raise Failure("No sign-in stored for this server. mcp-tui auth lists them.")
     return Exit.COMPLETED
 
 
-def _list(store: CredentialStore, *, as_json: bool) -> int:
-    found = store.every()
-    if as_json:
-        print(json.dumps([_fields(each) for each in found], indent=2))
-        return Exit.COMPLETED
+def _lines(found: list[Credentials], place: str) -> Iterator[str]:
     if not found:
-        print("No sign-ins stored. Sign in with mcp-tui login URL.")
-        return Exit.COMPLETED
+        yield "No sign-ins stored. Sign in with mcp-tui login URL."
+        return
     for each in found:
-        print(clean(each.server))
-        print(clean(f"  issuer   {each.issuer}"))
-        if each.resource != each.server:
-            print(clean(f"  resource {each.resource}"))
-        if each.registration.client_id:
-            print(clean(f"  client   {each.registration.client_id}"))
-        if each.registration.assertion:
-            print(clean(f"  JWT from {each.registration.assertion}"))
-        if each.token.scopes:
-            print(clean(f"  scopes   {' '.join(each.token.scopes)}"))
-        print(f"  token    {_until(each)}")
-    print(clean(f"Stored in {store.place}."))
-    return Exit.COMPLETED
+        yield clean(each.server)
+        for label, value in (
+            ("issuer", each.issuer),
+            ("resource", each.resource if each.resource != each.server else ""),
+            ("client", each.registration.client_id),
+            ("JWT from", each.registration.assertion),
+            ("scopes", " ".join(each.token.scopes)),
+            ("token", _until(each)),
+        ):
+            if value:
+                yield clean(f"  {label:<8} {value}")
+    yield clean(f"Stored in {place}.")
 
 
 def _until(credentials: Credentials) -> str:

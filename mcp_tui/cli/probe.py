@@ -12,7 +12,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
-from mcp_tui.cli.output import colourful, dump
+from mcp_tui.cli.output import colourful, dump, out
 from mcp_tui.cli.session import (
     INSECURE,
     Headless,
@@ -53,7 +53,7 @@ def run(_: str, given: Words) -> int:
         raise Failure(text)
     if given.options.list:
         rules = [rule.fields() for rule in RULES.values()]
-        print(dump(rules) if given.options.json else "\n".join(view.rule_list()))
+        out(dump(rules) if given.options.json else "\n".join(view.rule_list()))
         return Exit.COMPLETED
     wish = _wish(given)
     where = required(given)

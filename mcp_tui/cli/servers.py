@@ -5,12 +5,12 @@ Nothing is started, and no file of another tool is written.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import out, show, table, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
@@ -18,7 +18,7 @@ from mcp_tui.config.definitions import Definition
 from mcp_tui.config.filling import command_words, url, what
 from mcp_tui.config.servers import FoundServers, discover, find
 from mcp_tui.config.sources import Surroundings
-from mcp_tui.tui.view.text import SafeText, clean, fit, width
+from mcp_tui.tui.view.text import SafeText, clean
 
 
 def run(_name: str, given: Words) -> int:
@@ -37,65 +37,39 @@ def run(_name: str, given: Words) -> int:
         return _distrust(find(options.distrust, config))
     found = discover(config=config)
     if config is not None and found.problems:
-        raise Failure(clean(found.problems[0]))
-    if options.json:
-        broken = [
-            {"name": None, "state": Availability.PROBLEM.value, "detail": problem}
-            for problem in found.problems
-        ]
-        print(json.dumps([*map(_fields, found.servers), *broken], indent=2))
-    else:
-        _list(found)
+        raise Failure(found.problems[0])
+    broken = [
+        {"name": None, "state": Availability.PROBLEM.value, "detail": problem} for problem in found.problems
+    ]
+    stands = [(each, *availability(each)) for each in found.servers]
+    fields = [_fields(*each) for each in stands]
+    show([*fields, *broken], _lines(found, stands), as_json=options.json)
     for problem in found.problems:
-        print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
+        warn(problem)
     return Exit.COMPLETED
 
 
 # -- the list ----------------------------------------------------------------------------------------------------
 
 
-def _list(found: FoundServers) -> None:
+Stand = tuple[Definition, Availability, str]
+"""A server, whether it can be used, and what there is to say of that."""
+
+
+def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
+    """A line for each server; what to do about them is said on stderr."""
     around = Surroundings.now()
-    rows: list[tuple[SafeText, ...]] = []
-    for each in found.servers:
-        state, said = availability(each)
-        shown = (
-            said
-            if state not in (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
-            else what(each)
-        )
-        rows.append(
-            (
-                clean(each.name),
-                clean(state.value),
-                clean(each.source.title),
-                clean(_short(each.place, around)),
-                clean(shown),
-            )
-        )
-    for line in table(rows):
-        print(line)
-    if any(availability(each)[0] is Availability.CONSENT for each in found.servers):
-        print(
-            "mcp-tui: Servers from a project's file need approval. Run mcp-tui servers --trust NAME.",
-            file=sys.stderr,
-        )
+    startable = (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
+    rows: list[list[SafeText]] = []
+    for each, state, said in stands:
+        shown = what(each) if state in startable else said
+        row = (each.name, state.value, each.source.title, _short(each.place, around), shown)
+        rows.append([clean(cell) for cell in row])
+    yield from table(rows)
+    if any(state is Availability.CONSENT for _, state, _ in stands):
+        warn("Servers from a project's file need approval. Run mcp-tui servers --trust NAME.")
     if not found.servers and not found.problems:
-        print(
-            "mcp-tui: No servers in the config files. Use --config FILE, a URL, or -- COMMAND.",
-            file=sys.stderr,
-        )
-
-
-def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
-    """Rows with their columns aligned; the last one as long as it is."""
-    if not rows:
-        return []
-    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return [
-        "  ".join((*(fit(cell, cells) for cell, cells in zip(row, widths, strict=False)), row[-1])).rstrip()
-        for row in rows
-    ]
+        warn("No servers in the config files. Use --config FILE, a URL, or -- COMMAND.")
 
 
 def _short(path: str, around: Surroundings) -> str:
@@ -107,8 +81,7 @@ def _short(path: str, around: Surroundings) -> str:
     return path
 
 
-def _fields(each: Definition) -> dict[str, object]:
-    state, said = availability(each)
+def _fields(each: Definition, state: Availability, said: str) -> dict[str, object]:
     launch = each.launch
     words = command_words(each)
     return {
@@ -136,26 +109,26 @@ def _fields(each: Definition) -> dict[str, object]:
 
 def _trust(found: Definition, *, sure: bool) -> int:
     if not found.project:
-        print(clean(f"Server {found.name!r} needs no approval: {found.file} is your own file."))
+        out(clean(f"Server {found.name!r} needs no approval: {found.file} is your own file."))
         return Exit.COMPLETED
     if found.launch is None:
-        raise Failure(clean(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}."))
+        raise Failure(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}.")
     for word, said in consent.account(found):
-        print(f"{word:<10}{clean(said)}")
+        out(f"{word:<10}{clean(said)}")
     if consent.is_given(found):
-        print("Already approved; nothing has changed since.")
+        out("Already approved; nothing has changed since.")
         return Exit.COMPLETED
     if not sure and not _asked():
-        raise Failure(f"Not approved; {clean(found.name)!r} was not started.")
+        raise Failure(f"Not approved; {found.name!r} was not started.")
     consent.give(found)
-    print("Approved. If the definition changes, mcp-tui asks again.")
+    out("Approved. If the definition changes, mcp-tui asks again.")
     return Exit.COMPLETED
 
 
 def _asked() -> bool:
     if not sys.stdin.isatty():
         raise Failure("Cannot ask for approval: stdin is not a terminal. Add --yes to approve in a script.")
-    print("Allow mcp-tui to start this server? [y/N] ", end="", flush=True)
+    out("Allow mcp-tui to start this server? [y/N] ", end="", flush=True)
     try:
         answer = sys.stdin.readline()
     except UnicodeDecodeError:
@@ -165,7 +138,7 @@ def _asked() -> bool:
 
 def _distrust(found: Definition) -> int:
     if consent.withdraw(found):
-        print(clean(f"Approval withdrawn: {found.name!r} in {found.file}."))
+        out(clean(f"Approval withdrawn: {found.name!r} in {found.file}."))
     else:
-        print(clean(f"No approval to withdraw: {found.name!r} in {found.file}."))
+        out(clean(f"No approval to withdraw: {found.name!r} in {found.file}."))
     return Exit.COMPLETED

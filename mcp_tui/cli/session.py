@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Printer
+from mcp_tui.cli.printer import Printer
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening

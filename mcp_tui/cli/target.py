@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import warn
 from mcp_tui.cli.status import Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
@@ -41,9 +42,9 @@ def in_force(*, told: bool = True) -> Settings:
     found = loaded()
     for wrong in found.wrong:
         more = f" (and {len(found.wrong) - 1} more; see mcp-tui config)" if len(found.wrong) > 1 else ""
-        raise Failure(clean(f"{wrong}{more}"))
+        raise Failure(f"{wrong}{more}")
     for problem in found.problems if told else ():
-        print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
+        warn(problem)
     return found.settings
 
 
@@ -148,7 +149,7 @@ def _configured(given: Words) -> Target:
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
             text = f"Cannot use server {found.name!r} ({found.place}): {wrong}."
-            raise Failure(clean(text))
+            raise Failure(text)
         file = f" --config {found.file}" if given.options.config else ""
         text = (
             f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
@@ -185,7 +186,7 @@ def _answers(definition: Definition) -> dict[str, str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(input_name(each.id) for each in asked)
         text = f"Server {definition.name!r} ({definition.place}) needs {asked[0].id!r}. Set {names}, or use a terminal."
-        raise Failure(clean(text))
+        raise Failure(text)
     return {each.id: _ask(each) for each in asked}
 
 
@@ -359,8 +360,4 @@ def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:
     have = {name.lower() for name in given}
     for name in names:
         if name.lower() not in have:
-            said = option.format(name)
-            print(
-                clean(f"mcp-tui: The value of {name!r} was not saved with the call. Add {said}"),
-                file=sys.stderr,
-            )
+            warn(f"The value of {name!r} was not saved with the call. Add {option.format(name)}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
 from mcp_tui.cli.target import limits as tool_limits
@@ -121,8 +121,7 @@ def open_workbench(given: Words) -> int:
         for each in clients:
             each.store.close()
             for said in each.store.problems:
-                with suppress(OSError):
-                    print(f"mcp-tui: {said}", file=sys.stderr)
+                warn(said)
     if failed:
         raise failed[0]
     return status

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.output import outcome
+from mcp_tui.cli.printer import outcome
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, as_json
 from mcp_tui.protocol.events import Cause, Kind, Signal

@@ -96,3 +96,31 @@ def test_where_the_folder_is_read_only_the_log_is_read_all_the_same():
         assert len(json.loads(run("log", "--json").out)) == 1
     finally:
         journal_folder().chmod(0o700)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--version",),
+        ("--help",),
+        ("config", "--json"),
+        ("completion", "bash"),
+        ("probe", "--list"),
+        ("log",),
+        CALL,
+    ],
+    ids=" ".join,
+)
+def test_a_stdout_on_a_full_disk_is_told_in_one_sentence(words: tuple[str, ...]):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*MCP_TUI, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=HANG,
+            check=False,
+        )
+    assert done.returncode == Exit.STDOUT_CLOSED
+    assert done.stderr.decode().splitlines()[0] == "mcp-tui: Cannot write to stdout: No space left on device."

@@ -1,0 +1,264 @@
+"""What a command with a session prints: JSON lines for programs, short lines for people.
+
+JSON is ASCII, so no byte of a server's reaches the terminal as anything but a letter; text for people goes through the one
+sanitiser. Results go to stdout, the story of how they came about to stderr. Both are written by a thread: a reader that
+takes its time (a pager, a full pipe, a slow terminal) holds up no cancel, no timeout, no signal, and falsifies no
+measurement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, cast
+
+from mcp_tui.cli.output import colourful, dump
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.descriptions import as_json, describe
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.text import clean
+
+PROGRESS_EVERY: Final = 0.2
+"""Seconds between two lines of progress for people; programs get each."""
+
+LINE: Final = 4000
+"""Characters of a line for people; programs get everything."""
+
+
+def outcome_state(row: Request) -> str:
+    """``completed``, ``failed``, ``cancelled``, ``timed_out`` or ``lost``."""
+    return "lost" if row.open else evidence.ended(row)
+
+
+def outcome(row: Request, now: float, result: Json = None, data: Json = None) -> dict[str, Any]:
+    """The last line of a request: what came of it. ``result`` counts for a completed one, ``data`` for a failed one."""
+    state = outcome_state(row)
+    error: dict[str, Any] | None = None
+    if state == "failed":
+        error = {"code": row.code, "message": row.error}
+        if row.rule:
+            error["rule"] = row.rule
+        if data is not None:
+            error["data"] = data
+    elif state == "lost":
+        error = {"code": None, "message": row.error}
+    return {
+        "event": "outcome",
+        "id": row.id,
+        "state": state,
+        "cause": row.cause.value if row.cause else None,
+        "reason": row.reason if row.cause else None,
+        **evidence.as_json(row, now),
+        "elapsed": round(row.elapsed(now), 6),
+        "result": result if state == "completed" else None,
+        "error": error,
+    }
+
+
+def summary(row: Request, now: float) -> str:
+    """One line for people: what came of a request, unsanitised."""
+    state = outcome_state(row)
+    after = f"after {row.elapsed(now):.3f} s"
+    if state == "completed":
+        return f"completed {after}, but the tool reports an error" if row.is_error else f"completed {after}"
+    if state == "failed":
+        told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
+        code = "" if told else f" (error {row.code})"
+        return f"failed {after}: {row.error or 'the server does not say why'}{code}"
+    if state == "lost":
+        return f"lost {after}: {row.error}"
+    if row.sent_at is None:
+        return "cancelled before it was sent"
+    return f"{state.replace('_', ' ')} {after}: {evidence.summary_words(row, now)}"
+
+
+class Printer:
+    """Prints the events of a command. ``t`` counts from ``began``, monotonic seconds.
+
+    ``closed`` is called, once, when stdout has no reader any more.
+    """
+
+    def __init__(self, *, as_json: bool, began: float, closed: Callable[[], None]) -> None:
+        self.json = as_json
+        self._began = began
+        self.streams = Streams(closed)
+        self._over = False
+        self._own: set[ev.RequestId] = set()
+        self._methods: dict[ev.RequestId, str] = {}
+        self._progress_at = 0.0
+        self._colour = colourful(sys.stderr)
+
+    def event(self, event: ev.Event) -> None:
+        """Print one event, but none of the client's own requests, of its own closing, or after the outcome."""
+        if self._over or (isinstance(event, ev.Disconnected) and event.expected):
+            return
+        if isinstance(event, ev.RequestEvent):
+            if isinstance(event, ev.Called):
+                self._methods[event.id] = event.method
+                if event.internal:
+                    self._own.add(event.id)
+            if event.id in self._own:
+                return
+        if self.json:
+            made = as_json(event)
+            if made is not None:
+                if isinstance(event, ev.Sent):
+                    made["method"] = self._methods.get(event.id, "")
+                self.line(made, event.at)
+        else:
+            self._tell(event)
+
+    def _tell(self, event: ev.Event) -> None:
+        if isinstance(event, ev.Progress):
+            if event.at - self._progress_at < PROGRESS_EVERY:
+                return
+            self._progress_at = event.at
+        known = describe(event)
+        if known.headless(event):
+            said = f"{known.source}: {known.words(event)}" if known.source else known.words(event)
+            self.say(said, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
+
+    def line(self, made: dict[str, Any], at: float) -> None:
+        """One JSON line, with its time."""
+        made = {"event": made["event"], "t": round(max(0.0, at - self._began), 6), **made}
+        self.out(dump(made))
+
+    def value(self, value: Any) -> None:
+        """One JSON value on stdout."""
+        self.out(dump(value))
+
+    def end(self) -> None:
+        """Print no event from here on: the outcome is told last, and a server may say much while it is ended."""
+        self._over = True
+
+    def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
+        """One line for people, on stderr."""
+        line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
+        style = "2" if dim else "31" if red else ""
+        self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
+
+    def out(self, text: str) -> None:
+        """One line on stdout, at once. Text of a server's must have been cleaned or encoded before."""
+        self.streams.put(f"{text}\n")
+
+
+def text_of(result: Json) -> str:
+    """A result for people: the texts of its content, a line for what is no text, and JSON for anything else."""
+    fields = as_object(result)
+    for member in ("content", "contents", "messages"):
+        parts = fields.get(member)
+        if isinstance(parts, list):
+            return "\n".join(clean(_part(part), newlines=True) for part in cast("list[Json]", parts))
+    return dump(result, indent=2)
+
+
+def _part(part: Json) -> str:
+    fields = as_object(part)
+    content, text, data = fields.get("content"), fields.get("text"), fields.get("data") or fields.get("blob")
+    if isinstance(content, dict):
+        return f"{fields.get('role')}: {_part(content)}"
+    if isinstance(text, str):
+        return text
+    if isinstance(data, str):
+        kind = fields.get("mimeType") or fields.get("type") or "data"
+        return f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]"
+    return dump(part, indent=2)
+
+
+# -- standard output and standard error -------------------------------------------------------------------------------
+
+BACKLOG: Final = 64 * 1024 * 1024
+"""Characters that may wait to be read; with more, the command waits as well."""
+
+LAST_WORDS: Final = 1.0
+"""Seconds in which what is left is to be read once a signal has come."""
+
+
+class Streams:
+    """Writes in the order in which it is told to. To be made in a running loop.
+
+    ``closed`` is called in the loop, once, when stdout cannot be written any more; what comes then for it is dropped.
+    """
+
+    def __init__(self, closed: Callable[[], None]) -> None:
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._hurry: asyncio.Future[None] = self._loop.create_future()
+        self._news = threading.Condition()
+        self._pieces: list[tuple[bool, str]] = []
+        self._size = 0
+        """Characters that are not written yet."""
+        self._broken = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, text: str, *, err: bool = False) -> None:
+        """Write to stdout or stderr, soon. That nobody reads stderr is no reason to stop."""
+        with self._news:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="streams", daemon=True)
+                self._thread.start()
+            self._news.wait_for(lambda: self._size < BACKLOG)
+            self._pieces.append((err, text))
+            self._size += len(text)
+            self._news.notify_all()
+
+    def hurry(self) -> None:
+        """A signal came: wait for a reader no longer than it takes to read what is left."""
+        if not self._hurry.done():
+            self._hurry.set_result(None)
+
+    async def drained(self) -> bool:
+        """Wait until all is written; false where nobody read it although there was reason to :meth:`hurry`."""
+        if not self._size:
+            return True
+        done = self._loop.run_in_executor(None, self.flush)
+        await asyncio.wait([done, self._hurry], return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            await asyncio.wait([done], timeout=LAST_WORDS)
+        return done.done()
+
+    def flush(self, patience: float | None = None) -> None:
+        """Block until all is written, at most so many seconds."""
+        with self._news:
+            self._news.wait_for(lambda: not self._size, patience)
+
+    # -- the thread ------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._pieces)
+                pieces, self._pieces = self._pieces, []
+            for is_err, some in groupby(pieces, key=itemgetter(0)):
+                text = "".join(piece for _, piece in some)
+                if is_err:
+                    _write_err(text)
+                elif not self._broken:
+                    self._write_out(text)
+            with self._news:
+                self._size -= sum(len(text) for _, text in pieces)
+                self._news.notify_all()
+
+    def _write_out(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except (OSError, ValueError) as error:
+            self._broken = True
+            if not isinstance(error, (BrokenPipeError, ValueError)):
+                _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short
+                self._loop.call_soon_threadsafe(self._closed)
+
+
+def _write_err(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
