@@ -53,7 +53,9 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, allow_nan=False, indent=indent)
     except ValueError:
-        from mcp_tui.protocol.messages import writable  # pydantic's JSON, which takes longer to load than the words to read
+        from mcp_tui.protocol.messages import (
+            writable,
+        )  # pydantic's JSON, which takes longer to load than the words to read
 
         return json.dumps(writable(value), indent=indent)
 
