@@ -68,7 +68,7 @@ class Catalogue:
         self._names = 0
         self._passes: Callable[[Entry], bool] | None = None
 
-    def narrow(self, passes: Callable[[Entry], bool] | None) -> None:
+    def filter(self, passes: Callable[[Entry], bool] | None) -> None:
         """Show the entries alone that pass, without the titles of lists of which none does; all for ``None``."""
         self._passes = passes
         self._lay_out()

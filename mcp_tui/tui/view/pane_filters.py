@@ -18,11 +18,6 @@ from mcp_tui.tui.view.wire import told
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Levels of log messages, the least first (RFC 5424)."""
 
-LOG_HINT: Final = "level:warning  logger:db  source:stderr  /text/  words"
-WIRE_HINT: Final = "dir:out  id:7  method:tools  /text/  words"
-CATALOGUE_HINT: Final = "kind:prompts  /text/  words"
-CANCELLATIONS_HINT: Final = "outcome:late  cause:user  name:slow  reason:wrong  id:7  words"
-
 
 def catalogue_filter(text: str) -> Terms[Entry]:
     """``kind:prompts`` are the entries of one list; words are of a name, a title, a description or a URI."""

@@ -195,16 +195,21 @@ class RequestTable(ListCanvas):
     @property
     def filter(self) -> str:
         """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
-        return self._outline.index.filter.text
+        return self.terms.text
 
     @filter.setter
     def filter(self, text: str) -> None:
         self._refilter(parse(text, server=self.server), show_internal=self.show_internal)
 
     @property
-    def problem(self) -> SafeText:
-        """What of the filter is not understood; empty where all is."""
-        return self._outline.index.filter.problem
+    def terms(self) -> Filter:
+        """The filter as it was understood."""
+        return self._outline.index.filter
+
+    @property
+    def wanted(self) -> SafeText:
+        """The filter, to be shown."""
+        return clean(self.filter)
 
     @property
     def show_internal(self) -> bool:
@@ -213,7 +218,7 @@ class RequestTable(ListCanvas):
 
     @show_internal.setter
     def show_internal(self, show: bool) -> None:
-        self._refilter(self._outline.index.filter, show_internal=show)
+        self._refilter(self.terms, show_internal=show)
 
     def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
         anchor = self.anchored()
@@ -287,7 +292,7 @@ class RequestTable(ListCanvas):
             return self._painter.header()
         line = self.line_at(y)
         if line is None:
-            none = empty_state(self.empty, wanted=clean(self.filter), hidden=self._outline.total)
+            none = empty_state(self.empty, wanted=self.wanted, hidden=self._outline.total)
             return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
         item = self._outline.item(line)
         return self._painter.strip(
@@ -357,8 +362,8 @@ class RequestTable(ListCanvas):
             parts.insert(0, safe("{:,} marked", len(self.marks)))
         if not self.follow and self.scroll_offset.y:
             parts.append(safe("{:,} newer above", self.scroll_offset.y))
-        if self.filter:
-            parts.append(safe("filter {}", clean(self.filter)))
+        if self.wanted:
+            parts.append(safe("filter {}", self.wanted))
         parts.append(self.counted)
         return join(parts, " · ")
 

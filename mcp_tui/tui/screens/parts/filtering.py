@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
-from mcp_tui.journal.frames import FrameHead
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import key_of
@@ -19,17 +18,9 @@ from mcp_tui.tui.screens.parts.details import Messages
 from mcp_tui.tui.view import table_columns
 from mcp_tui.tui.view.cancellations import SORTS, counted
 from mcp_tui.tui.view.columns import NEWEST, after
+from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import FilteredLines
-from mcp_tui.tui.view.pane_filters import (
-    CANCELLATIONS_HINT,
-    CATALOGUE_HINT,
-    LOG_HINT,
-    WIRE_HINT,
-    cancellations_filter,
-    catalogue_filter,
-    log_filter,
-    wire_filter,
-)
+from mcp_tui.tui.view.pane_filters import cancellations_filter, catalogue_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
@@ -41,10 +32,13 @@ COUNTED: Final = 2000
 
 _LISTS: Final = {
     "requests": (words("Filter requests"), "state:late  name:slow  id:7  -name:poll  /text/  words"),
-    "catalogue": (words("Filter catalogue"), CATALOGUE_HINT),
-    "log": (words("Filter log"), LOG_HINT),
-    "wire": (words("Filter wire"), WIRE_HINT),
-    "cancellations": (words("Filter cancellations"), CANCELLATIONS_HINT),
+    "catalogue": (words("Filter catalogue"), "kind:prompts  /text/  words"),
+    "log": (words("Filter log"), "level:warning  logger:db  source:stderr  /text/  words"),
+    "wire": (words("Filter wire"), "dir:out  id:7  method:tools  /text/  words"),
+    "cancellations": (
+        words("Filter cancellations"),
+        "outcome:late  cause:user  name:slow  reason:wrong  id:7  words",
+    ),
 }
 """What the line of the filter says of each list, and an example."""
 
@@ -55,25 +49,11 @@ class FilterLine(Horizontal):
     """The line in which a filter is typed: of which list it is, and how many pass it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.what = Label(markup=False)
         self.input = LineInput(id="filter", compact=True)
-        self._what = Label("", markup=False)
-        self._passing = Label("", markup=False)
+        self.passing = Label(markup=False)
+        super().__init__(self.what, self.input, self.passing)
         self.display = False
-
-    def compose(self) -> ComposeResult:
-        yield self._what
-        yield self.input
-        yield self._passing
-
-    def name_list(self, what: SafeText, hint: str) -> None:
-        """Name the list that is filtered, and show an example of a filter."""
-        self._what.update(what)
-        self.input.placeholder = hint
-
-    def tell(self, passing: SafeText) -> None:
-        """Show how many pass."""
-        self._passing.update(passing)
 
 
 class Filtering:
@@ -88,15 +68,22 @@ class Filtering:
         self.line = FilterLine()
         self.input = self.line.input
         self._typed_for = "requests"
-        self._texts: dict[str, str] = {}
-        self._problems: dict[str, SafeText] = {}
+        self._readers: dict[str, Callable[[str], Terms[Any]]] = {
+            "catalogue": catalogue_filter,
+            "log": log_filter,
+            "wire": wire_filter,
+            "cancellations": partial(cancellations_filter, now=scene.now),
+        }
+        self._terms: dict[str, Terms[Any]] = dict.fromkeys(self._readers, Terms[Any]())
         self._cancel_sort = NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, _NOTHING
         self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
-        self.log: FilteredLines[ev.Event] = FilteredLines(scene.log)
-        self.wire: FilteredLines[FrameHead | None] = FilteredLines(scene.wire, around=messages.marked)
-        self._narrowed = {"cancellations": self.cancellations, "log": self.log, "wire": self.wire}
+        self._narrowed: dict[str, FilteredLines[Any]] = {
+            "cancellations": self.cancellations,
+            "log": FilteredLines(scene.log),
+            "wire": FilteredLines(scene.wire, around=messages.marked),
+        }
         for name, narrowed in self._narrowed.items():
             self._lists[name].source = narrowed
 
@@ -112,16 +99,23 @@ class Filtering:
 
     def _count(self) -> None:
         """Say in the line of the filter how many pass it; once it is typed, it goes with its list."""
-        pane = self._lists.get(self._typed_for)
+        pane = self._typed_list
         if not self.input.has_focus:
-            self.line.display = bool(self.input.value) and (pane is None or pane.display)
-        if not self.line.display:
-            return
-        if pane is None:
-            said = self._table.counted if self._table.filter else _NOTHING
-        else:
+            self.line.display = bool(self.input.value) and pane.display
+        if self.line.display:
             said = pane.counted if pane.wanted else _NOTHING
-        self.line.tell(words("not understood") if self._problems.get(self._typed_for) else said)
+            self.line.passing.update(
+                words("not understood") if self._terms_of(self._typed_for).problem else said
+            )
+
+    @property
+    def _typed_list(self) -> LineList | RequestTable:
+        """The list that the line is for."""
+        return self._lists.get(self._typed_for, self._table)
+
+    def _terms_of(self, name: str) -> Terms[Any]:
+        """The filter of a list."""
+        return self._terms.get(name, self._table.terms)
 
     def _about(self, name: str) -> list[SafeText]:
         """What stands in the lower border of a list."""
@@ -132,8 +126,8 @@ class Filtering:
                 parts.append(safe("sort {}", self._cancel_sort.value))
         if name == "wire" and self._only is not None:
             parts.append(safe("request {} only", brief(str(self._only.id), 40)))
-        if self._texts.get(name):
-            parts.append(safe("filter {}", self._texts[name]))
+        if self._terms[name].text:
+            parts.append(safe("filter {}", self._terms[name].text))
         return [part for part in parts if part]
 
     def _outcomes(self) -> SafeText:
@@ -151,13 +145,11 @@ class Filtering:
     def open_input(self) -> None:
         """Open the line of the filter, for the focused list or else the requests."""
         focused = self._screen.focused
-        name = str(focused.id) if isinstance(focused, LineList) else ""
-        self._typed_for = name if name in _LISTS else "requests"
+        self._typed_for = str(focused.id) if isinstance(focused, LineList) else "requests"
         with self.input.prevent(Input.Changed):
-            self.input.value = (
-                self._table.filter if self._typed_for == "requests" else self._texts.get(name, "")
-            )
-        self.line.name_list(*_LISTS[self._typed_for])
+            self.input.value = self._terms_of(self._typed_for).text
+        what, self.input.placeholder = _LISTS[self._typed_for]
+        self.line.what.update(what)
         self.line.display = True
         self._screen.set_focus(self.input)
 
@@ -176,7 +168,7 @@ class Filtering:
         self._back_to_list()
 
     def _back_to_list(self) -> None:
-        self._screen.set_focus(self._lists.get(self._typed_for, self._table))
+        self._screen.set_focus(self._typed_list)
 
     # -- filters ---------------------------------------------------------------------------------------------
 
@@ -192,58 +184,42 @@ class Filtering:
 
     def clear_focused(self) -> bool:
         """Show everything in the focused list again; false where that is so already."""
-        screen = self._screen
-        name = "" if screen.focused is None else str(screen.focused.id)
-        if name == "requests" and self._table.filter:
-            self.clear("requests")
-        elif self._texts.get(name) or (name == "wire" and self._only is not None):
-            self.clear(name)
-        else:
+        pane = self._screen.focused
+        if not isinstance(pane, LineList | RequestTable) or not pane.wanted:
             return False
+        self.clear(str(pane.id))
         return True
 
     def _filter(self, name: str, text: str) -> None:
         """Show what passes a filter, and say what of it is not understood."""
+        before = self._terms_of(name).problem
         if name == "requests":
             self._table.filter = text
-            problem = self._table.problem
         else:
-            self._texts[name] = text.strip()
-            problem = self._narrow(name)
+            self._terms[name] = self._readers[name](text)
+            self._narrow(name)
+        problem = self._terms_of(name).problem
         if problem:
             self._screen.tell(problem)
-        elif self._problems.get(name):
+        elif before:
             self._screen.keys.hush()
-        self._problems[name] = problem
         self._screen.forget()
 
-    def _narrow(self, name: str) -> SafeText:
-        """Put a filter to work; returns what of it is not understood."""
-        text = self._texts.get(name, "")
-        only = self._only if name == "wire" else None
-        told = [] if only is None else [safe("request {}", brief(str(only.id), 40))]
-        self._lists[name].wanted = join([*told, *([clean(text)] if text else [])], " ")
-        if name == "log":
-            logs = log_filter(text)
-            self.log.filter(logs.matches if logs else None)
-            return logs.problem
-        if name == "wire":
-            frames = wire_filter(text)
-            only = None if self._only is None else self._messages.belonging(self._only)
-            if only is not None and frames:
-                self.wire.filter(lambda head: only(head) and frames.matches(head))
-            else:
-                self.wire.filter(only or (frames.matches if frames else None))
-            return frames.problem
+    def _narrow(self, name: str) -> None:
+        """Put the filter of a list to work: of the wire with the one request, of the cancellations in their order."""
+        pane, terms = self._lists[name], self._terms[name]
+        tests, told = terms.tests, [clean(terms.text)]
+        if name == "wire" and self._only is not None:
+            tests = (self._messages.belonging(self._only), *tests)
+            told.insert(0, safe("request {}", brief(str(self._only.id), 40)))
+        pane.wanted = join(filter(None, told), " ")
+        passes = Terms(tests=tests).matches if tests else None
         if name == "catalogue":
-            offered = catalogue_filter(text)
-            self._scene.catalogue.narrow(offered.matches if offered else None)
-            self._lists[name].tell(*self._about(name))
-            return offered.problem
-        cancels = cancellations_filter(text, self._scene.now)
-        order = self._cancel_sort.at(self._scene.now())
-        self.cancellations.filter(cancels.matches if cancels else None, order)
-        return cancels.problem
+            self._scene.catalogue.filter(passes)
+            pane.tell(*self._about(name))
+        else:
+            order = self._cancel_sort.at(self._scene.now()) if name == "cancellations" else None
+            self._narrowed[name].filter(passes, order)
 
     # -- orders ----------------------------------------------------------------------------------------------
 
