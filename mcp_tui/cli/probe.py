@@ -140,8 +140,7 @@ def _status(report: Report, *, strict: bool) -> Exit:
 def _tell(command: Headless, news: str | Finding) -> None:
     at = f"{time.monotonic() - command.began:5.1f} s"
     if isinstance(news, Finding):
-        glyph = _fit(view.GLYPHS[news.verdict])
-        news = f"  {news.rule} {glyph} {news.verdict.value}: {news.sentence}"
+        news = f"  {news.rule} {_fit(view.word(news.verdict))}: {news.sentence}"
     command.printer.say(f"{at}  {news}", dim=True)
 
 

@@ -16,7 +16,7 @@ from textual.worker import Worker
 
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
@@ -29,7 +29,7 @@ from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
@@ -37,14 +37,6 @@ from mcp_tui.tui.widgets.line_list import LineList
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
-
-TONES: Final = {
-    Verdict.PASS: "success",
-    Verdict.FAIL: "error",
-    Verdict.WARNING: "warning",
-    Verdict.NOT_OBSERVABLE: "muted",
-    Verdict.NOT_APPLICABLE: "muted",
-}
 
 TICK: Final = 0.1
 """Seconds between two looks at what the probe found."""
@@ -59,7 +51,6 @@ INTRODUCTION: Final = (
     "Press {probe.start} to start. Takes up to 10× the tool's run time plus 30 s.",
 )
 
-_NOTHING: Final = words("")
 _PROBE: Final = words("Probe")
 
 _RULES: Final = tuple(RULES.values())
@@ -74,28 +65,21 @@ class Rules:
     numbers = range(len(RULES))
 
     def __init__(self) -> None:
-        self.version = 0
         self.findings: dict[str, Finding] = {}
         self.running = False
 
-    def put(self, finding: Finding) -> None:
-        """A rule was judged."""
-        self.findings[finding.rule] = finding
-        self.version += 1
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.findings.clear()
-        self.version += 1
+    @property
+    def version(self) -> int:
+        """Another one whenever a rule was judged, and when the probe starts or ends."""
+        return hash((self.running, *self.findings.values()))
 
     def line(self, number: int, width: int) -> Line:
         rule = _RULES[-1 - number]
         finding = self.findings.get(rule.id)
         if finding is None:
-            word, tone = "…" if self.running else "", "muted"
+            word, tone = words("…" if self.running else ""), "muted"
         else:
-            word = f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}"
-            tone = TONES[finding.verdict]
+            word, tone = view.word(finding.verdict), view.GLYPHS[finding.verdict][1]
         # Where titles would be cut the glyph is enough: the pane below has the word.
         cells = 16 if width >= _WHOLE else 1
         return line(
@@ -138,13 +122,13 @@ class ProbeScreen(ModalScreen[None]):
         super().__init__()
         self.rules = Rules()
         self.report: Report | None = None
-        self.trouble = words("")
+        self.trouble = NOTHING
         self._target = target
         self._settings = settings
         self._store = store
         self._tool = tool
         self._tokens = tokens
-        self._doing = words("")
+        self._doing = NOTHING
         self._began = self._opened = 0.0
         self._worker: Worker[None] | None = None
         self._warned = False
@@ -165,7 +149,7 @@ class ProbeScreen(ModalScreen[None]):
         self._opened = guard_of(self.host).now()
         self.list.focus()
         self.set_interval(TICK, self.look)
-        self._introduce()
+        self._show("introduction", [line(hint(text)) for text in INTRODUCTION])
         self.look()
 
     @property
@@ -201,10 +185,7 @@ class ProbeScreen(ModalScreen[None]):
             return brief(f"Probe · {time.monotonic() - self._began:.0f} s · {self._doing}", 300)
         if self.report is not None:
             return safe("Probe · stops when told to: {}", self.report.stops()[0])
-        return self.trouble or words("Probe")
-
-    def _introduce(self) -> None:
-        self._show("introduction", [line(hint(text)) for text in INTRODUCTION])
+        return self.trouble or _PROBE
 
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
@@ -213,29 +194,17 @@ class ProbeScreen(ModalScreen[None]):
         transport = "stdio" if self.report is None else self.report.transport
         clause = (finding and finding.clause) or rule.clause(revision, transport)
         known = [line((safe("{}: {}", clause.level.value, clause.text(revision.name)), "muted"))]
-        evidence: Sequence[EvidenceItem] = ()
         if finding is None:
             known.append(line(words("not judged yet")))
         else:
-            evidence = finding.evidence
             known.insert(0, line(_verdict(finding), clean(finding.sentence)))
+        evidence = Section(words("Evidence"), tuple(map(_told, finding.evidence)) if finding else ())
         key = (rule.id, finding and finding.verdict)
-        self._show(
-            key, known, words("Evidence"), list(map(_told, evidence)), safe("{} {}", rule.id, rule.title)
-        )
+        self._show(key, known, evidence, pane=safe("{} {}", rule.id, rule.title))
 
-    def _show(
-        self,
-        key: object,
-        lines: Sequence[Line],
-        title: SafeText = _NOTHING,
-        more: Sequence[Line] = (),
-        pane: SafeText = _PROBE,
-    ) -> None:
-        """Show lines below the rules, and ``more`` under a title of their own."""
-        sections = [Section(_NOTHING, tuple(lines))]
-        if more:
-            sections.append(Section(title, tuple(more)))
+    def _show(self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE) -> None:
+        """Show lines below the rules, and those of ``more`` that have any."""
+        sections = [Section(NOTHING, tuple(lines)), *(each for each in more if each.lines)]
         self.evidence.show(pane, sections, key=key)
 
     def on_line_list_selected(self, event: LineList.Selected) -> None:
@@ -261,8 +230,8 @@ class ProbeScreen(ModalScreen[None]):
         if not guard_of(self.host).stood(self._opened):
             self.keys.tell(words("Just opened: press again."))
             return
-        self.report, self.trouble, self._warned = None, words(""), False
-        self.rules.clear()
+        self.report, self.trouble, self._warned = None, NOTHING, False
+        self.rules.findings.clear()
         self._story.clear()
         self._began = time.monotonic()
         self._doing = words("connecting")
@@ -296,7 +265,7 @@ class ProbeScreen(ModalScreen[None]):
             self._doing = brief(news, 200)
             self._story.append(line(at, self._doing))
         else:
-            self.rules.put(news)
+            self.rules.findings[news.rule] = news
             self._story.append(line(at, safe("  {} ", news.rule), _verdict(news), brief(news.sentence, 200)))
         chosen = self.list.selected
         if chosen is None:
@@ -313,11 +282,14 @@ class ProbeScreen(ModalScreen[None]):
         lines += [line(clean(note)) for note in report.notes]
         lines += [line((view.called(report), "muted"))]
         problems = [
-            line((safe("{} {}: ", rule.id, found.verdict.value), TONES[found.verdict]), clean(found.sentence))
+            line(
+                (safe("{} {}: ", rule.id, found.verdict.value), view.GLYPHS[found.verdict][1]),
+                clean(found.sentence),
+            )
             for rule, _, found in report.rows()
             if found.verdict in view.BAD
         ]
-        self._show("conclusion", lines, words("Problems"), problems)
+        self._show("conclusion", lines, Section(words("Problems"), tuple(problems)))
 
     def action_copy(self) -> None:
         """Copy the report as Markdown."""
@@ -368,13 +340,9 @@ class ProbeScreen(ModalScreen[None]):
 
 
 def _verdict(finding: Finding) -> tuple[SafeText, str]:
-    return safe("{} {}: ", view.GLYPHS[finding.verdict], finding.verdict.value), TONES[finding.verdict]
+    return safe("{}: ", view.word(finding.verdict)), view.GLYPHS[finding.verdict][1]
 
 
 def _told(evidence: EvidenceItem) -> Line:
-    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
-    return line(
-        (safe("{:>10}  ", at), "muted"),
-        brief(evidence.what, 400),
-        (safe("  {}", brief(evidence.frame, 400)), "muted") if evidence.frame else words(""),
-    )
+    at, what, frame = view.evidence_pieces(evidence, 400)
+    return line((at, "muted"), what, (frame, "muted"))

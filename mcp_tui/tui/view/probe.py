@@ -10,21 +10,16 @@ from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
 
 GLYPHS: Final = {
-    Verdict.PASS: "✓",
-    Verdict.FAIL: "✗",
-    Verdict.WARNING: "↯",
-    Verdict.NOT_OBSERVABLE: "∅",
-    Verdict.NOT_APPLICABLE: "·",
+    Verdict.PASS: ("✓", "success"),
+    Verdict.FAIL: ("✗", "error"),
+    Verdict.WARNING: ("↯", "warning"),
+    Verdict.NOT_OBSERVABLE: ("∅", "muted"),
+    Verdict.NOT_APPLICABLE: ("·", "muted"),
 }
+"""The glyph of each verdict and the name of its style."""
 
-STYLES: Final = {
-    Verdict.PASS: "32",
-    Verdict.FAIL: "1;31",
-    Verdict.WARNING: "33",
-    Verdict.NOT_OBSERVABLE: "2",
-    Verdict.NOT_APPLICABLE: "2",
-}
-"""The parameters of SGR for a terminal that has colours."""
+_SGR: Final = {"success": "32", "error": "1;31", "warning": "33", "muted": "2"}
+"""Its parameters of SGR for a terminal that has colours."""
 
 BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 SHOWN: Final = 200
@@ -32,7 +27,12 @@ SHOWN: Final = 200
 
 
 def _part(verdict: Verdict, line: SafeText, *, colour: bool) -> SafeText:
-    return paint(line, STYLES[verdict]) if colour else line
+    return paint(line, _SGR[GLYPHS[verdict][1]]) if colour else line
+
+
+def word(verdict: Verdict) -> SafeText:
+    """A verdict as it is shown: ``✓ pass``."""
+    return safe("{} {}", GLYPHS[verdict][0], verdict.value)
 
 
 def arguments(given: dict[str, Json]) -> SafeText:
@@ -80,16 +80,20 @@ def conclusion(report: Report) -> SafeText:
 
 def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = False) -> SafeText:
     """A rule and its verdict, in a line."""
-    word = f"{GLYPHS[finding.verdict]} {finding.verdict.value}"
-    verdict = _part(finding.verdict, safe("{:<16}", word), colour=colour)
+    verdict = _part(finding.verdict, safe("{:<16}", word(finding.verdict)), colour=colour)
     return join((clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title)), "  ")
+
+
+def evidence_pieces(evidence: EvidenceItem, most: int = SHOWN) -> tuple[SafeText, SafeText, SafeText]:
+    """The moment of a piece of evidence, what it is, and its frame, of which ``most`` characters are shown."""
+    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
+    frame = safe("  {}", brief(evidence.frame, most)) if evidence.frame else NOTHING
+    return safe("{:>10}  ", at), brief(evidence.what, most), frame
 
 
 def evidence_line(evidence: EvidenceItem) -> SafeText:
     """A piece of evidence in a line, with its moment."""
-    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
-    frame = f"  {brief(evidence.frame, SHOWN)}" if evidence.frame else ""
-    return safe("{:>10}  {}{}", at, brief(evidence.what, SHOWN), frame)
+    return join(evidence_pieces(evidence))
 
 
 def why_lines(
@@ -137,17 +141,12 @@ def rule_list() -> list[SafeText]:
 # -- Markdown ----------------------------------------------------------------------------------------------------
 
 
+_ESCAPES: Final = str.maketrans({**{each: f"\\{each}" for each in "\\`*_[]|#~"}, "<": "&lt;", ">": "&gt;"})
+
+
 def _cell(value: str) -> str:
     """Text that Markdown shows as it is, also within a table."""
-    shown = brief(value, 2 * SHOWN)
-    for character in "\\`*_[]<>|#~":
-        shown = shown.replace(
-            character, f"\\{character}" if character not in "<>" else f"&{_ENTITY[character]};"
-        )
-    return shown
-
-
-_ENTITY: Final = {"<": "lt", ">": "gt"}
+    return brief(value, 2 * SHOWN).translate(_ESCAPES)
 
 
 def _code(value: str) -> str:
@@ -169,8 +168,8 @@ def markdown(report: Report) -> str:
         "|---|---|---|---|---|",
     ]
     for rule, clause, finding in report.rows():
-        word = f"{GLYPHS[finding.verdict]} {finding.verdict.value}"
-        cells = (rule.id, word, clause.level.value, _cell(rule.title), _cell(finding.sentence))
+        verdict, level = word(finding.verdict), clause.level.value
+        cells = (rule.id, verdict, level, _cell(rule.title), _cell(finding.sentence))
         lines.append(f"| {' | '.join(cells)} |")
     bad = [row for row in report.rows() if row[2].verdict in BAD]
     if bad:

@@ -105,3 +105,12 @@ async def test_what_goes_wrong_is_said_in_a_sentence():
         await driven.until(lambda: screen.report is not None)
         assert "slow_work took 0.0" in driven.text()
         assert "too short" in driven.text()
+
+
+async def test_a_rule_that_was_not_judged_waits_for_nothing_once_the_probe_is_stopped():
+    async with opened("good") as driven:
+        await driven.press("P", "enter")
+        await driven.until(lambda: "…" in driven.line("P-01  "))
+        await driven.press("ctrl+c")
+        await driven.until(lambda: "Stopped." in driven.text())
+        await driven.until(lambda: "…" not in driven.line("P-01  "))

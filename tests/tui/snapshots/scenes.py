@@ -253,8 +253,7 @@ async def probe(stage: Stage) -> None:
     await stage.press("P")
     screen = stage.app.screen
     assert isinstance(screen, ProbeScreen)
-    for finding in REPORT.findings.values():
-        screen.rules.put(finding)
+    screen.rules.findings |= REPORT.findings
     screen.report = REPORT
     screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
     await stage.shoot("probe")
