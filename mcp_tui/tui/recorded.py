@@ -17,7 +17,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import end_of_watching
-from mcp_tui.protocol.messages import Json, as_list, as_object, read_json
+from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
@@ -31,7 +31,7 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.timeline import RecordedSpans
-from mcp_tui.tui.view.wire import log_line, wire_line
+from mcp_tui.tui.view.wire import log_line, parsed, wire_line
 
 _DAMAGED = words("This record of the recording is damaged")
 COUNTED = 500
@@ -212,10 +212,8 @@ class RecordedScene:
             kind = _METHODS.get(row.method)
             if kind is None or row.state is not State.COMPLETED:
                 continue
-            asked, answered = (
-                _message(self.payload(row.request_seq)),
-                _message(self.payload(row.response_seq)),
-            )
+            asked = as_object(parsed(self.payload(row.request_seq)))
+            answered = as_object(parsed(self.payload(row.response_seq)))
             items = as_list(as_object(answered.get("result")).get(LISTS[kind][1]))
             page = [entry for each in items if (entry := as_object(each))]
             first = "cursor" not in as_object(asked.get("params"))
@@ -233,13 +231,6 @@ _METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
 
 _LISTS = 200
 """Requests of the client's own that are looked through for the catalogue, the newest."""
-
-
-def _message(raw: bytes | None) -> dict[str, Json]:
-    try:
-        return as_object(read_json(raw or b"{}"))
-    except ValueError:
-        return {}
 
 
 def problems(replay: Recording) -> list[str]:

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
-from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.messages import as_object, read_json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
@@ -21,6 +21,7 @@ from mcp_tui.tui.view.detail import label, ordered, plain
 from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
+from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
@@ -205,7 +206,7 @@ class ResultScreen(Dialog[str | None]):
         if len(self._raw) > COPIED:
             self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
-        self.app.copy_to_clipboard(plain(_message(self._raw)))  # pyright: ignore[reportUnknownMemberType]
+        self.app.copy_to_clipboard(plain(parsed(self._raw)))  # pyright: ignore[reportUnknownMemberType]
         self._note(
             hint(
                 "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
@@ -271,17 +272,9 @@ class ResultScreen(Dialog[str | None]):
             self.dismiss(None)
 
 
-def _message(raw: bytes) -> Json:
-    """An answer; the text of what is not JSON."""
-    try:
-        return read_json(raw)
-    except ValueError:
-        return raw.decode(errors="replace")
-
-
 def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
     """The parts of an answer and their page, laid out; all of it as JSON comes last, folded."""
-    message = _message(raw)
+    message = parsed(raw)
     members = as_object(message)
     if isinstance(message, str):
         found = [Part(PartKind.TEXT, text=message)]

@@ -8,12 +8,12 @@ from typing import Final
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import aftermath_words, delivery_words, end_of_watching, outcomes
-from mcp_tui.protocol.messages import as_object, read_json
+from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.cancellations import CAUSES, outcome_words
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.filters import Terms, Test, part, read, start
-from mcp_tui.tui.view.wire import told
+from mcp_tui.tui.view.wire import parsed, told
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Levels of log messages, the least first (RFC 5424)."""
@@ -114,7 +114,7 @@ class Belonging:
         id_: object = head.id
         ours = bool(head.method) is (head.direction == "out")
         if not ours and not head.method and id_ is None and self._theirs and head.size <= _READ:
-            id_ = _id_of(self._read_frame(head.seq))
+            id_ = as_object(parsed(self._read_frame(head.seq))).get("id")
         return (type(id_), id_) in (self._ids if ours else self._theirs)
 
     def _gather(self) -> None:
@@ -130,13 +130,6 @@ class Belonging:
             self._seqs |= {row.request_seq, *(each.seq for each in row.late)}
             self._seqs |= {event.seq for event in row.history}
         self._seqs.discard(0)
-
-
-def _id_of(raw: bytes | None) -> object:
-    try:
-        return as_object(read_json(raw or b"{}")).get("id")
-    except ValueError:
-        return None
 
 
 # -- the cancellations -------------------------------------------------------------------------------------------

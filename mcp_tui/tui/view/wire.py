@@ -140,12 +140,14 @@ def _hex(at: int, row: bytes) -> Line:
     return line((safe("{:06x}  ", at), "muted"), safe("{:<47}  ", codes), (clean(text), "muted"))
 
 
-def parsed(raw: bytes) -> Json:
-    """What a frame says; ``None`` where it is no JSON."""
+def parsed(raw: bytes | None) -> Json:
+    """What a frame says; its text where it is not JSON, ``None`` where it is not kept."""
+    if raw is None:
+        return None
     try:
         return read_json(raw)
     except ValueError:
-        return None
+        return raw.decode(errors="replace")
 
 
 def marked(made: Line, broken: Sequence[Problem] | None) -> Line:

@@ -52,22 +52,16 @@ class Payloads:
         self.server = ""
         """What the server is called among several; empty while there is one."""
         self._scene = scene
-        self._read = scene.payload
         self._known: object = None
         self._broken: list[Problem] = []
         self._sections: list[Section] = []
         self._command: SafeText = words("")
-        self._held: tuple[int, Section] | None = None
+        self._held: tuple[int, list[Section]] = 0, []
 
     def of(self, row: Request) -> tuple[list[Section], SafeText]:
         """The sections of ``row`` and its command, the same objects as long as nothing came."""
-        known = (
-            row.id,
-            type(row.id),
-            row.request_seq,
-            row.response_seq,
-            tuple(each.seq for each in row.late),
-        )
+        late = tuple(each.seq for each in row.late)
+        known = row.id, type(row.id), row.request_seq, row.response_seq, late
         if known != self._known:
             self._known = known
             self._sections, self._command = self._made(row)
@@ -75,8 +69,7 @@ class Payloads:
 
     def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
         """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
-        raw = self._read(row.request_seq) if row.request_seq else None
-        message = None if raw is None else as_object(_parsed(raw))
+        message = as_object(parsed(self._read(row.request_seq)))
         if not message:
             return None
         params = {name: value for name, value in as_object(message.get("params")).items() if name != "_meta"}
@@ -85,17 +78,16 @@ class Payloads:
     def answer(self, row: Request) -> bytes | None:
         """The bytes of the frame that answered ``row``, or of what came late in its place, as far as they are kept."""
         seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
-        seq = next((each for each in seqs if each), 0)
-        return self._read(seq) if seq else None
+        return self._read(next(filter(None, seqs), 0))
 
     def held(self, row: Request) -> list[Section]:
         """What a resource held that ``row`` read, the same object as long as the same row is asked for."""
-        if self._held is None or self._held[0] != row.response_seq:
-            raw = self._read(row.response_seq) if row.response_seq else None
+        if self._held[0] != row.response_seq:
+            raw = self._read(row.response_seq)
             if raw is None or len(raw) > LARGE:
                 return []
-            self._held = row.response_seq, held(as_object(_parsed(raw)).get("result"))
-        return [self._held[1]]
+            self._held = row.response_seq, [held(as_object(parsed(raw)).get("result"))]
+        return self._held[1]
 
     def broken(self, row: Request) -> list[Problem]:
         """What the result of ``row`` breaks of the output schema that was promised."""
@@ -104,69 +96,57 @@ class Payloads:
     def result(self, row: Request) -> str:
         """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
         raw = self.answer(row)
-        return "" if raw is None else plain(_parsed(self._scene.redactor().redact(raw)))
+        return "" if raw is None else plain(self._exported(raw))
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
-        secrets = self._scene.redactor()
-        seqs = {"request": row.request_seq, "response": row.response_seq}
         whose = {"server": self.server} if self.server else {}
         found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
         if row.cause is not None:
             found |= {"cause": row.cause.value, "reason": row.reason}
-        for name, seq in seqs.items():
-            raw = self._read(seq) if seq else None
+        for name, seq in (("request", row.request_seq), ("response", row.response_seq)):
+            raw = self._read(seq)
             if raw is not None:
-                found[name] = _parsed(secrets.redact(raw))
+                found[name] = self._exported(raw)
         late = [self._read(each.seq) for each in row.late if each.seq]
         if late:
-            found["late, ignored"] = [_parsed(secrets.redact(raw)) for raw in late if raw is not None]
+            found["late, ignored"] = [self._exported(raw) for raw in late if raw is not None]
         return json.dumps(found, indent=2, ensure_ascii=True)
+
+    def _exported(self, raw: bytes) -> Json:
+        return parsed(self._scene.redactor().redact(raw))
+
+    def _read(self, seq: int) -> bytes | None:
+        return self._scene.payload(seq) if seq else None
 
     def _made(self, row: Request) -> tuple[list[Section], SafeText]:
         self._broken = []
         sections: list[Section] = []
-        command = words("")
-        raw = self._read(row.response_seq) if row.response_seq else None
-        if raw is not None:
-            failed = row.state is State.FAILED
-            if len(raw) > LARGE:
-                sections.append(_unread(raw))
-            else:
-                message = as_object(_parsed(raw))
-                body = message.get("error" if failed else "result", _parsed(raw))
-                schema = (
-                    self._scene.catalogue.promised(row.name)
-                    if row.method == "tools/call" and not failed
-                    else None
-                )
-                self._broken = differences(schema, body)
-                sections.extend(received(body, error=failed, broken=self._broken))
         # The answer before the progress that came with it.
-        for evidence in sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS):
-            raw = self._read(evidence.seq) if evidence.seq else None
+        late = sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS)
+        for seq, in_time in ((row.response_seq, True), *((each.seq, False) for each in late)):
+            raw = self._read(seq)
             if raw is None:
                 continue
             if len(raw) > LARGE:
                 sections.append(_unread(raw))
                 continue
-            message = as_object(_parsed(raw))
-            body = message.get("result", message.get("error", message.get("params")))
-            sections.extend(detail.ignored(received(body, error="error" in message)))
+            message = as_object(said := parsed(raw))
+            error = row.state is State.FAILED if in_time else "error" in message
+            members = ("error",) if error else ("result", "params")
+            body = next((message[name] for name in members if name in message), said)
+            if not in_time:
+                sections.extend(detail.ignored(received(body, error=error)))
+                continue
+            if row.method == "tools/call" and not error:
+                self._broken = differences(self._scene.catalogue.promised(row.name), body)
+            sections.extend(received(body, error=error, broken=self._broken))
         asked = self.request(row)
-        if asked is not None:
-            secrets = self._scene.redactor()
-            sections.extend(detail.sent(hidden(asked[1], secrets)))
-            if self._scene.target is not None:
-                command = headless_command(asked[0], asked[1], self._scene.target, secrets)
-        return sections, command
-
-
-def _parsed(raw: bytes) -> Json:
-    try:
-        return read_json(raw)
-    except ValueError:
-        return raw[:100_000].decode(errors="replace")
+        if asked is None:
+            return sections, words("")
+        secrets, target = self._scene.redactor(), self._scene.target
+        sections.extend(detail.sent(hidden(asked[1], secrets)))
+        return sections, words("") if target is None else headless_command(*asked, target, secrets)
 
 
 def _unread(raw: bytes) -> Section:
@@ -242,8 +222,7 @@ class Messages:
     def _named(self, head: FrameHead) -> Request | None:
         """The request of ours that a line of the wire names."""
         if head.id is None and head.size <= NOTED and (head.method, head.direction) in _NOTED:
-            raw = self._scene.payload(head.seq)
-            params = as_object(as_object(None if raw is None else parsed(raw)).get("params"))
+            params = as_object(as_object(parsed(self._scene.payload(head.seq))).get("params"))
             id_ = params.get(_NOTED[head.method, head.direction])
             return self._row(id_) if messages.is_request_id(id_) else None
         asked = head.direction == "in" and head.method
@@ -259,7 +238,6 @@ class Messages:
         if raw is None or len(raw) > most:
             return None
         from mcp_tui.client.official import problems
-        from mcp_tui.protocol.messages import read_json
 
         try:
             message = read_json(raw)
