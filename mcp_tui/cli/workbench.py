@@ -153,7 +153,6 @@ def show(app: WorkbenchApp) -> int:
     with restoring(app.leave_soon) as terminal:
         status = app.run()
         terminal.done()
-        terminal.attributes()
     if app.defect is not None:
         raise app.defect
     return app.return_code or status or 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual import events
-from textual.app import App, SuspendNotSupported, SystemCommand
+from textual.app import App, SuspendNotSupported
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
@@ -46,31 +46,6 @@ def collect_again() -> None:
         gc.enable()
 
 
-class TypeAheadApp(App[int], inherit_bindings=False):
-    """Takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that."""
-
-    _ahead: list[events.Event] | None = None
-
-    def begin(self, load: Callable[[], Awaitable[None]]) -> None:
-        """Have ``load`` put the real screen in place of the first frame, once that can be seen. Called while mounting."""
-        self._ahead = []
-        self.call_after_refresh(self.call_later, self._begin, load)
-
-    async def _begin(self, load: Callable[[], Awaitable[None]]) -> None:
-        with self.batch_update():
-            await load()
-        ahead, self._ahead = self._ahead or [], None
-        for event in ahead:
-            await self.on_event(event)
-        self.call_after_refresh(collect_again)
-
-    async def on_event(self, event: events.Event) -> None:
-        if self._ahead is not None and isinstance(event, events.InputEvent | events.Paste):
-            self._ahead.append(event)
-        else:
-            await super().on_event(event)
-
-
 # What the first frame does not need is loaded where it is used: client and workbench take as long as Textual does.
 
 
@@ -91,8 +66,10 @@ WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
 
-class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
+class WorkbenchApp(App[int], inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
+
+    It takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
     ``themes`` is the folder of the person's own themes, ``preferences`` what they set. Exits with the status of the process.
@@ -124,6 +101,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self._twins = [AsciiTwins()] if ascii_only else []
         self.defect: Exception | None = None
         self.guard = KeyGuard()
+        self._ahead: list[events.Event] | None = None
         self.benches: dict[Session, Workbench] = {}
         self._target = target
         self._client = client
@@ -142,9 +120,6 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             self.register_theme(first)
             self.theme = first.name
         self._problems = [*preferences.problems, *self._use_keys()]
-
-    def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:
-        return []
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._twins]
@@ -168,10 +143,27 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         if self._themes is not None:
             self.set_interval(2, self._look_at_themes)
 
+    def begin(self, load: Callable[[], Awaitable[None]]) -> None:
+        """Have ``load`` put the real screen in place of the first frame, once that can be seen. Called while mounting."""
+        self._ahead = []
+        self.call_after_refresh(self.call_later, self._begin, load)
+
+    async def _begin(self, load: Callable[[], Awaitable[None]]) -> None:
+        with self.batch_update():
+            await load()
+        ahead, self._ahead = self._ahead or [], None
+        for event in ahead:
+            await self.on_event(event)
+        self.call_after_refresh(collect_again)
+
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.MouseDown):
             self.guard.release()
-        if not isinstance(event, events.Key) or not self._swallows(event):
+        if isinstance(event, events.Key) and self._swallows(event):
+            return
+        if self._ahead is not None and isinstance(event, events.InputEvent | events.Paste):
+            self._ahead.append(event)
+        else:
             await super().on_event(event)
 
     def _swallows(self, event: events.Key) -> bool:
@@ -369,12 +361,9 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             self._close_server(server)
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._close_server(server)
-
         title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
-        self.push_screen(ConfirmScreen(title, listed(running), yes="Cancel and close", no="Stay"), answered)
+        screen = ConfirmScreen(title, listed(running), yes="Cancel and close", no="Stay")
+        self.push_screen(screen, lambda yes: self._close_server(server) if yes else None)
 
     def _close_server(self, server: Session) -> None:
         if server not in self.servers.all:
@@ -478,22 +467,15 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             self.leave(0)
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.leave(0)
-
-        title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
-        title = title if running else words("Quit mcp-tui?")
+        title = words("Quit mcp-tui?")
+        if running:
+            title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
         screen = ConfirmScreen(
             title, lines, yes="Cancel and quit" if running else "Quit", no="Stay", interrupt=True
         )
         screen.id = "quit"
-        await self.push_screen(screen, answered)
-
-    def action_help_quit(self) -> None:
-        """ctrl+c where nothing else took it."""
-        self.run_worker(self.action_quit(), exit_on_error=True)
+        await self.push_screen(screen, lambda yes: self.leave(0) if yes else None)
 
     def leave(self, status: int) -> None:
         """Cancel what is in flight, end every connection and exit with ``status``; the second time exit at once."""

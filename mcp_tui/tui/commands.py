@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -19,15 +19,17 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import DIALOG, hint
-from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.session import Servers, Session
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.pane_filters import LEVELS
 from mcp_tui.tui.view.rows import plural, request
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.app import WorkbenchApp
 
 MOST: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched with."""
@@ -37,21 +39,6 @@ VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prom
 
 
 T = TypeVar("T")
-
-
-class Home(Protocol):
-    """The app, as its commands know it."""
-
-    preferences: Preferences
-    theme_names: list[str]
-    benches: dict[Session, Workbench]
-
-    @property
-    def servers(self) -> Servers: ...
-    def show(self, server: Session) -> None: ...
-    def close_server(self, server: Session) -> None: ...
-    def pick(self) -> None: ...
-
 
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 
@@ -81,7 +68,7 @@ class Commands(Provider):
             hint("cancel running requests and quit ({app.quit})"),
             partial(self.app.run_action, "quit"),
         )
-        app = cast("Home", self.app)
+        app = cast("WorkbenchApp", self.app)
         if isinstance(screen, Workbench):
             yield from _servers(app)
         for name in app.theme_names:
@@ -104,7 +91,7 @@ class Commands(Provider):
                     words("the task keeps running on the server"),
                     partial(screen.connection.stop_waiting, row.id),
                 )
-        yield from _elsewhere(cast("Home", self.app), query)
+        yield from _elsewhere(cast("WorkbenchApp", self.app), query)
         yield from self._told(screen, query)
         yield from saved_calls(screen)
         for kind, verb in VERBS.items():
@@ -203,7 +190,7 @@ def _entry(entry: Entry) -> str:
     return f"call read get subscribe unsubscribe from to {entry.name} {entry.raw.get('uri', '')}"
 
 
-def _servers(app: Home) -> Iterator[Found]:
+def _servers(app: WorkbenchApp) -> Iterator[Found]:
     """Every server, to go there or to close it, and one more."""
     servers = app.servers
     for server in servers.all if len(servers.all) > 1 else ():
@@ -215,7 +202,7 @@ def _servers(app: Home) -> Iterator[Found]:
     yield words("Add a server…"), words("connect to one more server"), app.pick
 
 
-def _elsewhere(app: Home, query: str) -> Iterator[Found]:
+def _elsewhere(app: WorkbenchApp, query: str) -> Iterator[Found]:
     """Requests in flight at servers out of sight: to be cancelled there."""
     for server in app.servers.all:
         if server.shown:
@@ -226,7 +213,7 @@ def _elsewhere(app: Home, query: str) -> Iterator[Found]:
             yield said, words("go there and ask for a reason"), partial(_cancel_at, app, server, row)
 
 
-async def _cancel_at(app: Home, server: Session, row: Request) -> None:
+async def _cancel_at(app: WorkbenchApp, server: Session, row: Request) -> None:
     app.show(server)
     await app.benches[server].cancelling.ask_reason(row)
 
@@ -241,7 +228,7 @@ def _plain(note: SafeText) -> str | None:
 
 def saved_calls(screen: Workbench) -> Iterator[Found]:
     """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
-    folder = cast("Home", screen.host).preferences.saved or files.saved_folder()
+    folder = cast("WorkbenchApp", screen.host).preferences.saved or files.saved_folder()
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
         title = safe("Save call {} {}", row.id, request(row))

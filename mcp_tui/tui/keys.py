@@ -139,7 +139,7 @@ def shown_as(name: str) -> SafeText:
 EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1", "help", "Keys", "the keys of where you are", hidden=True, priority=True),
-    Key("app.interrupt", "ctrl+c", "help_quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
+    Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))

@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable, Generator
 from types import FrameType
@@ -40,46 +41,32 @@ class Terminal:
         self._attributes: list[Any] | None = None
         self._fd = -1
         self._back = False
-        with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
-            import termios
-
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             self._fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
             if os.isatty(self._fd):  # for textual-serve it is a pipe
                 self._attributes = termios.tcgetattr(self._fd)
 
     def put_back(self) -> None:
         """Write :data:`SEQUENCE` past all buffers and set the line discipline to what it was."""
-        if self._back:
-            return
-        self._back = True
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            os.write(sys.__stderr__.fileno(), SEQUENCE.encode())  # type: ignore[union-attr]
-        self.attributes()
-
-    def attributes(self) -> None:
-        """The line discipline alone."""
-        if self._attributes is not None:
-            import termios
-
-            with contextlib.suppress(OSError, termios.error):
-                termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)
+        if not self._back:
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.write(sys.__stderr__.fileno(), SEQUENCE.encode())  # type: ignore[union-attr]
+            self.done()
 
     def done(self) -> None:
-        """Textual has put it back."""
+        """Textual has put it back: set the line discipline alone."""
         self._back = True
+        if self._attributes is not None:
+            with contextlib.suppress(OSError, termios.error):
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)
 
     @property
     def gone(self) -> bool:
         """Whether the terminal was closed under us."""
-        if self._attributes is None:
-            return False
-        import termios
-
         try:
-            termios.tcgetattr(self._fd)
+            return self._attributes is not None and not termios.tcgetattr(self._fd)
         except (OSError, termios.error):
             return True
-        return False
 
 
 @contextlib.contextmanager

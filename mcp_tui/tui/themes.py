@@ -22,8 +22,7 @@ def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
 
     ``None`` where an installation lacks that.
     """
-    theirs = own is not None and any(file.suffix == ".toml" for file in _files(own))
-    if theirs and name != FIRST:
+    if name != FIRST and _files(own):
         for theme in all_themes(own)[0]:
             if theme.name == name:
                 return theme
@@ -43,18 +42,17 @@ def _shipped(name: str) -> Theme | None:
 def stamp(own: Path | None) -> tuple[tuple[str, int, int], ...]:
     """What changes when a theme in the person's folder does: name, time and size of each file."""
     found: list[tuple[str, int, int]] = []
-    for file in () if own is None else _files(own):
+    for file in _files(own):
         with suppress(OSError):
             status = file.stat()
             found.append((file.name, status.st_mtime_ns, status.st_size))
     return tuple(sorted(found))
 
 
-def _files(folder: Path) -> list[Path]:
-    try:
-        return [file for file in folder.iterdir() if file.suffix == ".toml"]
-    except OSError:
-        return []
+def _files(folder: Path | None) -> list[Path]:
+    with suppress(OSError):
+        return [] if folder is None else [file for file in folder.iterdir() if file.suffix == ".toml"]
+    return []
 
 
 def all_themes(own: Path | None) -> tuple[list[Theme], list[str]]:

@@ -16,7 +16,7 @@ from textual.widgets import Input
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.tui.app import TypeAheadApp, WorkbenchApp
+from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import Opening
@@ -34,11 +34,13 @@ class ServerRequestReceived(Screen[None]):
         yield Input()
 
 
-class Slow(TypeAheadApp):
+class Slow(WorkbenchApp):
     """An app that is not loaded before it is told so; somebody typed before it heard anything."""
 
+    CSS_PATH = None
+
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(None, Client)
         self.told = asyncio.Event()
 
     def on_mount(self) -> None:

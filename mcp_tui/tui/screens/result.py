@@ -18,16 +18,13 @@ from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import label, ordered, plain
-from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
+from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
-
-LARGE: Final = 64 * 1024
-"""Bytes from which an answer is read beside the screen."""
 
 COPIED: Final = 256 * 1024
 """Bytes that are handed to the terminal's clipboard; most take less."""
@@ -108,10 +105,8 @@ class ResultScreen(Dialog[str | None]):
         return 0 if self._page is None else self._page.part_at(self._pager.at)[0]
 
     async def _read(self) -> None:
-        cells = self._pager.inner_width
-        large = len(self._raw) > LARGE
-        made = await asyncio.to_thread(_paged, self._raw, cells) if large else _paged(self._raw, cells)
-        self._parts, self._page = made
+        # Beside the screen: a large answer takes seconds, and keys are heard meanwhile.
+        self._parts, self._page = await asyncio.to_thread(_paged, self._raw, self._pager.inner_width)
         self._pager.show(self._title_, self._page)
         self._tell()
         for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:
@@ -123,12 +118,11 @@ class ResultScreen(Dialog[str | None]):
         self._put(number, _told(part, why or words("Reading the image …")))
         if why:
             return
-        try:
-            picture = await decode(part)
-        except NotDrawn as error:
-            self._put(number, _told(part, safe("not drawn: {}", error)))
+        found = await decode(part)
+        if isinstance(found, Picture):
+            self._put(number, ImagePage(facts(part, found), found, lambda: ground(self._pager)))
         else:
-            self._put(number, ImagePage(facts(part, picture), picture, lambda: ground(self._pager)))
+            self._put(number, _told(part, found))
 
     def _put(self, number: int, page: Page) -> None:
         """Show a part in another way; the cursor stays in its part."""
@@ -189,8 +183,7 @@ class ResultScreen(Dialog[str | None]):
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
             part, flat = self._parts[at], at in self._flat
-            large = len(self._raw) > LARGE
-            self._put(at, await asyncio.to_thread(_unlaid, part, flat) if large else _unlaid(part, flat))
+            self._put(at, await asyncio.to_thread(_unlaid, part, flat))
             self._tell()
 
     def on_pager_opened(self, event: Pager.Opened) -> None:

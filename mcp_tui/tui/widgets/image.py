@@ -34,16 +34,12 @@ MOST: Final = 8
 _ONE: Final = threading.Lock()
 
 
-async def decode(part: Part) -> Picture:
-    """An image, decoded beside the screen; cancelled, it is decoded no more if it was not begun.
-
-    Raises:
-        NotDrawn: it cannot be, or takes too long.
-    """
+async def decode(part: Part) -> Picture | SafeText:
+    """An image, decoded beside the screen, or why it is not drawn; cancelled, it is decoded no more if it was not begun."""
     loop = asyncio.get_running_loop()
-    made: asyncio.Future[Picture | NotDrawn] = loop.create_future()
+    made: asyncio.Future[Picture | SafeText] = loop.create_future()
 
-    def tell(result: Picture | NotDrawn) -> None:
+    def tell(result: Picture | SafeText) -> None:
         if not made.done():
             made.set_result(result)
 
@@ -54,7 +50,7 @@ async def decode(part: Part) -> Picture:
             try:
                 result = decoded(part)
             except NotDrawn as error:
-                result = error
+                result = safe("not drawn: {}", error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is there to look
             loop.call_soon_threadsafe(tell, result)
 
@@ -62,12 +58,9 @@ async def decode(part: Part) -> Picture:
     threading.Thread(target=work, name="image", daemon=True).start()
     try:
         async with asyncio.timeout(PATIENCE):
-            result = await made
+            return await made
     except TimeoutError:
-        raise NotDrawn(f"decoding took more than {PATIENCE:g} s") from None
-    if isinstance(result, NotDrawn):
-        raise result
-    return result
+        return safe("not drawn: decoding took more than {} s", f"{PATIENCE:g}")
 
 
 def undrawn(app: App[Any]) -> SafeText:
@@ -121,10 +114,7 @@ class Pictures:
         return [*odd, said, *(drawing.line(number) for number in range(drawing.count))]
 
     async def _read(self, part: Part) -> None:
-        try:
-            found: Picture | SafeText = await decode(part)
-        except NotDrawn as error:
-            found = safe("not drawn: {}", error)
+        found = await decode(part)
         if id(part) in self._known:
             self._known[id(part)] = part, found
             self._changed()
