@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any, Final, cast
@@ -17,11 +18,11 @@ from mcp_tui.client.connection import Connection, Mirrors
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem
+from mcp_tui.probe.rules import ProbedServer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport import base
 
@@ -79,16 +80,19 @@ class Ended:
 
 
 @fact
-class Peer:
-    """What the first connection learned of the server; every further one is opened by it."""
+class Peer(ProbedServer):
+    """What the first connection learned of the server; every further one is opened by it.
+
+    ``traces`` are all requests on all of them, ``calls`` counts tool calls by tool and arguments as JSON.
+    """
 
     target: Target
     settings: ClientSettings
-    transport: str
-    revision: Revision
     meta: dict[str, Json] = field(default_factory=dict[str, Json])
     mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
     tokens: base.TokenSource | None = None
+    traces: list[Trace] = field(default_factory=list["Trace"])
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def hello(self) -> tuple[str, dict[str, Json]]:
         """The opening request: its method and its params."""
@@ -97,11 +101,12 @@ class Peer:
         name = self.revision.name
         return "initialize", {"protocolVersion": name, "capabilities": {}, "clientInfo": CLIENT_INFO}
 
-    def message(self, id: RequestId, method: str, params: dict[str, Json]) -> dict[str, Json]:
-        """A request that is not sent yet; a call's own id is its progress token."""
+    def request(self, id: RequestId, method: str, params: dict[str, Json]) -> dict[str, Json]:
+        """A request that is to be sent now; a call's own id is its progress token."""
         meta = {**self.meta, **as_object(params.get("_meta"))}
         if method == "tools/call":
             meta["progressToken"] = id
+            self.calls[str(params["name"]), messages.text(params["arguments"])] += 1
         return messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
 
 
@@ -124,21 +129,10 @@ class ProbeConnection(base.Silence):
         self.written_at: dict[RequestId, float] = {}
         self.stderr: list[str] = []
         self.transport: base.Transport | None = None
-        self._calls: list[Trace] = []
         self._news = asyncio.Event()
         self._initialized = asyncio.Event()
         self._next_id = 1
         self._closing = False
-
-    @property
-    def kind(self) -> str:
-        """``stdio``, ``http`` or ``sse``."""
-        return self.peer.transport
-
-    @property
-    def modern_http(self) -> bool:
-        """Whether a cancel is the closing of a stream."""
-        return self.peer.revision.modern and self.kind == "http"
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -146,7 +140,7 @@ class ProbeConnection(base.Silence):
 
     def refused(self) -> list[EvidenceItem]:
         """The notifications that were refused, or not delivered, as evidence."""
-        what = "not delivered" if self.kind == "stdio" else "its POST"
+        what = "not delivered" if self.peer.transport == "stdio" else "its POST"
         return [EvidenceItem(f"{what}: {each}") for each in self.refusals]
 
     # -- open and close --------------------------------------------------------------------------------------------
@@ -157,8 +151,8 @@ class ProbeConnection(base.Silence):
         Raises:
             TransportError: the server cannot be started or reached.
         """
-        self.transport = make_transport(cast("Any", self.peer), "sse" if self.kind == "sse" else "")
-        if self.kind == "http":
+        self.transport = make_transport(cast("Any", self.peer), "sse" if self.peer.transport == "sse" else "")
+        if self.peer.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(cast("base.Sink", self))
 
@@ -176,7 +170,9 @@ class ProbeConnection(base.Silence):
                 opening.waited() if heard is None else f"{opening.method}: {heard.words}"
             )
         await self.greeted()
-        info = ev.Connected(at=self.now(), transport=self.kind, revision=self.peer.revision.name, server="")
+        info = ev.Connected(
+            at=self.now(), transport=self.peer.transport, revision=self.peer.revision.name, server=""
+        )
         self.store.event(info)
 
     async def greeted(self) -> None:
@@ -186,7 +182,7 @@ class ProbeConnection(base.Silence):
         self.transport.negotiated(revision.name, modern=revision.modern)
         if not revision.modern:
             self.notify(INITIALIZED)
-            if self.kind != "stdio":
+            if self.peer.transport != "stdio":
                 await self.until(self._initialized.is_set, self.now() + 3.0)
 
     async def close(self) -> None:
@@ -309,7 +305,7 @@ class ProbeConnection(base.Silence):
         if id is None:
             id, self._next_id = self._next_id, self._next_id + 1
         trace = Trace(self, id, method)
-        self._send(self.peer.message(id, method, params), method, id)
+        self._send(self.peer.request(id, method, params), method, id)
         return trace
 
     def skip_ids(self, last: int) -> None:
@@ -318,16 +314,14 @@ class ProbeConnection(base.Silence):
 
     def call(self, tool: str, arguments: dict[str, Json], *, id: RequestId | None = None) -> Trace:
         """Call a tool."""
-        trace = self.request("tools/call", {"name": tool, "arguments": arguments}, id=id)
-        self._calls.append(trace)
-        return trace
+        return self.request("tools/call", {"name": tool, "arguments": arguments}, id=id)
 
     def in_one_write(self, tool: str, arguments: dict[str, Json]) -> Trace:
         """Call a tool and cancel it, both in one write to the pipe."""
         assert self.transport is not None
         trace = Trace(self, self._next_id, "tools/call")
         self._next_id += 1
-        message = self.peer.message(trace.id, trace.method, {"name": tool, "arguments": arguments})
+        message = self.peer.request(trace.id, trace.method, {"name": tool, "arguments": arguments})
         cancel = messages.notification(
             CANCELLED, {"requestId": trace.id, "reason": f"{REASON}, in one write"}
         )
@@ -351,7 +345,7 @@ class ProbeConnection(base.Silence):
     def cancel(self, trace: Trace, reason: str = REASON) -> float:
         """Cancel a call the way that its revision prescribes; the moment at which that was."""
         at = trace.cancel_at = self.now()
-        if self.modern_http:
+        if self.peer.modern_http:
             assert self.transport is not None
             trace.closed_stream = True
             self.transport.release(trace.id)
@@ -361,8 +355,9 @@ class ProbeConnection(base.Silence):
 
     def cancel_all(self, reason: str) -> None:
         """Cancel every call that is still in flight."""
-        for trace in self._calls:
-            if trace.cancel_at is None and not trace.over():
+        for trace in self.peer.traces:
+            ours = trace.connection is self and trace.method == "tools/call"
+            if ours and trace.cancel_at is None and not trace.over():
                 self.cancel(trace, reason)
 
     def _send(self, message: dict[str, Json], method: str, id: RequestId | None = None) -> None:
@@ -396,6 +391,7 @@ class Trace:
         self.closed_stream = False
         """Whether its cancel was the closing of its stream: then nothing more of it can be seen."""
         self._called_at = connection.now()
+        connection.peer.traces.append(self)
 
     @property
     def sent_at(self) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Level
 from mcp_tui.protocol.values import fact, frozen
 
@@ -23,34 +23,37 @@ END: Final = 0.85
 HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
 """The way out where nothing else shows whether work goes on."""
 
-BAD: Final = (Verdict.FAIL, Verdict.WARNING)
-
 
 @frozen
 class Answer:
-    """A response that came after the cancel. ``after`` and ``at`` are seconds from the cancel and from the call."""
+    """A response that came after the cancel, ``at`` seconds after the call."""
 
     words: str
-    after: float
     at: float
     is_result: bool
     evidence: EvidenceItem
 
 
 @fact
-class ControlRun:
-    """The run that nobody cancelled. ``duration`` is ``None`` where it did not end; moments are seconds since the call.
+class Watched:
+    """What was seen of a call while it was ``watched``; all moments are seconds since it was written.
 
-    ``lost`` says how the server ended by itself while the tool worked, if it did.
+    ``lost`` says how the server ended by itself, if it did.
     """
 
-    duration: float | None
-    watched: float
+    watched: float = 0.0
     progress: tuple[float, ...] = ()
     logs: tuple[float, ...] = ()
     beats: tuple[float, ...] = ()
-    blocks: bool = False
     lost: str = ""
+
+
+@fact
+class ControlRun(Watched):
+    """The run that nobody cancelled. ``duration`` is ``None`` where it did not end."""
+
+    duration: float | None
+    blocks: bool = False
 
     @property
     def length(self) -> float:
@@ -59,21 +62,15 @@ class ControlRun:
 
 
 @fact
-class Observation:
-    """A call that was cancelled ``cancel`` seconds after it was written; all moments are seconds since the call."""
+class Observation(Watched):
+    """A call that was cancelled ``cancel`` seconds after it was written."""
 
     cancel: float
     read: float | None = None
     """When the server is known to have read the cancel: it answered a request that was sent behind it."""
     answers: tuple[Answer, ...] = ()
-    progress: tuple[float, ...] = ()
-    logs: tuple[float, ...] = ()
-    beats: tuple[float, ...] = ()
     early: str = ""
     """What ended the call before the cancel: then nothing was cancelled."""
-    lost: str = ""
-    """How the server ended, if it did."""
-    watched: float = 0.0
     quotes: tuple[EvidenceItem, ...] = ()
     """Messages worth quoting: the last progress, say."""
     closed_stream: bool = False
@@ -84,15 +81,6 @@ class Observation:
         """The moment from which no message of the call may come."""
         latest = self.cancel + TRANSIT
         return latest if self.read is None else min(latest, self.read)
-
-
-@frozen
-class Next:
-    """The call that came next."""
-
-    works: bool
-    words: str
-    evidence: tuple[EvidenceItem, ...] = field(default=())
 
 
 def settling(control: ControlRun) -> float:
@@ -134,7 +122,7 @@ def response(rule: str, seen: Observation, level: Level) -> Finding:
     if first.is_result and len(told) == 1 and first.at < seen.due:
         return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
     named = first.words if first.words.startswith("error") else f"a {first.words}"
-    return Finding(rule, _bad(level), f"{named} came {first.after:.2f} s after the cancel", told)
+    return Finding(rule, _bad(level), f"{named} came {first.at - seen.cancel:.2f} s after the cancel", told)
 
 
 def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
@@ -166,7 +154,7 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
     """How it was seen that the work went on to its end, or nothing."""
     result = next((each for each in seen.answers if each.is_result), None)
     if result is not None and result.at > seen.due and result.at >= END * control.length:
-        return f"the result came {result.after:.2f} s after the cancel"
+        return f"the result came {result.at - seen.cancel:.2f} s after the cancel"
     if control.lost and seen.lost and seen.watched >= END * control.length:
         return f"{seen.lost}, as it does uncancelled"
     since = seen.cancel + settling(control)
@@ -212,14 +200,14 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     return Finding(rule, Verdict.NOT_OBSERVABLE, text)
 
 
-def following(rule: str, next_: Next, control: ControlRun | None, *, what: str = "the next call") -> Finding:
-    """The server is still there."""
-    if next_.works:
-        return Finding(rule, Verdict.PASS, f"{what} was answered", next_.evidence)
-    text = f"{what} was not answered: {next_.words}"
+def unanswered(
+    rule: str, what: str, why: str, control: ControlRun | None, evidence: Sequence[EvidenceItem] = ()
+) -> Finding:
+    """A call that the server owes an answer, whatever was cancelled before it, and did not answer."""
+    text = f"{what} was not answered: {why}"
     if control is not None and control.lost:
         text += f" (the uncancelled run as well: {control.lost})"
-    return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
+    return Finding(rule, Verdict.FAIL, text, tuple(evidence), SURVIVES)
 
 
 def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:

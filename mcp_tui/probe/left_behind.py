@@ -96,7 +96,7 @@ class LoneServer:
         Raises:
             TransportError: the server does not answer.
         """
-        self._write(self.peer.message(OPENING, *self.peer.hello()))
+        self._write(self.peer.request(OPENING, *self.peer.hello()))
         if not await self.until(lambda: OPENING in self.answered, self.peer.settings.connect_timeout):
             raise TransportError("the server did not answer")
         if not self.peer.revision.modern:
@@ -105,7 +105,7 @@ class LoneServer:
     def ask(self, method: str, params: dict[str, Json]) -> int:
         """Send a request; its id."""
         self._id += 1
-        self._write(self.peer.message(self._id, method, params))
+        self._write(self.peer.request(self._id, method, params))
         return self._id
 
     def _write(self, message: dict[str, Json]) -> None:
@@ -237,7 +237,6 @@ async def _left(
 async def _work(server: LoneServer, trial: Trial) -> float:
     """Let the server work; the seconds that its tool still takes."""
     choice, control = trial.choice, trial.control
-    trial.setup.calls[choice.name, messages.text(choice.arguments)] += 1
     server.ask("tools/call", {"name": choice.name, "arguments": choice.arguments})
     wait = min(trial.mid, 0.5)
     await server.until(lambda: False, wait)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum
+from typing import Final
 
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json
@@ -23,6 +24,9 @@ class Verdict(Enum):
     """The server gives no way to see it, or the experiment could not be made."""
     NOT_APPLICABLE = "not applicable"
     """There is no such thing with this transport, revision or server."""
+
+
+BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
 
 @frozen
@@ -104,7 +108,7 @@ class Report:
 
     def broken(self, *, strict: bool = False) -> bool:
         """Whether a MUST is broken or, ``strict``, a SHOULD is not followed."""
-        bad = {Verdict.FAIL, Verdict.WARNING} if strict else {Verdict.FAIL}
+        bad = BAD if strict else (Verdict.FAIL,)
         return any(finding.verdict in bad for _, _, finding in self.rows())
 
     def counts(self) -> dict[Verdict, int]:
@@ -114,19 +118,15 @@ class Report:
 
     def _of(self, rule: str) -> Finding | None:
         finding = self.findings.get(rule)
-        bad = finding is not None and finding.verdict in (Verdict.FAIL, Verdict.WARNING)
-        return finding if bad else None
+        return finding if finding is not None and finding.verdict in BAD else None
 
     def stops(self) -> tuple[str, str]:
         """The answer to the one question, ``yes``, ``no`` or ``not observable``, and why."""
-        if self.no_tool:
-            return "not observable", self.no_tool
-        if self.lost:
-            return "not observable", self.lost
-        work, died = self.findings.get("P-03"), self._of("P-04")
+        if why := self.no_tool or self.lost:
+            return "not observable", why
+        work = self.findings.get("P-03")
         aside = [finding.sentence for rule in ("P-01", "P-02") if (finding := self._of(rule)) is not None]
-        died = died or self._of("P-18")
-        if died is not None:
+        if died := self._of("P-04") or self._of("P-18"):
             return "no", died.sentence
         if work is None:
             return "not observable", "the experiment was not run"
@@ -173,9 +173,7 @@ class Report:
                 {
                     "id": rule.id,
                     "title": rule.title,
-                    "level": clause.level.value,
-                    "clause": clause.text(self.revision.name),
-                    "inferred": clause.inferred,
+                    **clause.fields(self.revision),
                     "verdict": finding.verdict.value,
                     "sentence": finding.sentence,
                     "evidence": [

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
-from mcp_tui.protocol.values import frozen
+from mcp_tui.protocol.values import fact, frozen
 
 
 class Level(Enum):
@@ -36,19 +36,28 @@ class Clause:
         """The clause as a report names it."""
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
+    def fields(self, revision: Revision) -> dict[str, object]:
+        """The clause for programs."""
+        return {"level": self.level.value, "clause": self.text(revision.name), "inferred": self.inferred}
 
-class ProbedServer(Protocol):
-    """What decides whether a rule applies: :class:`mcp_tui.probe.trial.Setup` has it."""
+
+@fact
+class ProbedServer:
+    """What decides whether a rule applies.
+
+    ``transport``: ``stdio``, ``http`` or ``sse``. ``session``: it opened an HTTP session. ``no_tasks``: why there is no
+    task to cancel, or nothing.
+    """
+
+    transport: str
+    revision: Revision
+    session: bool = False
+    no_tasks: str = ""
 
     @property
-    def transport(self) -> str: ...
-    @property
-    def revision(self) -> Revision: ...
-    @property
-    def modern_http(self) -> bool: ...
-    @property
-    def session(self) -> bool: ...
-    def no_tasks(self) -> str: ...
+    def modern_http(self) -> bool:
+        """Whether a cancel is the closing of a stream."""
+        return self.revision.modern and self.transport == "http"
 
 
 def _anywhere(_: ProbedServer) -> str:
@@ -111,26 +120,18 @@ class Rule:
         """The clause that holds, or the other era's where the rule says nothing in this one."""
         if revision.modern and transport == "http" and self.over_http is not None:
             return self.over_http
-        first, second = self.handshake, self.modern or self.over_http
-        if revision.modern:
-            first, second = second, first
-        found = first or second
+        newer = self.modern or self.over_http
+        found = newer or self.handshake if revision.modern else self.handshake or newer
         assert found is not None
         return found
 
     def fields(self) -> dict[str, object]:
         """The rule for programs: its clause in the era in which it has one, and what differs in 2026-07-28."""
-        made: dict[str, object] = {"id": self.id, "title": self.title}
         newer = self.modern or self.over_http
-        first = self.handshake or newer
+        modern = None if newer is None else newer.fields(LATEST)
+        first = modern if self.handshake is None else self.handshake.fields(LATEST_HANDSHAKE)
         assert first is not None
-        made.update(_fields(first, LATEST_HANDSHAKE if self.handshake else LATEST))
-        made["modern"] = None if newer is None or first is newer else _fields(newer, LATEST)
-        return made
-
-
-def _fields(clause: Clause, revision: Revision) -> dict[str, object]:
-    return {"level": clause.level.value, "clause": clause.text(revision.name), "inferred": clause.inferred}
+        return {"id": self.id, "title": self.title, **first, "modern": modern if self.handshake else None}
 
 
 def _must(name: str, *, inferred: bool = False) -> Clause:
@@ -190,7 +191,7 @@ _TABLE: Final = (
          over_http=_should("Streamable HTTP, Cancellation", inferred=True), unless=_over_new_http),
     Rule("P-20", "a task cancelled", "tasks/cancel ends a task",
          _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation"),
-         unless=lambda server: server.no_tasks()),
+         unless=lambda server: server.no_tasks),
     Rule("P-21", "stdin closed", "the server exits when its stdin is closed, a request in flight or not",
          _SHUTDOWN, _should("stdio, Shutdown"), unless=_over_stdio),
     Rule("P-22", "", "no request is answered twice", _ONCE, _ONCE),

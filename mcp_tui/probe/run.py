@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,13 +24,12 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
-from mcp_tui.probe import improper_cancels
 from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import ControlRun
-from mcp_tui.probe.plan import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
+from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, no_tasks, task_choice
 from mcp_tui.probe.trial import Heartbeat, Setup, Trial
 from mcp_tui.transport.base import TransportError, spawn
 
@@ -132,7 +132,7 @@ class Probe:
         setup = self.setup
         info, choice, control = setup.info, setup.choice, setup.control
         calls = [
-            Calls(tool, json.loads(arguments), times) for (tool, arguments), times in setup.calls.items()
+            Calls(tool, json.loads(arguments), times) for (tool, arguments), times in setup.peer.calls.items()
         ]
         return Report(
             probe=__version__,
@@ -140,7 +140,7 @@ class Probe:
             server=info.name,
             server_version=info.version,
             command=shown(self.target),
-            transport=setup.transport,
+            transport=info.transport,
             revision=info.revision,
             tool=choice.name if choice is not None else "",
             arguments=choice.arguments if choice is not None else {},
@@ -170,9 +170,9 @@ class Probe:
         Over stdio it closes in the background, since a server may take its time to exit. Over HTTP it stays until the end.
         """
         self._hear_noise(connection)
-        if connection.kind == "http":
+        if connection.peer.transport == "http":
             return
-        slow = self.setup.connecting > SLOW_START and connection.kind == "stdio"
+        slow = self.setup.connecting > SLOW_START and connection.peer.transport == "stdio"
         if slow and not harmed and connection.ended is None:
             connection.refusals.clear()
             self._spare.append(connection)
@@ -188,7 +188,7 @@ class Probe:
         connections, self._open = self._open, set()
         self._spare.clear()
         for connection in connections:
-            if connection.kind == "http" and connection.transport is not None:
+            if connection.peer.transport == "http" and connection.transport is not None:
                 connection.transport.keeps_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await asyncio.gather(
             *(connection.close() for connection in connections), *self._closings, return_exceptions=True
@@ -232,9 +232,13 @@ class Probe:
             await client.close()
             client.store.close()
         self.setup = Setup(
-            heartbeat=self._heartbeat, connect=self._connection, peer=peer, info=info, tools=tools
+            heartbeat=self._heartbeat,
+            connect=self._connection,
+            peer=peer,
+            info=info,
+            tools=tools,
+            connecting=connecting,
         )
-        self.setup.connecting = connecting
 
     async def _prepare(self) -> None:
         """Connect, choose the tool, and run it once uncancelled, in a session of its own."""
@@ -251,8 +255,9 @@ class Probe:
             wanted = candidates(setup.tools)
         connection = await self._choose(wanted)
         setup.task = task_choice(setup.tools, setup.choice, self.wish)
+        setup.peer = replace(setup.peer, no_tasks=no_tasks(setup.info, setup.task))
         await self._after(connection)
-        if setup.connecting > SLOW_START and setup.transport == "stdio":
+        if setup.connecting > SLOW_START and setup.peer.transport == "stdio":
             self._notes.append(
                 f"The server takes {setup.connecting:.1f} s to start, so connections were reused"
             )
@@ -265,8 +270,8 @@ class Probe:
         useless: list[str] = []
         connection = self._connection("control")
         await connection.open()
-        session = getattr(connection.transport, "has_session", False)
-        setup.session = bool(session)
+        session = bool(getattr(connection.transport, "has_session", False))
+        setup.peer = replace(setup.peer, session=session)
         for choice in wanted[:CANDIDATES]:
             if connection.ended is not None or useful:
                 await self._let_go(connection, harmed=True)
@@ -313,27 +318,15 @@ class Probe:
     async def _after(self, connection: ProbeConnection) -> None:
         """P-09, on the connection of the control run; and whether the tool can be called briefly."""
         setup = self.setup
-        if not self._applies("P-09"):
-            pass
-        elif connection.ended is not None:
-            self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, connection.ended.detail))
-        elif setup.control is not None and setup.control.lost:
-            why = f"the tool ends the connection without any cancel: {setup.control.lost}"
-            self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, why))
-        else:
-            done = next(
-                (each for each in setup.traces if each.connection is connection and each.responses), None
-            )
-            if done is None:
-                done = connection.ask()
-                await done.answered(connection.now() + setup.patience)
+        if self._applies("P-09"):
             trial = Trial(setup, connection)
-            await improper_cancels.after_completion(trial, done)
+            await after_completion(trial)
             self._found(*trial.findings)
         choice = setup.choice
         if choice is not None and choice.brief is not None and connection.ended is None:
-            trace = setup.called(connection.call(choice.name, choice.brief), choice.name, choice.brief)
-            heard = await trace.answered(connection.now() + setup.patience)
+            heard = await connection.call(choice.name, choice.brief).answered(
+                connection.now() + setup.patience
+            )
             if heard is not None and heard.kind == "result" and not heard.is_error:
                 setup.brief = choice.brief
 
@@ -349,29 +342,32 @@ class Probe:
                     self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
             elif rules:
                 due.append(experiment)
-        lanes = LANES if self.setup.transport == "stdio" else 1
+        lanes = LANES if self.setup.peer.transport == "stdio" else 1
         left = self._began + self._budget() - FAREWELL - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, left)):
-                for experiment in due:
-                    if experiment.alone:
-                        await self._make(experiment)
-                floor = asyncio.Semaphore(lanes)
-                side = [each for each in due if not each.alone and not each.last]
-                missed = await asyncio.gather(*(self._take_turn(each, floor) for each in side))
-                for experiment, reason in zip(side, missed, strict=True):
-                    if reason and lanes > 1:  # it may be a server of which only one can run at a time
-                        reason = await self._make(experiment)
-                    self._miss(experiment, reason)
-                for experiment in due:
-                    if experiment.last:
-                        await self._make(experiment)
+                for alone, group in groupby(due, lambda each: each.alone):
+                    await self._make_all(list(group), 1 if alone else lanes)
         for experiment in due:
             self._miss(experiment, "not run: the time for a run was over")
 
+    async def _make_all(self, experiments: list[Experiment], lanes: int) -> None:
+        """Make experiments, so many at a time."""
+        floor = asyncio.Semaphore(lanes)
+
+        async def make(experiment: Experiment) -> str:
+            async with floor:
+                return await self._make(experiment)
+
+        missed = await asyncio.gather(*(make(each) for each in experiments))
+        for experiment, reason in zip(experiments, missed, strict=True):
+            if reason and lanes > 1:  # it may be a server of which only one can run at a time
+                reason = await self._make(experiment)
+            self._miss(experiment, reason)
+
     def _applies(self, rule: str) -> bool:
         """Whether a rule applies to this server; that it does not is a finding."""
-        if absent := RULES[rule].unless(self.setup):
+        if absent := RULES[rule].unless(self.setup.peer):
             self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
         return not absent
 
@@ -389,12 +385,8 @@ class Probe:
             if why and rule not in self.setup.findings:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
-    async def _take_turn(self, experiment: Experiment, floor: asyncio.Semaphore) -> str:
-        async with floor:
-            return await self._make(experiment, again=True)
-
-    async def _make(self, experiment: Experiment, *, again: bool = False) -> str:
-        """Make one experiment; why it could not be made, or nothing. ``again``: it may be tried once more."""
+    async def _make(self, experiment: Experiment) -> str:
+        """Make one experiment; why it could not be made, or nothing."""
         self._tell(experiment.name)
         opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
@@ -411,8 +403,6 @@ class Probe:
                     self._found(finding)
         except TransportError as error:
             why = f"no connection: {error}"
-            if not again:
-                self._miss(experiment, why)
             if "P-01" in experiment.rules:
                 self._lost = why
             return why
@@ -425,7 +415,7 @@ class Probe:
     def _count_answers(self) -> None:
         """P-22, over all requests."""
         told: list[EvidenceItem] = []
-        traces = self.setup.traces
+        traces = self.setup.peer.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
         for trace in twice:
             told += [trace.evidence(each) for each in trace.responses[:3]]
@@ -466,7 +456,7 @@ async def _control_run(
 
     ``asked``: a person named it, so it may be odd.
     """
-    trace = setup.called(connection.call(choice.name, choice.arguments), choice.name, choice.arguments)
+    trace = connection.call(choice.name, choice.arguments)
     await trace.written()
     sent = trace.sent_at
     await connection.until(trace.over, sent + ASIDE)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown
+from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
 AIM: Final = 2.0
@@ -27,9 +29,12 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MILLISECONDS: Final = _set("ms msec msecs millis millisecond milliseconds")
-_SECONDS: Final = _set("s sec secs second seconds")
-_MINUTES: Final = _set("minute minutes mins")
+_UNITS: Final = {
+    **dict.fromkeys(_set("ms msec msecs millis millisecond milliseconds"), 0.001),
+    **dict.fromkeys(_set("s sec secs second seconds"), 1.0),
+    **dict.fromkeys(_set("minute minutes mins"), 60.0),
+}
+"""The seconds of each unit of time."""
 _DURATIONS: Final = _set("duration delay sleep wait pause time runtime length latency")
 _STEPS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
 _SLOW: Final = _set(
@@ -138,6 +143,20 @@ def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: N
     return likely[0] if likely else None
 
 
+def no_tasks(info: ServerInfo, task: Choice | None) -> str:
+    """Why there is no task to cancel, or an empty string."""
+    if info.revision.modern:
+        extensions = as_object(info.capabilities.get("extensions"))
+        return "" if EXTENSION in extensions else "the server offers no tasks"
+    tasks = as_object(info.capabilities.get("tasks"))
+    calls = as_object(as_object(tasks.get("requests")).get("tools"))
+    if "call" not in calls:
+        return "the server offers no tasks"
+    if "cancel" not in tasks:
+        return "the server offers tasks, but no tasks/cancel"
+    return "" if task is not None else "no tool of the server takes tasks"
+
+
 def task_support(tool: dict[str, Json]) -> str:
     """What a tool says of tasks: ``required``, ``optional``, ``forbidden``, or nothing."""
     return str(as_object(tool.get("execution")).get("taskSupport", ""))
@@ -226,7 +245,7 @@ def _least(schema: dict[str, Json]) -> Json:
 def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:
     """The argument that says how long the tool takes: the one that was given, or the one that says it best."""
     found = [name for name, each in properties.items() if _unit(name, as_object(each)) is not None]
-    found.sort(key=lambda name: (name not in given, not words(name) & (_SECONDS | _MILLISECONDS)))
+    found.sort(key=lambda name: (name not in given, all(_UNITS.get(word, 60) > 1 for word in words(name))))
     return found[0] if found else None
 
 
@@ -239,16 +258,15 @@ def _numeric(schema: dict[str, Json]) -> bool:
 def _unit(name: str, schema: dict[str, Json]) -> float | None:
     """The seconds that 1 means for an argument that says how long; ``None`` for any other argument."""
     named = words(name)
-    units = named & (_SECONDS | _MILLISECONDS | _MINUTES)
+    units = named & _UNITS.keys()
     if not _numeric(schema) or not (units or named & _DURATIONS):
         return None
     if "timeout" in named or "interval" in named:
         return None
     told = [word.lower() for word in _WORD.findall(as_text(schema.get("description"))[:500])]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
-        for unit, length in ((_MILLISECONDS, 0.001), (_MINUTES, 60.0), (_SECONDS, 1.0)):
-            if word in unit:
-                return length
+        if word in _UNITS:
+            return _UNITS[word]
     default = number(schema.get("default"))
     return 0.001 if default is not None and default >= 100 else 1.0
 

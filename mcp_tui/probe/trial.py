@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,16 +12,12 @@ from typing import Final
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
-from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Next, Observation
+from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
-from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.revisions import Revision
-
-EXTENSION: Final = "io.modelcontextprotocol/tasks"
+from mcp_tui.protocol.messages import Json
 
 MID: Final = 0.4
 """The part of its work after which a call is cancelled."""
@@ -71,8 +66,7 @@ class Setup:
     """What is known of the server and the tool.
 
     ``connect`` opens a further connection, for what one experiment cannot show on its own. ``choice`` is ``None`` where no
-    slow tool was found; ``task`` is the tool to run as a task; ``session``: the server opened an HTTP session. ``traces``
-    are the requests of which each may have one response, ``calls`` counts tool calls by tool and arguments as JSON.
+    slow tool was found; ``task`` is the tool to run as a task; ``connecting``: seconds that it took to connect.
     ``findings`` are those made so far, ``noise`` what came over stdout and was not a message.
     """
 
@@ -85,39 +79,9 @@ class Setup:
     control: ControlRun | None = None
     task: Choice | None = None
     brief: dict[str, Json] | None = None
-    session: bool = False
     connecting: float = 0.0
-    traces: list[Trace] = field(default_factory=list[Trace])
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     noise: list[Arrival] = field(default_factory=list[Arrival])
-
-    @property
-    def transport(self) -> str:
-        return self.peer.transport
-
-    @property
-    def revision(self) -> Revision:
-        return self.peer.revision
-
-    @property
-    def modern_http(self) -> bool:
-        """Whether a cancel is the closing of a stream."""
-        return self.revision.modern and self.transport == "http"
-
-    def no_tasks(self) -> str:
-        """Why there is no task to cancel, or an empty string."""
-        capabilities = self.info.capabilities
-        if self.revision.modern:
-            extensions = as_object(capabilities.get("extensions"))
-            return "" if EXTENSION in extensions else "the server offers no tasks"
-        tasks = as_object(capabilities.get("tasks"))
-        calls = as_object(as_object(tasks.get("requests")).get("tools"))
-        if "call" not in calls:
-            return "the server offers no tasks"
-        if "cancel" not in tasks:
-            return "the server offers tasks, but no tasks/cancel"
-        return "" if self.task is not None else "no tool of the server takes tasks"
 
     def verdict(self, rule: str) -> Verdict | None:
         """What a rule came to, where it was judged."""
@@ -138,12 +102,6 @@ class Setup:
     def length(self) -> float:
         """Seconds that the tool works, as far as that is known."""
         return 0.0 if self.control is None else self.control.length
-
-    def called(self, trace: Trace, tool: str, arguments: dict[str, Json]) -> Trace:
-        """Count a call of a tool."""
-        self.calls[tool, messages.text(arguments)] += 1
-        self.traces.append(trace)
-        return trace
 
 
 class Trial:
@@ -184,27 +142,23 @@ class Trial:
 
     def level(self, rule: str) -> Level:
         """How strongly a rule asks here."""
-        return RULES[rule].clause(self.setup.revision, self.setup.transport).level
+        return RULES[rule].clause(self.setup.peer.revision, self.setup.peer.transport).level
 
     def tell(self, what: str, at: float | None = None, frame: str = "") -> None:
         """Note something that was seen: the findings from here on rest on it."""
         self.told.append(EvidenceItem(what, at, frame))
 
-    def found(self, rule: str, verdict: Verdict, sentence: str) -> None:
-        """Judge a rule by what was told."""
-        self.findings.append(Finding(rule, verdict, sentence, tuple(self.told)))
+    def found(self, rule: str, verdict: Verdict, sentence: str, *more: EvidenceItem) -> None:
+        """Judge a rule by what was told, and what more there is."""
+        self.findings.append(Finding(rule, verdict, sentence, (*self.told, *more)))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def sent(self, trace: Trace) -> Trace:
-        """Count a request, which may have one response."""
-        self.setup.traces.append(trace)
-        return trace
-
     def call(self, arguments: dict[str, Json] | None = None, *, id: RequestId | None = None) -> Trace:
         """Call the tool."""
-        name, arguments = self.choice.name, self.choice.arguments if arguments is None else arguments
-        return self.setup.called(self.connection.call(name, arguments, id=id), name, arguments)
+        return self.connection.call(
+            self.choice.name, self.choice.arguments if arguments is None else arguments, id=id
+        )
 
     async def begin(self, *, id: RequestId | None = None) -> Trace:
         """Call the tool and wait until that is written."""
@@ -227,11 +181,11 @@ class Trial:
         connection = self.connection
         await connection.quiet(trace.sent_at + after)
         at = connection.cancel(trace, reason)
-        if connection.modern_http:
+        if connection.peer.modern_http:
             return None  # there is nothing to be seen on a stream that is closed
-        if connection.kind == "http":  # two POSTs overtake each other
+        if connection.peer.transport == "http":  # two POSTs overtake each other
             await connection.until(lambda: bool(connection.accepted_at), at + TRANSIT)
-        behind = self.sent(connection.echo())
+        behind = connection.echo()
         await behind.answered(at + TRANSIT)
         return behind
 
@@ -246,44 +200,49 @@ class Trial:
 
     async def survives(self, rule: str) -> bool:
         """Make the next call. Where the server does not answer it, ``rule`` is broken, and judged so."""
-        next_ = await self.next_call()
-        if not next_.works:
-            broken = judging.following(rule, next_, self.setup.control)
-            self.told += broken.evidence
-            self.findings.append(replace(broken, evidence=tuple(self.told)))
-        return next_.works
+        found = await self.next_call(rule)
+        if found.verdict is Verdict.FAIL:
+            self.told += found.evidence
+            self.findings.append(replace(found, evidence=tuple(self.told)))
+        return found.verdict is Verdict.PASS
 
-    async def next_call(self, *, tool: bool = False) -> Next:
+    async def next_call(self, rule: str, what: str = "the next call", *, tool: bool = False) -> Finding:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""
         connection, patience = self.connection, self.setup.patience
         told: list[EvidenceItem] = []
-        requests = [lambda: self.sent(connection.ask())]
+        requests = [connection.ask]
         if tool and self.setup.busy and self.control.duration is not None:
             requests.append(lambda: self.call(self.setup.brief))
         for request in requests:
             trace = request()
             heard = await trace.answered(connection.now() + patience)
+            why = trace.waited() if heard is None else ""
             if heard is None:
-                return self._unanswered(trace)
-            if heard.kind == "error" and trace.method == "tools/call":
-                evidence = EvidenceItem(f"tools/call: {heard.words}", None, heard.frame)
-                return Next(False, f"error {heard.code}", (*told, evidence))
-            text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
-            told.append(EvidenceItem(text, None, heard.frame))
+                told = self._last_words(trace)
+            elif heard.kind == "error" and trace.method == "tools/call":
+                why = f"error {heard.code}"
+                told.append(EvidenceItem(f"tools/call: {heard.words}", None, heard.frame))
+            else:
+                text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
+                told.append(EvidenceItem(text, None, heard.frame))
+            if why:
+                return judging.unanswered(rule, what, why, self.setup.control, told)
             patience += self.setup.length
-        return Next(True, "", tuple(told))
+        return Finding(rule, Verdict.PASS, f"{what} was answered", tuple(told))
 
-    def _unanswered(self, trace: Trace) -> Next:
-        words, connection = trace.waited(), trace.connection
-        evidence = [EvidenceItem(f"{trace.method}: {words}")]
-        cancelled = [each for each in self.setup.traces if each.connection is connection and each.cancel_at]
+    def _last_words(self, trace: Trace) -> list[EvidenceItem]:
+        """Why a request may have got no answer."""
+        connection = trace.connection
+        evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
+        cancelled = [
+            each for each in connection.peer.traces if each.connection is connection and each.cancel_at
+        ]
         if connection.ended is not None and cancelled:
             last = cancelled[-1]
             lag = connection.ended.at - (last.cancel_at or 0.0)
             text = f"{connection.ended.detail}, {lag:+.3f} s from the cancel"
             evidence = [EvidenceItem(text, connection.ended.at - last.sent_at)]
-        evidence += [EvidenceItem(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
-        return Next(False, words, tuple(evidence))
+        return evidence + [EvidenceItem(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
 
     # -- what was seen ---------------------------------------------------------------------------------------------
 
@@ -322,13 +281,7 @@ class Trial:
             cancel=cancel_at - sent,
             read=None if read is None else read - sent,
             answers=tuple(
-                Answer(
-                    each.words,
-                    each.at - cancel_at,
-                    each.at - sent,
-                    each.kind == "result",
-                    trace.evidence(each),
-                )
+                Answer(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
                 for each in late
             ),
             progress=tuple(each.at - sent for each in progress),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import Answer, ControlRun, Next, Observation
+from mcp_tui.probe.judging import Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Verdict
 from mcp_tui.probe.rules import Level
 
@@ -21,7 +21,7 @@ STOPPED = Observation(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
 
 def answer(after: float, *, result: bool = True, cancel: float = 0.4) -> Answer:
     words = "result" if result else "error -32800"
-    return Answer(words, after, cancel + after, result, EvidenceItem(words))
+    return Answer(words, cancel + after, result, EvidenceItem(words))
 
 
 class TestResponse:
@@ -145,10 +145,9 @@ class TestWork:
         assert judging.work("P-03", replace(seen, watched=0.5), control).verdict is Verdict.NOT_OBSERVABLE
 
 
-def test_the_next_call_passes_or_fails_whatever_the_level():
+def test_a_call_that_is_not_answered_fails_whatever_the_level():
     control = replace(CONTROL, lost="server exited with code 3")
-    assert judging.following("P-04", Next(True, ""), CONTROL).verdict is Verdict.PASS
-    found = judging.following("P-04", Next(False, "no answer within 6.0 s"), control)
+    found = judging.unanswered("P-04", "the next call", "no answer within 6.0 s", control)
     assert found.verdict is Verdict.FAIL
     assert found.sentence == (
         "the next call was not answered: no answer within 6.0 s "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_tui.probe.plan import EXPERIMENTS
+from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
 
@@ -11,9 +11,10 @@ def test_the_ids_are_numbered_without_a_gap():
     assert list(RULES) == [f"P-{number:02}" for number in range(1, len(RULES) + 1)]
 
 
-def test_every_rule_but_those_of_the_whole_run_has_one_experiment():
-    judged = [rule for experiment in EXPERIMENTS for rule in experiment.rules]
-    assert sorted(judged) == sorted(set(RULES) - {"P-09", "P-22", "P-32"})
+def test_the_experiment_of_every_rule_is_made():
+    judged = [rule.id for each in EXPERIMENTS for rule in RULES.values() if rule.experiment == each.name]
+    assert sorted(judged) == [rule.id for rule in RULES.values() if rule.experiment]
+    assert all(each.rules for each in EXPERIMENTS)
 
 
 def test_to_answer_a_cancelled_call_is_worse_in_2026_07_28():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_tui import __version__
-from mcp_tui.probe.plan import EXPERIMENTS
+from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.rules import RULES
 from tests.real.install import FASTMCP_NPM, FASTMCP_TS, REAL
 from tests.real.probing import ONE_CANCEL, OWN_TOOL, Probed, cases, other_tools, run

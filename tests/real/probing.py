@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.plan import EXPERIMENTS, Experiment
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool

@@ -1,0 +1,701 @@
+"""The experiments, in the order of a run: what is done to a server, and the verdict on each rule that this shows.
+
+An experiment is a coroutine that is handed a `Trial`, and an entry in :data:`EXPERIMENTS`; which rules it judges stands in
+`rules.py`. What it works with:
+
+``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway()`` also waits to the middle of its work,
+                          ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
+``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
+``trial.seen(trace)``     what came of a cancelled call, for `judging.py`, which makes findings of it.
+``trial.tell(words)``     notes what was seen; ``found(rule, verdict, sentence)`` judges a rule by all that was noted.
+``trial.survives(rule)``  makes the next call; where it is not answered, the rule is broken, and judged so.
+``trial.connection``      ``echo()`` is the lightest request, ``notify()`` sends a notification with any params at all,
+                          ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered.
+``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, replace
+from typing import Final
+
+from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
+from mcp_tui.probe import judging, left_behind
+from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Trace
+from mcp_tui.probe.judging import Observation
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.rules import RULES, UNANSWERED
+from mcp_tui.probe.tools import AIM
+from mcp_tui.probe.trial import MID, Trial
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
+from mcp_tui.protocol.tasks import EXTENSION
+from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.base import TransportError
+
+# -- calls that are cancelled rightly: mid-work, at once, at the end, by a timeout, … ----------------------------
+
+AT_ONCE: Final = 0.03
+"""Seconds between a call and its cancel: enough for a server to read the one before the other."""
+
+
+async def mid_work(trial: Trial) -> None:
+    """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
+    trace, seen = await trial.cancelled_call(trial.mid)
+    _posted(trial, trace)
+    _stream(trial, trace)
+    following = await trial.next_call("P-04", tool=True)
+    work = judging.work("P-03", seen, trial.control)
+    closing = await _closing(trial, seen, work) if trial.setup.peer.modern_http else None
+    if closing is not None and closing.verdict is Verdict.FAIL:
+        text = "the close was not taken for a cancel (P-18), so the tool was never told to stop"
+        work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
+    trial.findings += [
+        judging.response("P-01", seen, trial.level("P-01")),
+        judging.progress("P-02", seen, trial.control, trial.level("P-02")),
+        work,
+        following,
+        *([] if closing is None else [closing]),
+    ]
+
+
+def _posted(trial: Trial, trace: Trace) -> None:
+    """P-25: the POST of the cancel is accepted, and not only when the tool has ended."""
+    connection, control = trial.connection, trial.control
+    cancel_at = trace.cancel_at or 0.0
+    if connection.refusals:
+        told = (EvidenceItem(f"the POST of the cancel: {each}") for each in connection.refusals)
+        trial.found("P-25", Verdict.WARNING, f"the cancel was refused: {connection.refusals[0]}", *told)
+    elif trace.responses and trace.responses[0].at < cancel_at:
+        trial.found("P-25", Verdict.NOT_OBSERVABLE, "the call ended before the cancel")
+    elif connection.accepted_at:
+        took = connection.accepted_at[0] - cancel_at
+        left = control.length - (cancel_at - trace.sent_at)
+        if took > max(judging.TRANSIT, judging.END * left):
+            words = f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
+            trial.found("P-25", Verdict.WARNING, words)
+        else:
+            trial.found("P-25", Verdict.PASS, f"the POST of the cancel was accepted after {took:.2f} s")
+    elif connection.ended is not None:
+        trial.found("P-25", Verdict.NOT_OBSERVABLE, connection.ended.detail)
+    else:
+        words = f"the POST of the cancel was not answered for {connection.now() - cancel_at:.1f} s"
+        trial.found("P-25", Verdict.WARNING, words)
+
+
+def _stream(trial: Trial, trace: Trace) -> None:
+    """P-24: the call's own POST does not stay open for ever."""
+    ended = trial.connection.streams_ended.get(trace.id)
+    cancel_at = trace.cancel_at or 0.0
+    if ended is None:
+        waited = trial.connection.now() - cancel_at
+        text = f"the stream of the call was still open {waited:.1f} s after the cancel"
+        trial.found("P-24", Verdict.WARNING, text)
+    else:
+        trial.found("P-24", Verdict.PASS, f"the stream ended {ended - cancel_at:.2f} s after the cancel")
+
+
+async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
+    """P-18 by P-03: where the work went on, the same tool is cancelled by notification, in the handshake era.
+
+    If that stops it, the close was not taken for a cancel. If it runs on there too, the tool itself ignores cancels, and
+    nothing shows what the server made of the close. A server without the older era is judged by the control run.
+    """
+    found = replace(work, rule="P-18")
+    if work.verdict is not Verdict.WARNING:
+        return found
+    how = judging.ran_to_end(seen, trial.control)
+    if not how:
+        text = f"{work.sentence}, and ended before its time: the tool may take long to stop"
+        return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
+    broken = f"closing the stream did not cancel the call: {how}"
+    connection = trial.setup.connect("P-18 in the handshake era")
+    connection.peer = replace(connection.peer, revision=LATEST_HANDSHAKE, meta={})
+    try:
+        await connection.open()
+        _, again = await Trial(trial.setup, connection).cancelled_call(trial.mid)
+        other = judging.work("P-18", again, trial.control)
+    except TransportError:
+        text = f"{broken}, as in the uncancelled run"
+        return replace(found, verdict=Verdict.FAIL, sentence=text)
+    finally:
+        await connection.close()
+    if other.verdict is Verdict.WARNING:
+        text = "the tool runs on whatever cancels it, so it cannot be told what the server makes of the close"
+        return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
+    text = f"{broken}; a notification in {LATEST_HANDSHAKE.name} stops the same tool"
+    return Finding("P-18", Verdict.FAIL, text, (*work.evidence, *other.evidence))
+
+
+async def at_once(trial: Trial) -> None:
+    """P-05 and P-06: cancelled as soon as the server can have read it."""
+    _, seen = await trial.cancelled_call(AT_ONCE)
+    trial.findings += [_nothing_more(trial, "P-05", seen), await trial.next_call("P-06")]
+
+
+def _nothing_more(trial: Trial, rule: str, seen: Observation) -> Finding:
+    return judging.nothing_more(rule, seen, trial.control, trial.level(rule))
+
+
+async def in_one_write(trial: Trial) -> None:
+    """P-27: a server that reads both at once may look for the call before it has entered it."""
+    choice, connection = trial.choice, trial.connection
+    trace = connection.in_one_write(choice.name, choice.arguments)
+    behind = connection.echo()
+    await trial.watch(trace, trace.sent_at + trial.end())
+    seen = trial.seen(trace, behind)
+    if await trial.survives("P-27"):
+        trial.findings.append(_nothing_more(trial, "P-27", seen))
+
+
+async def at_completion(trial: Trial) -> None:
+    """P-07: cancelled at the moment at which it should be done."""
+    duration, connection = trial.control.duration, trial.connection
+    if duration is None:
+        trial.found("P-07", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+        return
+    trace = await trial.begin()
+    await connection.until(trace.over, trace.sent_at + duration - 0.005)
+    crossed = "cancelled just after its answer" if trace.responses else "cancelled just before its answer"
+    at = connection.cancel(trace)
+    await connection.quiet(at + 0.5)
+    trial.tell(crossed, at - trace.sent_at)
+    trial.told += [trace.evidence(each) for each in trace.responses]
+    came = "its answer and the cancel crossed" if trace.responses else "it was cancelled just in time"
+    if await trial.survives("P-07"):
+        trial.found("P-07", Verdict.PASS, f"{came}; the next call was answered")
+
+
+async def timed_out(trial: Trial) -> None:
+    """P-16: the signal of a client whose own clock runs out."""
+    _, seen = await trial.cancelled_call(trial.mid, f"timed out after {trial.mid:g} s")
+    if await trial.survives("P-16"):
+        trial.findings.append(_nothing_more(trial, "P-16", seen))
+
+
+async def id_zero(trial: Trial) -> None:
+    """P-23: judged only where another id shows that a cancel has an effect at all."""
+    if Verdict.PASS not in (trial.setup.verdict("P-01"), trial.setup.verdict("P-03")):
+        text = "the cancel of another id has no visible effect either"
+        trial.found("P-23", Verdict.NOT_OBSERVABLE, text)
+        return
+    _, seen = await trial.cancelled_call(trial.mid, id=0)
+    # the heartbeat is that of all experiments that run side by side
+    seen, control = replace(seen, beats=()), replace(trial.control, beats=())
+    ran = judging.ran_to_end(seen, control)
+    if not ran and judging.work("P-23", seen, control).verdict is Verdict.WARNING:
+        ran = "the work went on"
+    if not (seen.early or ran or await trial.survives("P-23")):
+        return
+    answers = [] if seen.early else [each.evidence for each in seen.answers]
+    trial.told += answers or seen.quotes
+    if seen.early:
+        text = f"the call with the id 0 was answered with {seen.early}"
+        trial.found("P-23", Verdict.NOT_OBSERVABLE, text)
+    elif ran:
+        trial.found("P-23", Verdict.WARNING, f"the cancel of id 0 had no effect: {ran}")
+    else:
+        trial.found("P-23", Verdict.PASS, "the cancel of id 0 had the effect that any other has")
+
+
+async def two_in_flight(trial: Trial) -> None:
+    """P-14: the call that nobody cancelled answers as if nothing had happened."""
+    connection, control = trial.connection, trial.control
+    cancelled, other = await trial.begin(), await trial.begin()
+    await trial.cancel(cancelled, trial.mid)
+    at = cancelled.cancel_at or 0.0
+    if control.duration is None:
+        await connection.quiet(other.sent_at + trial.end())
+        if connection.ended is None:
+            why = "the tool does not end by itself, so the other call has nothing to show"
+            trial.found("P-14", Verdict.NOT_OBSERVABLE, why)
+            return
+        heard = None
+    else:  # a server that works on one thing at a time needs the time of both
+        heard = await other.answered(other.sent_at + 2 * control.length + 3.0)
+    trial.tell("the first of two calls was cancelled", at - other.sent_at)
+    what = "the call beside the cancelled one"
+    if heard is None:
+        trial.findings.append(judging.unanswered("P-14", what, other.waited(), control, trial.told))
+        return
+    trial.told.append(other.evidence(heard))
+    if heard.kind == "error":
+        trial.found("P-14", Verdict.FAIL, f"{what} failed with error {heard.code}")
+    elif await trial.survives("P-14"):
+        after = heard.at - other.sent_at
+        trial.found("P-14", Verdict.PASS, f"the other call was answered after {after:.2f} s")
+
+
+async def disconnected(trial: Trial) -> None:
+    """P-17: over HTTP until 2025-11-25 the end of a stream says nothing, so the work goes on."""
+    connection, control = trial.connection, trial.control
+    trace, at = await trial.halfway()
+    trace.closed_stream = True
+    assert connection.transport is not None
+    connection.transport.release(trace.id)
+    await connection.quiet(trace.sent_at + trial.end(trial.mid))
+    seen = trial.seen(trace)
+    if not await trial.survives("P-17"):
+        return
+    trial.tell("the client closed the call's stream without a cancel", at - trace.sent_at)
+    since = seen.cancel + judging.settling(control)
+    on = [beat for beat in seen.beats if beat > since]
+    if sum(beat > since for beat in control.beats) < judging.SOME:
+        text = f"nothing shows whether the work goes on: {judging.HEARTBEAT}"
+        trial.found("P-17", Verdict.NOT_OBSERVABLE, text)
+    elif len(on) >= judging.SOME:
+        text = f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect"
+        trial.found("P-17", Verdict.PASS, text)
+    else:
+        trial.found("P-17", Verdict.WARNING, "the work stopped at the disconnect")
+
+
+async def notified_over_http(trial: Trial) -> None:
+    """P-19: in 2026-07-28 over HTTP only the closing of the stream cancels."""
+    connection = trial.connection
+    trace, at = await trial.halfway()
+    connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
+    heard = await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
+    trial.tell("notifications/cancelled was POSTed", at - trace.sent_at)
+    trial.told += connection.refused()[:1]
+    if heard is not None:
+        trial.told.append(trace.evidence(heard))
+    if not await trial.survives("P-19"):
+        return
+    if heard is not None and heard.kind == "result":
+        trial.found("P-19", Verdict.PASS, "it had no effect: the result came")
+    elif trial.control.duration is None:
+        trial.found("P-19", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+    else:
+        came = "no result came" if heard is None else f"error {heard.code} came in place of the result"
+        trial.found("P-19", Verdict.WARNING, f"it took effect: {came}")
+
+
+async def session_deleted(trial: Trial) -> None:
+    """P-28: the last experiment over HTTP, because a whole server may die of it."""
+    setup, connection = trial.setup, trial.connection
+    transport = connection.transport
+    assert transport is not None
+    trace = (await trial.halfway())[0] if setup.busy else None
+    at = connection.now()
+    status: int | None = None
+    try:
+        async with asyncio.timeout(5.0):
+            status = await transport.end_session()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - HTTP's alone
+    except TimeoutError:
+        pass
+    text = "DELETE got no answer" if status is None else f"DELETE got HTTP {status}"
+    trial.tell(text, None if trace is None else at - trace.sent_at)
+    if trace is not None:
+        heard = await trace.answered(trace.sent_at + trial.end(trial.mid))
+        ended = connection.streams_ended.get(trace.id)
+        if heard is not None:
+            trial.told.append(trace.evidence(heard))
+            text += f"; the call was answered with {heard.words} after {heard.at - at:.2f} s"
+        elif ended is not None:
+            text += f"; the call's stream ended without a response after {ended - at:.2f} s"
+        else:
+            text += "; the call got no response and its stream stayed open"
+    other, what = setup.connect("after DELETE"), "a call in a new session"
+    try:
+        await other.open()
+        found = await Trial(setup, other).next_call("P-28", what)
+    except TransportError as error:
+        found = judging.unanswered("P-28", what, str(error), setup.control)
+    finally:
+        await other.close()
+    if found.verdict is Verdict.FAIL:
+        told = (*trial.told, *found.evidence)
+        trial.findings.append(replace(found, sentence=f"{text}; {found.sentence}", evidence=told))
+    elif status is None or status >= 500:
+        trial.found("P-28", Verdict.WARNING, text)
+    else:
+        trial.found("P-28", Verdict.PASS, f"{text}; a new session works")
+
+
+# -- cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all ------
+
+PAUSE: Final = 0.25
+"""Seconds that a server is given to react to a notification to which it should not react."""
+
+UNKNOWN_ID: Final = 987_654_321
+
+MALFORMED: Final[tuple[tuple[str, int, Json], ...]] = (
+    ("no params", 4, None),
+    ("params as an array", 4, [4]),
+    ("no requestId", 4, {}),
+    ("requestId null", 4, {"requestId": None}),
+    ("requestId an empty string", 4, {"requestId": ""}),
+    ("requestId an object", 4, {"requestId": {"id": 4}}),
+    ("requestId an array", 4, {"requestId": [4]}),
+    ("requestId true for the request 1", 1, {"requestId": True}),
+    ("requestId 2.5 for the request 2", 2, {"requestId": 2.5}),
+    ("requestId 3.0 for the request 3", 3, {"requestId": 3.0}),
+)
+"""What is sent, and the id of the call in flight that a careless server might cancel for it."""
+
+EQUAL: Final = 3
+"""JSON makes no difference between 3 and 3.0: to obey that one is no offence."""
+
+
+async def _ignored(trial: Trial, rule: str, since: float, passed: str, *, valid: bool = True) -> bool:
+    """Whether a notification was ignored: no response to it, and the next call works; then the rule is ``passed``."""
+    connection = trial.connection
+    answered = connection.nameless(since)
+    trial.told += connection.refused()
+    trial.told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
+    if not await trial.survives(rule):
+        return False
+    if answered:
+        # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
+        verdict, clause = (Verdict.FAIL, UNANSWERED) if valid else (Verdict.WARNING, None)
+        text = f"it answered a notification: {answered[0].words} without an id"
+        trial.findings.append(Finding(rule, verdict, text, tuple(trial.told), clause))
+    elif passed:
+        trial.found(rule, Verdict.PASS, passed)
+    return not answered
+
+
+IGNORED: Final = "ignored; the next call was answered"
+
+
+async def twice(trial: Trial) -> None:
+    """P-08 and P-26: the same cancel again, a moment later."""
+    connection, traces = trial.connection, trial.connection.peer.traces
+    trace = await trial.begin()
+    await trial.cancel(trace, trial.mid)
+    traces.remove(trace)  # that it is answered twice is what P-26 tells
+    await asyncio.sleep(PAUSE / 2)
+    at, before = connection.now(), len(trace.responses)
+    connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
+    await connection.quiet(at + max(PAUSE, trace.sent_at + trial.end(trial.mid) - at))
+    trial.tell("cancelled for the second time", at - trace.sent_at)
+    told = [*trial.told]
+    again = [trace.evidence(each) for each in trace.responses[before:]]
+    await _ignored(trial, "P-08", at, IGNORED)
+    trial.told = told
+    count = len(trace.responses)
+    if any(len(each.responses) > 1 for each in traces):
+        trial.told = []
+        trial.found("P-26", Verdict.NOT_OBSERVABLE, "this server answers calls twice that are cancelled once")
+    elif again and before + len(again) > 1:
+        words = f"{before + len(again)} responses to one call: {before} before the second cancel, {len(again)} after it"
+        trial.found("P-26", Verdict.FAIL, words, *again)
+    else:
+        came = {0: "no response", 1: "one response"}.get(count, f"{count} responses")
+        trial.found("P-26", Verdict.PASS, f"{came} to a call that was cancelled twice")
+
+
+async def after_completion(trial: Trial) -> None:
+    """P-09: the cancel of a request that was answered, on the connection of the control run."""
+    connection, control = trial.connection, trial.setup.control
+    if connection.ended is not None:
+        trial.found("P-09", Verdict.NOT_OBSERVABLE, connection.ended.detail)
+        return
+    if control is not None and control.lost:
+        why = f"the tool ends the connection without any cancel: {control.lost}"
+        trial.found("P-09", Verdict.NOT_OBSERVABLE, why)
+        return
+    calls = (each for each in connection.peer.traces if each.connection is connection)
+    done = next((each for each in calls if each.method == "tools/call" and each.responses), None)
+    if done is None:
+        done = connection.ask()
+        await done.answered(connection.now() + trial.setup.patience)
+    at = connection.now()
+    connection.notify(CANCELLED, {"requestId": done.id, "reason": REASON})
+    await connection.quiet(at + PAUSE)
+    trial.tell(f"{done.method} was answered, then cancelled", at - done.sent_at)
+    again = [done.evidence(each) for each in done.responses if each.at > at]
+    if await _ignored(trial, "P-09", at, "" if again else IGNORED) and again:
+        trial.found("P-09", Verdict.FAIL, "it answered once more after the cancel", *again)
+
+
+async def unknown(trial: Trial) -> None:
+    """P-10: an id that was never used."""
+    connection = trial.connection
+    at = connection.now()
+    connection.notify(CANCELLED, {"requestId": UNKNOWN_ID, "reason": REASON})
+    connection.notify(CANCELLED, {"requestId": "no-such-request"})
+    await connection.quiet(at + PAUSE)
+    trial.tell(f'cancelled {UNKNOWN_ID} and "no-such-request"')
+    await _ignored(trial, "P-10", at, IGNORED)
+
+
+async def malformed(trial: Trial) -> None:
+    """P-11: one broken notification after another, each while the call that it might hit is in flight."""
+    setup, connection = trial.setup, trial.connection
+    calls: dict[int, Trace] = {}
+    connection.skip_ids(max(id_ for _, id_, _ in MALFORMED))
+    worst: Finding | None = None
+    sent = 0
+    for name, id_, params in MALFORMED:
+        if setup.busy and not setup.peer.modern_http and id_ not in calls:
+            calls[id_] = await trial.begin(id=id_)
+            await connection.quiet(connection.now() + min(PAUSE, trial.mid / 2))
+        if id_ in calls and calls[id_].responses:
+            trial.tell(f"not sent, because request {id_} had been answered: {name}")
+            continue
+        sent += 1
+        at = connection.now()
+        connection.refusals.clear()
+        connection.notify(CANCELLED, params)
+        heard = await connection.echo().answered(at + PAUSE)
+        await connection.quiet(connection.now() + 0.02)  # an error may come behind it
+        trial.tell(f"cancelled with {name}", None, "" if params is None else messages.text(params))
+        trial.told += connection.refused()
+        answers = connection.nameless(at)
+        for each in answers:
+            trial.tell(f"{each.words} without an id", None, each.frame)
+        if answers and worst is None:
+            sentence = f"{name}: it answered a notification: {answers[0].words} without an id"
+            worst = Finding("P-11", Verdict.WARNING, sentence)
+        if connection.ended is not None and id_ == EQUAL:  # it dies of a valid cancel
+            trial.tell(connection.ended.detail)
+        elif connection.ended is not None or (heard is None and not calls):
+            aside = Trial(setup, connection)
+            if not await _ignored(aside, "P-11", at, "", valid=False):
+                # a server may die some time after the one that it took for valid
+                hit = "; ".join((*_taken(calls, trial), f"after {name}"))
+                (found,) = aside.findings
+                evidence = (*trial.told, *found.evidence)
+                trial.findings.append(replace(found, sentence=f"{hit}: {found.sentence}", evidence=evidence))
+                return
+    found = await _hit(trial, calls, sent)
+    if connection.ended is None:
+        following = await trial.next_call("P-11")
+        found = following if following.verdict is Verdict.FAIL else found
+    worst = found if worst is None else judging.worse(worst, found)
+    trial.findings.append(replace(worst, evidence=tuple(trial.told)))
+
+
+async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
+    """Whether the calls in flight were left alone. Each that was not names what hit it."""
+    connection, control = trial.connection, trial.setup.control
+    count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
+    ignored = f"{count} ignored; the calls in flight were answered"
+    if not sent:
+        return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
+    if connection.ended is not None:
+        ignored = "all ignored"
+    elif not calls or control is None or control.duration is None:
+        return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
+    else:
+        until = (
+            connection.now() + len(calls) * control.length + 3.0
+        )  # a server may work on one thing at a time
+        for trace in calls.values():
+            await trace.answered(until)
+    if hit := _taken(calls, trial):
+        return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
+    return Finding("P-11", Verdict.PASS, ignored)
+
+
+def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
+    """Which of the calls got no result, and by which notifications that may be. The end of the server is none."""
+    hit: list[str] = []
+    for id_, trace in calls.items():
+        heard = next(iter(trace.responses), None)
+        over = trial.connection.ended is not None
+        if (heard is None and over) or (heard is not None and heard.kind == "result"):
+            continue
+        names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
+        frame = "" if heard is None else heard.frame
+        trial.tell(f"request {id_}: {_became(trace, 'no result')} ({names})", None, frame)
+        if id_ != EQUAL:
+            one = f"request {id_} was cancelled by {names}"
+            hit.append(one if id_ != 4 else f"request 4 by one of: {names}")
+    return hit
+
+
+def _became(trace: Trace, nothing: str) -> str:
+    heard = next(iter(trace.responses), None)
+    return f"{nothing} came" if heard is None else f"{heard.words} came"
+
+
+async def odd_reasons(trial: Trial) -> None:
+    """P-12: a reason of null, and one of 42, each for a call in flight. The server may obey or ignore them."""
+    connection = trial.connection
+    first, second = await trial.begin(), await trial.begin()
+    await connection.quiet(second.sent_at + trial.mid)
+    at = connection.now()
+    connection.notify(CANCELLED, {"requestId": first.id, "reason": None})
+    connection.notify(CANCELLED, {"requestId": second.id, "reason": 42})
+    await connection.until(
+        lambda: connection.ended is not None or bool(first.responses and second.responses),
+        second.sent_at + trial.end(trial.mid),
+    )
+    if connection.ended is None:
+        trial.tell(f"reason null: {_became(first, 'no response')}")
+        trial.tell(f"reason 42: {_became(second, 'no response')}")
+    await _ignored(trial, "P-12", at, "no harm; the next call was answered", valid=False)
+
+
+async def string_id(trial: Trial) -> None:
+    """P-13: the id of the call, but as a string. It is another id."""
+    trace, at = await trial.halfway()
+    trial.connection.notify(CANCELLED, {"requestId": str(trace.id), "reason": REASON})
+    heard = await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
+    seen = trial.seen(trace)
+    trial.tell(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
+    trial.told += [trace.evidence(each) for each in trace.responses[:1]]
+    if not await _ignored(trial, "P-13", at, ""):
+        return
+    stopped = judging.work("P-13", seen, trial.control).verdict is Verdict.PASS
+    if heard is not None and heard.kind == "result":
+        trial.found("P-13", Verdict.PASS, "ignored: the result came")
+    elif trial.control.duration is None and heard is None and not stopped:
+        trial.found("P-13", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+    else:
+        came = _became(trace, "no result")
+        trial.found("P-13", Verdict.WARNING, f"the string was taken for the number: {came}")
+
+
+async def initialize(trial: Trial) -> None:
+    """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
+    connection, setup = trial.connection, trial.setup
+    await connection.start()
+    opening = connection.request(*connection.peer.hello(), id=OPENING)
+    connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
+    patience = max(4.0, 2 * setup.connecting + 2.0)
+    trial.tell("initialize was sent, and cancelled at once")
+    heard = await opening.answered(opening.sent_at + patience)
+    if heard is None:
+        text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
+        trial.found("P-15", Verdict.WARNING, f"{text}; the session cannot be used")
+        return
+    trial.told.append(opening.evidence(heard))
+    if heard.kind == "error":
+        trial.found("P-15", Verdict.WARNING, f"initialize was answered with error {heard.code}")
+        return
+    await connection.greeted()
+    if await connection.ask().answered(connection.now() + setup.patience) is None:
+        trial.found("P-15", Verdict.WARNING, "initialize was answered, but no call after it")
+    else:
+        trial.found("P-15", Verdict.PASS, "ignored: initialize and the next call were answered")
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------
+
+SOON: Final = 0.2
+"""Seconds after which a task is cancelled of which nobody knows how long it takes."""
+
+
+async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Send a request about a task; why it got no result, or nothing, and the result. What came is told."""
+    if trial.setup.peer.revision.modern:
+        params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
+    trace = trial.connection.request(method, params)
+    heard = await trace.answered(trial.connection.now() + trial.setup.patience)
+    if heard is None:
+        trial.tell(f"{method}: no answer")
+        return "no answer", {}
+    trial.tell(f"{method}: {heard.words}", None, heard.frame)
+    return heard.words if heard.kind == "error" else "", heard.result
+
+
+async def tasks_cancel(trial: Trial) -> None:
+    """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
+    trial.found("P-20", *await _task(trial))
+
+
+async def _task(trial: Trial) -> tuple[Verdict, str]:
+    setup, modern = trial.setup, trial.setup.peer.revision.modern
+    choice = (setup.choice or setup.task) if modern else setup.task
+    if choice is None:
+        return Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found"
+    # how long a tool takes that was never run without a task nobody knows: then it is cancelled soon
+    known = setup.control is not None and setup.choice == choice
+    length = setup.length if known else AIM
+    middle = MID * length if known else SOON
+    params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
+    if not modern:
+        params["task"] = {"ttl": 60_000}
+    began = time.monotonic()
+    refused, result = await _ask(trial, "tools/call", params)
+    task = (result if modern else as_object(result.get("task"))).get("taskId")
+    if refused or not isinstance(task, str):
+        return Verdict.NOT_OBSERVABLE, "the call did not become a task"
+
+    async def is_over() -> bool:
+        _, result = await _ask(trial, "tasks/get", {"taskId": task})
+        return result.get("status") in ("completed", "failed")
+
+    over = Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled"
+    await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
+    if not known and await is_over():
+        return over
+    refused, result = await _ask(trial, "tasks/cancel", {"taskId": task})
+    if refused:
+        return over if await is_over() else (Verdict.FAIL, f"tasks/cancel of a working task: {refused}")
+    status = result.get("status", "")
+    if not modern and status != "cancelled":
+        return Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}"
+    await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
+    gone, result = await _ask(trial, "tasks/get", {"taskId": task})
+    status = result.get("status", "")
+    if gone:
+        return Verdict.NOT_OBSERVABLE, "the task is gone after its cancel"
+    if status != "cancelled":
+        bad = Verdict.WARNING if modern else Verdict.FAIL
+        return bad, f"after its cancel the task became {status!r}"
+    if not modern:
+        refused, _ = await _ask(trial, "tasks/cancel", {"taskId": task})
+        if not refused:
+            return Verdict.FAIL, "a task that was cancelled could be cancelled again"
+    return Verdict.PASS, "the task was cancelled, and stayed so"
+
+
+# -- the plan ---------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Experiment:
+    """An experiment; its :attr:`rules` name it, and it is made where one of them applies.
+
+    ``alone``: beside no other. ``opened``: on a connection that shook hands; ``fresh``: on one on which no id was used yet.
+    ``tool``: it needs the slow tool. ``spares``: it lets a call go on uncancelled, so it needs a tool that does not end the
+    connection by itself.
+    """
+
+    name: str
+    run: Callable[[Trial], Awaitable[None]]
+    _: KW_ONLY
+    tool: bool = True
+    alone: bool = False
+    opened: bool = True
+    fresh: bool = False
+    spares: bool = False
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The ids of the rules that it judges."""
+        return tuple(rule.id for rule in RULES.values() if rule.experiment == self.name)
+
+
+EXPERIMENTS: Final = (
+    Experiment("cancelled mid-work", mid_work, alone=True),
+    Experiment("disconnected", disconnected, alone=True),
+    Experiment("cancelled at once", at_once),
+    Experiment("two in flight, one cancelled", two_in_flight, spares=True),
+    Experiment("an unknown id cancelled", unknown, tool=False),
+    Experiment("malformed cancels", malformed, tool=False, spares=True, fresh=True),
+    Experiment("cancelled twice", twice),
+    Experiment("cancelled at completion", at_completion, spares=True),
+    Experiment("timed out", timed_out),
+    Experiment("a string cancelled for a number", string_id, spares=True),
+    Experiment("odd reasons", odd_reasons, spares=True),
+    Experiment("notified over HTTP", notified_over_http, spares=True),
+    Experiment("a task cancelled", tasks_cancel, tool=False),
+    Experiment("initialize cancelled", initialize, tool=False, opened=False),
+    Experiment("the id 0 cancelled", id_zero),
+    Experiment("called and cancelled in one write", in_one_write),
+    Experiment("stdin closed", left_behind.stdin_closed, tool=False, opened=False),
+    Experiment("the client killed", left_behind.client_killed, tool=False, opened=False),
+    Experiment("stderr broken", left_behind.stderr_broken, tool=False, opened=False),
+    Experiment("the wrapper killed", left_behind.wrapper_killed, tool=False, opened=False),
+    Experiment("DELETE with a call in flight", session_deleted, tool=False, alone=True),
+)
