@@ -13,9 +13,10 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.config import definitions, jsonc, registry, toml
+from mcp_tui.config import definitions, registry
 from mcp_tui.config.definitions import Definition, Input
-from mcp_tui.config.files import ConfigError, at, read_text
+from mcp_tui.config.documents import Document
+from mcp_tui.config.files import ConfigError, at
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
@@ -101,33 +102,6 @@ def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
 
 
 # -- one file ----------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Document:
-    """A file that was read: its text, and what it means; ``None`` for nothing."""
-
-    text: str
-    whole: Json
-    is_toml: bool
-
-    @classmethod
-    def read(cls, path: Path) -> Document:
-        """Read a file.
-
-        Raises:
-            ConfigError: it cannot be read, or is neither JSON nor TOML.
-        """
-        text = read_text(path)
-        is_toml = path.suffix == ".toml"
-        return cls(text, toml.parse(text, path) if is_toml else jsonc.parse(text, path), is_toml)
-
-    def lines(self, *path: str) -> dict[str, int]:
-        """The line of each member of the object or table that ``path`` leads to."""
-        if not self.is_toml:
-            return jsonc.member_lines(self.text, *path)
-        found = toml.lines(self.text).items()
-        return {key[-1]: line for key, line in found if key[:-1] == path}
 
 
 def read_place(

@@ -16,7 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
-from mcp_tui.config import files, toml
+from mcp_tui.config import files
+from mcp_tui.config.documents import parse_toml, toml_lines
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.protocol.values import fact, frozen
 
@@ -210,7 +211,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     if os.path.lexists(file):
         try:
             text = read_text(file, MAX_BYTES)
-            table = toml.parse(text, file)
+            table = parse_toml(text, file)
             if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
                 table["keys"] = _joined(table["keys"])
         except ConfigError as error:
@@ -258,7 +259,7 @@ class _Places:
 
     @cached_property
     def lines(self) -> dict[tuple[str, ...], int]:
-        return toml.lines(self._text)
+        return toml_lines(self._text)
 
     def origins(self) -> dict[str, str]:
         """Where each value comes from, by its dotted key."""

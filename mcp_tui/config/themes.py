@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mcp_tui.config import toml
+from mcp_tui.config.documents import parse_toml
 from mcp_tui.config.files import ConfigError, read_text
 
 MAX_BYTES: Final = 64 * 1024
@@ -125,7 +125,7 @@ def load_themes(extra_folder: Path | None) -> tuple[list[ThemeSpec], list[str]]:
         found: dict[str, Path] = {}
         for file in files:
             try:
-                theme = ThemeSpec.model_validate(toml.parse(read_text(file, MAX_BYTES), file))
+                theme = ThemeSpec.model_validate(parse_toml(read_text(file, MAX_BYTES), file))
             except ConfigError as error:
                 problems.append(f"Skipped theme {error}.")
                 continue

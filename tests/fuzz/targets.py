@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from mcp_tui.client import templates
 from mcp_tui.client.forms import FormLayout
 from mcp_tui.client.schemas import Schema
-from mcp_tui.config import settings, toml
+from mcp_tui.config import settings
+from mcp_tui.config.documents import Document, parse_toml
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.servers import Document, read_place
+from mcp_tui.config.servers import read_place
 from mcp_tui.config.sources import FILE, SOURCES, Place, Surroundings
 from mcp_tui.config.themes import ThemeSpec, theme_files
 from mcp_tui.journal.recorded_book import RecordedBook
@@ -233,7 +234,7 @@ def targets(folder: Path) -> Iterator[Target]:
     themes = tuple(each.read_bytes() for each in theme_files())
 
     def theme(data: bytes) -> None:
-        ThemeSpec.model_validate(toml.parse(data.decode("utf-8", "replace"), file))
+        ThemeSpec.model_validate(parse_toml(data.decode("utf-8", "replace"), file))
 
     yield Target("themes", theme, themes, 40, (ConfigError, ValidationError))
     header = b'{"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":100.0,"app":"0","target":"x"}\n'

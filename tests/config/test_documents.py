@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_tui.config.documents import member_lines, parse_json, parse_toml, plain, toml_lines
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.jsonc import member_lines, parse, plain
 
 HERE = Path("file.json")
 VALUES = st.recursive(
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 @given(VALUES, st.sampled_from([None, 1, "\t"]))
 def test_plain_json_means_what_it_means(value: object, indent: int | str | None):
-    assert parse(json.dumps(value, indent=indent, ensure_ascii=False), HERE) == value
+    assert parse_json(json.dumps(value, indent=indent, ensure_ascii=False), HERE) == value
 
 
 @given(st.text())
@@ -43,7 +43,7 @@ def test_comments_take_no_place_away_and_add_no_line(text: str):
     ],
 )
 def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
-    assert parse(text, HERE) == value
+    assert parse_json(text, HERE) == value
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
 )
 def test_a_mistake_is_told_with_its_line_and_column_in_the_file(text: str, where: str):
     with pytest.raises(ConfigError) as raised:
-        parse(text, HERE)
+        parse_json(text, HERE)
     assert str(raised.value).startswith(f"{where}: not valid JSON (")
 
 
@@ -69,3 +69,64 @@ def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():
     assert member_lines(text, "deep", "/a b", "servers") == {"one": 5, "two": 7, "three": 8}
     assert member_lines(text, "deep", "absent") == {}
     assert member_lines(text) == {"before": 2, "deep": 3}
+
+
+# -- TOML ---------------------------------------------------------------------------------------------
+
+TOML = '''
+theme = "dark"   # a comment with [brackets]
+
+# [not.a.table]
+text = """
+[neither]
+x = 1
+"""
+list = [
+  "a", # [b]
+  "c",
+]
+
+[limits]
+idle = 60
+"quoted key" = 1
+a.b = { c = 1, d = { e = 2 } }
+empty = {}
+
+[servers."my server".tools.slow]
+idle = 5
+
+[[many]]
+x = 1
+'''
+
+
+def test_each_table_and_key_has_its_line():
+    parse_toml(TOML, Path("x.toml"))
+    found = toml_lines(TOML)
+    assert found[("theme",)] == 2
+    assert found[("text",)] == 5
+    assert found[("list",)] == 9
+    assert found[("limits",)] == 14
+    assert found[("limits", "idle")] == 15
+    assert found[("limits", "quoted key")] == 16
+    assert found[("limits", "a", "b", "d", "e")] == 17
+    assert found[("limits", "empty")] == 18
+    assert found[("servers", "my server", "tools", "slow", "idle")] == 21
+    assert found[("many", "x")] == 24
+    assert ("neither",) not in found
+    assert ("not",) not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a = 1\nb = npx\n", "x.toml:2:5: not valid TOML (invalid value)"),
+        ("a = 1\na = 2\n", "x.toml:2:6: not valid TOML (cannot overwrite a value)"),
+        ("a = [1,\n2", "x.toml:2: not valid TOML ("),
+        ("a = " + "[" * 30_000 + "]" * 30_000, "x.toml: nested too deeply"),
+    ],
+)
+def test_a_mistake_in_toml_is_told_with_its_line(text: str, where: str):
+    with pytest.raises(ConfigError) as raised:
+        parse_toml(text, Path("x.toml"))
+    assert str(raised.value).startswith(where)
