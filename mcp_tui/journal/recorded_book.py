@@ -4,9 +4,10 @@ looked at.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, overload
 
@@ -16,6 +17,7 @@ from mcp_tui.journal.event_table import (
     KINDS,
     LATE,
     LATE_PROGRESS,
+    NONE,
     REQUESTED,
     SETTLED,
     STALLED,
@@ -43,6 +45,9 @@ from mcp_tui.protocol.values import frozen
 CACHED: Final = 1024
 """Requests that are kept folded."""
 
+NEAR: Final = 1000
+"""Events between two positions up to which it is told which rows changed."""
+
 _MANY: Final = 3 * HISTORY
 """Events of one kind in a row, of which some may be left out."""
 
@@ -61,6 +66,8 @@ class RecordedBook:
     ``unreadable`` counts events whose records turned out to be damaged.
     """
 
+    sortable = CACHED
+
     def __init__(self, recording: Recording) -> None:
         self.recording: Final = recording
         self.position = 0
@@ -68,7 +75,12 @@ class RecordedBook:
         self.version = 0
         self.unreadable = 0
         self.order: Final = RecordedRows(self)
+        self.internal: Final = recording.table.internal
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
+        self._cancelled = array("I")
+        self._server_requests: list[ServerRequest] = []
+        self._asked = 0
+        self._stood: deque[tuple[int, bool]] = deque([(0, False)], maxlen=100)
 
     @classmethod
     def whole(cls, recording: Recording) -> RecordedBook:
@@ -87,6 +99,7 @@ class RecordedBook:
             return False
         self.position, self.over = position, over
         self.version += 1
+        self._stood.append((position, over))
         return True
 
     def get(self, id: RequestId) -> Request | None:
@@ -100,17 +113,43 @@ class RecordedBook:
         """Where the row of an id stands in :attr:`order`, now or later."""
         return self.recording.row(id)
 
-    def changed_since(self, version: int) -> None:
-        """Not known: any row may have changed with the position."""
+    def parent(self, place: int) -> int | None:
+        """The place of the request that an internal one was called for."""
+        event = self.recording.event(self.recording.table.first[place])
+        parent = event.parent if isinstance(event, ev.Called) else None
+        return None if parent is None else self.place(parent)
+
+    def changed_since(self, version: int) -> set[int] | None:
+        """The places of the rows that may differ from a version, ``None`` where that is far away."""
+        count, table = self.version - version, self.recording.table
+        if not 0 <= count < len(self._stood):
+            return None
+        stood, over = self._stood[-1 - count]
+        low, high = sorted((stood, self.position))
+        if high - low > NEAR:
+            return None
+        places = {*table.rows[low:high]}
+        if over is not self.over:  # nobody watches behind the end
+            places.update(
+                place for place in map(table.rows.__getitem__, table.cancels) if table.over[place] == NONE
+            )
+        return places - {NONE}
+
+    @property
+    def cancelled(self) -> Sequence[int]:
+        """The places of the requests that were cancelled by now, but for the client's own, in the order of their cancels."""
+        table = self.recording.table
+        self._cancelled.extend(table.rows[number] for number in table.cancels[len(self._cancelled) :])
+        return self._cancelled[: bisect_left(table.cancels, self.position)]
 
     @property
     def called(self) -> int:
         """Requests that were called by now."""
         return bisect_left(self.recording.table.first, self.position)
 
-    def is_over(self, number: int) -> bool:
-        """Whether a request had ended by now, by its number."""
-        return self.recording.table.over[number] < self.position
+    def is_over(self, place: int) -> bool:
+        """Whether a request had ended by now."""
+        return self.recording.table.over[place] < self.position
 
     def counts(self) -> tuple[int, int, int]:
         """Requests in flight, cancel requested, and answered too late. A subscription of the client's own is no work."""
@@ -124,20 +163,21 @@ class RecordedBook:
 
     @property
     def server_requests(self) -> list[ServerRequest]:
-        """The server's own requests by now."""
-        book = Book()
+        """The server's own requests by now; another list where more, or less, happened to them."""
         numbers = self.recording.table.server_request
-        for number in numbers[: bisect_left(numbers, self.position)]:
-            event = self.recording.event(number)
-            if event is not None:
+        count = bisect_left(numbers, self.position)
+        if count != self._asked:
+            self._asked, book = count, Book()
+            for event in filter(None, map(self.recording.event, numbers[:count])):
                 book.apply(event)
-        return book.server_requests
+            self._server_requests = book.server_requests
+        return self._server_requests
 
     # -- rows ------------------------------------------------------------------------------------------------
 
-    def row(self, number: int) -> Request:
-        """The request of a number, from 0. It must have been called by now."""
-        table = self.recording.table
+    def row(self, place: int) -> Request:
+        """The request of a number, from 0; one that comes later as it was called."""
+        table, number = self.recording.table, place
         folded = self._folded.pop(number, None)
         if folded is None or folded.last >= self.position:
             first = table.first[number]
@@ -262,10 +302,6 @@ class RecordedRows(Sequence[Request]):
         if isinstance(index, slice):
             return [self._book.row(each) for each in range(*index.indices(len(self)))]
         return self._book.row(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[Request]:
-        for index in range(len(self)):
-            yield self._book.row(index)
 
 
 # -- cancellations ---------------------------------------------------------------------------------------------

@@ -126,6 +126,11 @@ class PackedRows(Sequence[Row], Generic[Row]):
         """Rows that are not packed, or not yet."""
         return len(self._recent)
 
+    def is_over(self, place: int) -> bool:
+        """Whether a row is over: all others are at hand, so none is unpacked for that."""
+        row = self._loose.get(place) if place < self._packed else self._recent[place - self._packed]
+        return row is None or self._is_over(row)
+
     def pack_oldest(self) -> list[Row]:
         """Pack the oldest block of :attr:`recent`; returns what is packed and over now. The others stay as they are."""
         rows = self._recent[:BLOCK]

@@ -7,6 +7,7 @@ event mapped to ``None`` leaves the state as it is. "Timed out" and "late, ignor
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
+from mcp_tui.protocol.evidence import is_internal
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 
@@ -473,12 +475,19 @@ class Book:
     Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
     requests that are not over yet, oldest first, so that nobody need look at all rows for them. Finished ones are packed
     when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same.
+
+    ``internal`` are the places of the client's own requests, ``cancelled`` those of all others that were ever cancelled, in
+    the order of their cancels.
     """
+
+    sortable = 20_000
 
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(_is_over)
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
         self.server_requests: list[ServerRequest] = []
+        self.internal = array("I")
+        self.cancelled = array("I")
         self.version = 0
         self._keep = keep
         self._rows: dict[tuple[type, ev.RequestId], Request] = {}  # those that are not packed
@@ -498,13 +507,27 @@ class Book:
         """Where the row of an id stands in :attr:`order`."""
         return self._places.find(id)
 
+    def row(self, place: int) -> Request:
+        """The row at a place of :attr:`order`."""
+        return self.order[place]
+
+    def is_over(self, place: int) -> bool:
+        """Whether the row at a place is over, found without unpacking it."""
+        return self.order.is_over(place)
+
+    def parent(self, place: int) -> int | None:
+        """The place of the row that the one at a place was called for."""
+        parent = self.order[place].parent
+        return None if parent is None else self.place(parent)
+
     def changed_since(self, version: int) -> set[int] | None:
         """The places of the rows that events changed since a version; ``None`` where that is too long ago."""
         count = self.version - version
         if not 0 <= count <= len(self._changes):
             return None
         newest = islice(reversed(self._changes), count)
-        places = (self.place(row.id) for row in newest if row is not None)
+        ids = {(type(row.id), row.id) for row in newest if row is not None}
+        places = (self.place(id) for _, id in ids)
         return {place for place in places if place is not None}
 
     def apply(self, event: ev.Event) -> Request | None:
@@ -536,6 +559,8 @@ class Book:
                 history=[event],
             )
             self._rows[key] = self.unfinished[key] = row
+            if row.internal:
+                self.internal.append(len(self.order))
             self.order.append(row)
             self._places.append(event.id)
             if self.order.recent >= self._keep + BLOCK:
@@ -546,11 +571,20 @@ class Book:
                 raise IllegalTransition(f"no request {event.id!r}")
             row = found
             evolve(row, event)
+            if isinstance(event, ev.CancelRequested):
+                self._cancelled(row)
             if row.state in TERMINAL:
                 self.unfinished.pop(key, None)
         self.version += 1
         self._changes.append(row)
         return row
+
+    def _cancelled(self, row: Request) -> None:
+        """Note the first cancel of a row, unless it is this client's own."""
+        first = sum(isinstance(event, ev.CancelRequested) for event in row.history) == 1
+        place = self.place(row.id)
+        if first and place is not None and not is_internal(row):
+            self.cancelled.append(place)
 
     def _forget(self, rows: Iterable[Request]) -> None:
         """Let go of rows that were packed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,21 +11,19 @@ from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.recorded_book import CACHED, RecordedBook
+from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import end_of_watching
 from mcp_tui.protocol.messages import Json, as_list, as_object
-from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
-from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import RowIndex, has, put
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -334,109 +331,3 @@ class RecordedCancellations:
         until = end_of_watching(row, self._now())
         shown = cancellation(row, origin=self._origin, until=until)
         return line((_DAMAGED, "warning")) if shown is None else self._columns.line(shown, width, key=row.id)
-
-
-class RecordedIndex(RowIndex):
-    """The rows of a moment by their line: 0 is the newest. A row's place is its number in the recording.
-
-    With a filter, rows are looked at from the newest on, for :data:`~mcp_tui.tui.view.lines.BUDGET` seconds at each
-    :meth:`update`; :attr:`unfiltered` says how many still wait for it.
-    """
-
-    sortable = CACHED
-
-    def __init__(self, book: RecordedBook) -> None:
-        super().__init__(book)
-        self._book = book
-        self._position: int = -1
-        self._own_hidden = 0
-        self._looked_at = 0  # own requests of which it is known what they were made for
-        self._parents: dict[int, int] = {}  # numbers of errands, and of the rows that they were made for
-        self._asked: tuple[int, Sequence[ServerRequest]] = 0, ()
-
-    @property
-    def internal_hidden(self) -> int:
-        return self._own_hidden
-
-    @property
-    def server_requests(self) -> Sequence[ServerRequest]:
-        numbers = self._book.recording.table.server_request
-        count = bisect_left(numbers, self._book.position)
-        if count != self._asked[0]:
-            self._asked = count, self._book.server_requests
-        return self._asked[1]
-
-    def errands(self, row: Request) -> Sequence[Request]:
-        if not self._parents:
-            return ()
-        number = self._book.recording.row(row.id)
-        found = [each for each, parent in self._parents.items() if parent == number and each < self._taken]
-        return [self._book.row(each) for each in found]
-
-    def row(self, line: int) -> Request:
-        return self._book.row(self._shown[-1 - line])  # until the next update, of an earlier moment maybe
-
-    def refilter(self, filter: Filter, *, show_internal: bool) -> None:
-        self.filter, self.show_internal = filter, show_internal
-        self._position = -1
-        self.update()
-
-    def update(self) -> bool:
-        book = self._book
-        moved = book.position != self._position
-        if moved:
-            low, high = sorted((self._position, book.position))
-            self._position = book.position
-            self.moves += 1
-            self._taken = book.called
-            self._look_for_parents()
-            internal = book.recording.table.internal
-            called = internal[: bisect_left(internal, self._taken)]
-            over = [] if self.show_internal else [each for each in called if book.is_over(each)]
-            self._own_hidden = len(over) if self.filter else sum(each not in self._parents for each in over)
-            if low >= 0 and high - low <= _NEAR:
-                self._look_again(low, high)
-            elif self.filter:
-                self._shown, self.unfiltered = array("I"), self._taken
-            else:
-                self._show_all_but({*over, *self._parents})
-        if self.unfiltered:
-            self._look_on()
-            self.moves += 1
-            return True
-        return moved
-
-    def _look_for_parents(self) -> None:
-        """Read what the client's own requests were made for, each once."""
-        replay = self._book.recording
-        internal = replay.table.internal
-        until = bisect_left(internal, self._taken)
-        for number in internal[self._looked_at : until]:
-            event = replay.event(replay.table.first[number])
-            if isinstance(event, ev.Called) and event.parent is not None:
-                parent = replay.row(event.parent)
-                if parent is not None:
-                    self._parents[number] = parent
-        self._looked_at = max(self._looked_at, until)
-
-    def _show_all_but(self, hidden: set[int]) -> None:
-        self._shown, self.unfiltered = array("I"), 0
-        at = 0
-        for place in sorted(hidden):
-            self._shown.extend(range(at, min(place, self._taken)))
-            at = place + 1
-        self._shown.extend(range(at, self._taken))
-
-    def _look_again(self, low: int, high: int) -> None:
-        """Look again at the rows that events between two positions were about."""
-        rows = self._book.recording.table.rows[low:high]
-        del self._shown[bisect_left(self._shown, self._taken) :]
-        for row in sorted({row for row in rows if row != NONE and row >= self.unfiltered}):
-            put(self._shown, row, present=row < self._taken and self._passes_at(row))
-        self.unfiltered = min(self.unfiltered, self._taken)
-
-    def _passes_at(self, place: int) -> bool:
-        book = self._book
-        if not self.show_internal and book.is_over(place) and has(book.recording.table.internal, place):
-            return False
-        return self.filter.matches(book.row(place)) if self.filter else place not in self._parents

@@ -11,7 +11,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import bindings, is_typed, keys
 from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key
-from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
+from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.parts.playback import Playback, PositionBar
 from mcp_tui.tui.screens.session import SessionScreen
@@ -38,7 +38,7 @@ class ReplayScreen(SessionScreen):
     ) -> None:
         self.replay = replay
         self.recorded = RecordedScene(replay)
-        super().__init__(self.recorded, index=RecordedIndex(self.recorded.book))
+        super().__init__(self.recorded)
         self.table.server = lambda: self.recorded.server
         self.playback = Playback(self, self.recorded, self.table, self.filtering, speed=speed, cancel=cancel)
         self.find_input = self.playback.input

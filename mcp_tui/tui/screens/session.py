@@ -23,7 +23,6 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -40,27 +39,22 @@ ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
 
 
 class SessionScreen(LayoutScreen):
-    """The panes of one scene. Nothing here sends or writes, but for a file that a person asks for.
-
-    Args:
-        index: says which requests are shown; made for the scene's book where none is given.
-    """
+    """The panes of one scene. Nothing here sends or writes, but for a file that a person asks for."""
 
     SCOPES: tuple[Scope, ...] = ()
     ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar, FilterLine"
     AUTO_FOCUS = "RequestTable"
 
-    def __init__(self, scene: Scene, *, index: RowIndex | None = None) -> None:
+    def __init__(self, scene: Scene) -> None:
         super().__init__()
         self.scene = scene
         self.keys.offered = self.footed
-        index = RowIndex(scene.book) if index is None else index
-        self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
+        self.table = RequestTable(scene.book, now=scene.now, id="requests")
         self.detail = Detail(id="detail")
         self.catalogue, self.cancellations, self.log_list, self.wire = _lists(scene)
         self.timeline = Timeline(
             scene.spans,
-            shows=lambda row: index.line(key(row)) is not None,
+            shows=self.table.shows,
             get=scene.book.get,
             now=scene.now,
             id="timeline",
@@ -68,7 +62,7 @@ class SessionScreen(LayoutScreen):
         lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
         self.payloads = Payloads(scene)
-        self.messages = Messages(scene, self.table, index)
+        self.messages = Messages(scene, self.table)
         self.filtering = Filtering(self, scene, self.table, self.messages)
         self.details = Details(self, scene, self.table, self.payloads, self.messages, self.detail)
         self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)

@@ -1,5 +1,5 @@
-"""Which rows of a book are shown, kept up to date without looking at all of them each time; and the lines of the table:
-rows in an order, under each what belongs to it, and the server's own requests.
+"""The lines of the table: the rows of a book that are shown, kept up to date without looking at all of them each time, in
+an order, under each what belongs to it, and the server's own requests.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from typing import Final, NamedTuple, Protocol
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import TERMINAL, Book, Request, ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.columns import NEWEST, Sort
-from mcp_tui.tui.view.filters import Filter, Shown
+from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.lines import BUDGET
 
-AT_ONCE: Final = 20_000
-"""Rows that a new filter looks at before it is shown."""
+AT_ONCE: Final = 200
+"""Rows that a filter looks at each time, whatever time that takes."""
+
+NEAR: Final = 1000
+"""Requests, the newest, among which one of the server's is looked for before all others."""
 
 Key = tuple[type, RequestId]
 """An id by type and value, as a book keys its rows: ``1`` and ``"1"`` are two."""
@@ -31,7 +34,7 @@ def key(row: Request) -> Key:
 
 
 class Rows(Protocol):
-    """Requests to look at, oldest first: the book of a session, or what a recording tells of one."""
+    """Requests by their place, oldest first: the book of a session, or what a recording tells of one at a moment."""
 
     @property
     def order(self) -> Sequence[Request]: ...
@@ -41,192 +44,49 @@ class Rows(Protocol):
         """Changes with every event that a row takes in."""
         ...
 
+    @property
+    def sortable(self) -> int:
+        """How many rows can be looked at one after the other without the screen standing still."""
+        ...
+
+    @property
+    def internal(self) -> Sequence[int]:
+        """The places of the client's own requests, sorted; a recording knows of those to come."""
+        ...
+
+    @property
+    def cancelled(self) -> Sequence[int]:
+        """The places of cancelled requests in the order of their first cancels, but for the client's own."""
+        ...
+
+    @property
+    def server_requests(self) -> Sequence[ServerRequest]:
+        """The server's own requests, oldest first. Another object where any but the newest may be others."""
+        ...
+
     def get(self, id: RequestId) -> Request | None:
         """The row of an id, by type and value."""
         ...
 
     def place(self, id: RequestId) -> int | None:
-        """Where the row of an id stands in :attr:`order`."""
+        """The place of an id; in a recording also of one to come."""
+        ...
+
+    def row(self, place: int) -> Request:
+        """The row at a place; in a recording also at one to come, as far as it is known then."""
+        ...
+
+    def is_over(self, place: int) -> bool:
+        """Whether the row at a place is over, found without a look at it."""
+        ...
+
+    def parent(self, place: int) -> int | None:
+        """The place of the row that the one at a place was called for: a poll of its task, its cancel."""
         ...
 
     def changed_since(self, version: int) -> set[int] | None:
-        """The places of the rows that changed since a version; ``None`` where that is not known."""
+        """The places of rows that changed since a version; ``None`` where that is not known."""
         ...
-
-
-class RowIndex:
-    """The rows that pass the filter, by their line: 0 is the newest.
-
-    The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
-    What was asked for another row's sake stands under that, see :meth:`errands`, unless a filter looks for it.
-    Lines are found by the place of a row in the book, which never changes. ``sortable`` says how many rows can be put in
-    another order without the screen standing still.
-
-    A new filter looks at the newest :data:`AT_ONCE` rows at once, and at older ones for :data:`BUDGET` seconds with each
-    :meth:`update`; ``unfiltered`` says how many still wait for it.
-    """
-
-    sortable = 20_000
-
-    def __init__(self, book: Rows) -> None:
-        self.book: Final = book
-        self.filter = Filter()
-        self.show_internal = False
-        self.unfiltered = 0
-        self.moves = 0
-        """Grows with every change but a row that comes at the end."""
-        self._taken = 0
-        self._shown = array("I")
-        self._own = array("I")  # places of the client's own requests, and of those of them that run
-        self._open_own: list[int] = []
-        self._errands: dict[
-            Key, list[int]
-        ] = {}  # places of what was called for a row's sake, and all of them
-        self._below = array("I")
-        self._own_below = 0
-        self._seen = -1
-
-    def __len__(self) -> int:
-        return len(self._shown)
-
-    @property
-    def total(self) -> int:
-        """Rows that would be shown without the filter; with one, those too that stand under others."""
-        return self._taken - self.internal_hidden if self.filter else len(self)
-
-    @property
-    def internal_hidden(self) -> int:
-        """Requests of the client's own that are hidden because they are, and not by a filter."""
-        if self.show_internal:
-            return 0
-        if self.filter:
-            return len(self._own) - len(self._open_own)
-        return len(self._own) - self._own_below - sum(not has(self._below, place) for place in self._open_own)
-
-    @property
-    def server_requests(self) -> Sequence[ServerRequest]:
-        """The server's own requests, oldest first."""
-        return self.book.server_requests if isinstance(self.book, Book) else ()
-
-    def errands(self, row: Request) -> Sequence[Request]:
-        """The requests that the client made for a row's sake, oldest first: the polls of its task, its cancel."""
-        return [self.book.order[place] for place in self._errands.get(key(row), ())] if self._errands else ()
-
-    def row(self, line: int) -> Request:
-        """The row at a line."""
-        return self.book.order[self._shown[len(self._shown) - 1 - line]]
-
-    def line(self, key: Key) -> int | None:
-        """The line of a row, or ``None`` where it is not shown."""
-        place = self._place_of_key(key)
-        if place is None or not has(self._shown, place):
-            return None
-        return len(self._shown) - 1 - bisect_left(self._shown, place)
-
-    def _place_of_key(self, key: Key) -> int | None:
-        place = self.book.place(key[1])
-        return place if place is not None and place < self._taken else None
-
-    def older(self, place: int) -> int:
-        """How many of the rows that are shown were called before that of a place."""
-        return bisect_left(self._shown, place)
-
-    def nearest(self, key: Key) -> int:
-        """The line where a row is, or would be if it were shown."""
-        newer = len(self._shown) - bisect_right(self._shown, self._place_of_key(key) or 0)
-        return max(0, min(len(self._shown) - 1, newer))
-
-    def refilter(self, filter: Filter, *, show_internal: bool) -> None:
-        """Show what passes another filter."""
-        self.filter, self.show_internal = filter, show_internal
-        self.moves += 1
-        if filter:
-            self._look_from_the_end()
-        else:
-            self.unfiltered = 0
-            hidden = set(self._below)
-            if not show_internal:
-                hidden |= set(self._own) - set(self._open_own)
-            self._shown = array("I", (place for place in range(self._taken) if place not in hidden))
-        self.update()
-
-    def update(self) -> bool:
-        """Take in what happened to the book; returns whether anything did."""
-        book = self.book
-        if book.version == self._seen and not self.unfiltered:
-            return False
-        changed = book.changed_since(self._seen) if self._taken and self.filter else set[int]()
-        self._seen = book.version
-        if changed is None:
-            self._look_from_the_end()
-        else:
-            for place in sorted(place for place in changed if self.unfiltered <= place < self._taken):
-                self._put(place)
-        self._close_own()
-        for place in range(self._taken, len(book.order)):
-            self._take_in(place, book.order[place])
-        if self.unfiltered:
-            self._look_on()
-        return True
-
-    def _take_in(self, place: int, row: Request) -> None:
-        self._taken = place + 1
-        if row.internal:
-            self._own.append(place)
-            if row.state not in TERMINAL:
-                self._open_own.append(place)
-        if row.parent is not None and self._is_errand(row):
-            self._errands.setdefault((type(row.parent), row.parent), []).append(place)
-            self._below.append(place)
-            self._own_below += row.internal
-        if self._passes(row):
-            self._shown.append(place)
-
-    def _close_own(self) -> None:
-        """Hide those of the client's own requests that came to their end."""
-        over = [place for place in self._open_own if self.book.order[place].state in TERMINAL]
-        if not over:
-            return
-        self._open_own = [place for place in self._open_own if place not in over]
-        for place in over:
-            if place >= self.unfiltered:
-                self._put(place)
-
-    def _look_from_the_end(self) -> None:
-        self._shown = array("I")
-        self.unfiltered = self._taken
-        self._look_on(AT_ONCE)
-
-    def _look_on(self, at_once: int = 0) -> None:
-        """Look at older rows, for so many or for a while."""
-        until = time.monotonic() + BUDGET
-        place, enough = self.unfiltered, self.unfiltered - at_once
-        found: list[int] = []
-        while place and (place > enough or time.monotonic() < until):
-            place -= 1
-            if self._passes_at(place):
-                found.append(place)
-        self.unfiltered = place
-        if found:
-            self._shown = array("I", found[::-1]) + self._shown
-            self.moves += 1
-
-    def _put(self, place: int) -> None:
-        self.moves += put(self._shown, place, present=self._passes_at(place))
-
-    def _passes_at(self, place: int) -> bool:
-        return self._passes(self.book.order[place])
-
-    def _passes(self, row: Request) -> bool:
-        if row.internal and not self.show_internal and row.state in TERMINAL:
-            return False
-        if not self.filter:
-            return not self._is_errand(row)
-        return self.filter.matches(row)
-
-    def _is_errand(self, row: Request) -> bool:
-        """Whether a row stands under another one."""
-        return row.parent is not None and self.book.place(row.parent) is not None
 
 
 def has(places: Sequence[int], place: int) -> bool:
@@ -235,21 +95,14 @@ def has(places: Sequence[int], place: int) -> bool:
     return at < len(places) and places[at] == place
 
 
-def put(places: array[int], place: int, *, present: bool) -> bool:
-    """Have a place among sorted ones, or not; whether that changed anything. A set of keys takes forty times the memory."""
+def put(places: array[int], place: int, *, present: bool) -> None:
+    """Have a place among sorted ones, or not. A set of keys takes forty times the memory."""
     at = bisect_left(places, place)
     found = at < len(places) and places[at] == place
     if present and not found:
         places.insert(at, place)
     elif found and not present:
         del places[at]
-    return present is not found
-
-
-# -- lines ---------------------------------------------------------------------------------------------------
-
-NEAR: Final = 1000
-"""Requests, the newest, among which one of the server's is looked for before all others."""
 
 
 class Item(NamedTuple):
@@ -277,31 +130,59 @@ class _Block:
     items: tuple[Item, ...]
 
 
+_ROW: Final = (1 << 32) - 1
+"""The lower half of a row's code.
+
+What stands on its own has a code: a row its place in the upper half; a request of the server's the place of the row that
+was called next, and its own number in the lower half. So the codes stand in the order in which things came.
+"""
+
+
+def _code(place: int) -> int:
+    """The code of the row at a place."""
+    return place << 32 | _ROW
+
+
 class Outline:
-    """The lines of a table, 0 on top. Its rows are those of a :class:`~mcp_tui.tui.view.index.RowIndex`.
+    """The lines of a table, 0 on top.
+
+    The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
+    What was asked for another row's sake stands under that, unless a filter looks for it. The server's requests that
+    belong to no row stand where they came in; in another order than newest first below the rows.
 
     Newest first a line moves only as newer ones come in on top of it. In another order nothing moves until
-    :meth:`resort`: what is new waits on top. The server's requests that belong to no row stand where they came in; in
-    another order below the rows.
+    :meth:`resort`: what is new waits on top.
+
+    A new filter looks at the newest rows at once, and at older ones for :data:`BUDGET` seconds with each :meth:`update`;
+    ``unfiltered`` says how many still wait for it.
     """
 
-    def __init__(self, index: RowIndex) -> None:
-        self.index: Final = index
+    def __init__(self, book: Rows) -> None:
+        self.book: Final = book
+        self.filter = Filter()
+        self.show_internal = False
         self.sort = NEWEST
-        self._order: list[Key] = []
-        self._lines: dict[Key, int] = {}
-        self._expanded: dict[Key, None] = {}
-        self._server_requests: Sequence[ServerRequest] = ()
-        self._of: dict[Key, list[int]] = {}
-        self._alone: list[int] = []
-        self._anchors: list[int] = []
-        self._orphans: list[int] = []
-        self._positions: list[int] = []
-        self._taken = self._pings = 0
+        self.unfiltered = 0
+        self._seen: int = -1
+        self._called = 0  # rows that there are
+        self._tops = array("Q")  # codes of what is shown on its own, sorted
+        self._hidden = array(
+            "Q"
+        )  # codes of what is hidden because it is internal, and not by a filter, sorted
+        self._own = 0  # internal requests of which it is known what they were called for
+        self._below = array("I")  # places of those that stand under a row, sorted
+        self._errands: dict[int, list[int]] = {}  # the same by the place of that row
+        self._asked: Sequence[ServerRequest] = ()
+        self._taken = (
+            0  # requests of the server's that were taken in: each is in one of the next two, by its number
+        )
+        self._alone: dict[int, int] = {}  # codes
+        self._asked_of: dict[int, list[int]] = {}  # by the place of the row that each belongs to
         self._waiting: list[int] = []  # those of ``_alone`` that wait for an answer
-        self._sorted: tuple[object, ...] = ()
+        self._order: list[int] = []  # codes from the top, in another order than newest first
+        self._lines: dict[int, int] = {}
+        self._expanded: set[int] = set()  # places
         self._blocks: list[_Block] = []
-        self._starts: list[int] = []
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -312,48 +193,236 @@ class Outline:
     @property
     def shown(self) -> int:
         """Lines that stand on their own."""
-        return len(self.index) + len(self._orphans)
+        return len(self._tops)
 
     @property
     def total(self) -> int:
-        """Lines that would stand on their own without the filter; see :attr:`RowIndex.total`."""
-        return self.index.total + len(self._alone) - self._pings
+        """Lines that would stand on their own without the filter; with one, those too that stand under others."""
+        return self._called + len(self._alone) - len(self._hidden) if self.filter else self.shown
 
     @property
     def internal_hidden(self) -> int:
         """What :attr:`show_internal` would show besides."""
-        return self.index.internal_hidden + self._pings
+        return len(self._hidden)
 
-    def update(self) -> bool:
-        """Take in what happened; returns whether anything did."""
-        if not self.index.update():
-            return False
-        self._arrange()
-        return True
+    def shows(self, row: Request) -> bool:
+        """Whether a row stands on its own."""
+        place = self.book.place(row.id)
+        return place is not None and has(self._tops, _code(place))
+
+    # -- what happened ---------------------------------------------------------------------------------------
 
     def refilter(self, filter: Filter, *, show_internal: bool) -> None:
         """Show what passes another filter."""
-        self.index.refilter(filter, show_internal=show_internal)
+        self.filter, self.show_internal = filter, show_internal
         self._order.clear()
-        self._arrange()
+        self._seen = -1
+        self.update()
 
-    def resort(self, sort: Sort, now: float) -> None:
-        """Put the rows into an order as they are at ``now``."""
-        self.sort = sort
-        self._order = []
-        place = sort.at(now)
-        if place is not None:
-            rows = (self.index.row(line) for line in range(len(self.index)))
-            self._order = [key(row) for row in sorted(rows, key=place)]
-        self._arrange()
-
-    def expand(self, key: Key, *, expanded: bool) -> None:
-        """Show what belongs to a row under it, or not."""
-        if expanded:
-            self._expanded[key] = None
+    def update(self) -> bool:
+        """Take in what happened to the book; returns whether anything did."""
+        book = self.book
+        if book.version == self._seen and not self.unfiltered:
+            return False
+        changed = book.changed_since(self._seen)
+        self._seen = book.version
+        self._called = len(book.order)
+        self._find_parents()
+        if changed is None:
+            self._look_at_all()
         else:
-            self._expanded.pop(key, None)
+            for codes in (self._tops, self._hidden):  # a recording may have gone back
+                del codes[bisect_left(codes, _code(self._called)) :]
+            self.unfiltered = min(self.unfiltered, self._called)
+            for place in sorted(changed):
+                if place < self._called:
+                    self._look_at(place)
+        self._take_server_requests()
+        if self.unfiltered:
+            self._look_on()
         self._arrange()
+        return True
+
+    def _find_parents(self) -> None:
+        """Find what internal requests were called for, each once."""
+        internal = self.book.internal
+        until = bisect_left(internal, self._called)
+        for place in internal[self._own : until]:
+            parent = self.book.parent(place)
+            if parent is not None:
+                self._errands.setdefault(parent, []).append(place)
+                self._below.append(place)
+        self._own = max(self._own, until)
+
+    def _look_at_all(self) -> None:
+        """Show all rows that pass; through a filter later."""
+        book, called = self.book, self._called
+        internal = () if self.show_internal else book.internal[: bisect_left(book.internal, called)]
+        over = [place for place in internal if book.is_over(place)]
+        self._tops = array("Q")
+        self._waiting = [*self._alone]
+        if self.filter:
+            self._hidden = array("Q", map(_code, over))
+            self.unfiltered = called
+            return
+        self._hidden = array("Q", (_code(place) for place in over if not has(self._below, place)))
+        self.unfiltered = begin = 0
+        for place in (*sorted({*over, *self._below[: bisect_left(self._below, called)]}), called):
+            self._tops.extend(range(_code(begin), _code(place), 1 << 32))
+            begin = place + 1
+
+    def _look_at(self, place: int) -> None:
+        """Show a row, or not."""
+        hidden = self._is_hidden(place) and (bool(self.filter) or not has(self._below, place))
+        put(self._hidden, _code(place), present=hidden)
+        if place >= self.unfiltered:
+            put(self._tops, _code(place), present=self._passes(place))
+
+    def _is_hidden(self, place: int) -> bool:
+        return not self.show_internal and has(self.book.internal, place) and self.book.is_over(place)
+
+    def _passes(self, place: int) -> bool:
+        if self._is_hidden(place):
+            return False
+        return self.filter.matches(self.book.row(place)) if self.filter else not has(self._below, place)
+
+    def _look_on(self) -> None:
+        """Look at older rows for a while."""
+        until = time.monotonic() + BUDGET
+        place, enough = self.unfiltered, self.unfiltered - AT_ONCE
+        older = bisect_left(self._tops, self.unfiltered << 32)
+        found = [*self._tops[:older]]
+        while place and (place > enough or time.monotonic() < until):
+            place -= 1
+            if self._passes(place):
+                found.append(_code(place))
+        self._tops = array("Q", sorted(found)) + self._tops[older:]
+        self.unfiltered = place
+
+    # -- requests of the server's ----------------------------------------------------------------------------
+
+    def _take_server_requests(self) -> None:
+        """Tell those that belong to a row from those that stand on their own."""
+        asked = self.book.server_requests
+        if asked is not self._asked:
+            for code in self._alone.values():
+                put(self._tops, code, present=False)
+                put(self._hidden, code, present=False)
+            self._asked, self._taken, self._waiting = asked, 0, []
+            self._alone, self._asked_of = {}, {}
+        for number in range(self._taken, len(asked)):
+            parent = asked[number].parent
+            place = None if parent is None else self.book.place(parent)
+            if place is not None and place < self._called:
+                self._asked_of.setdefault(place, []).append(number)
+            else:
+                self._alone[number] = self._called_by(asked[number].at) << 32 | number
+                self._waiting.append(number)
+        self._taken = len(asked)
+        for number in self._waiting:
+            each, code = asked[number], self._alone[number]
+            hidden = each.method == "ping" and each.ended_at is not None and not self.show_internal
+            put(self._hidden, code, present=hidden)
+            put(self._tops, code, present=not hidden and self.filter.matches(each))
+        self._waiting = [number for number in self._waiting if asked[number].ended_at is None]
+
+    def _called_by(self, at: float) -> int:
+        """How many requests were called by a moment, which is hardly ever long ago."""
+        order = self.book.order
+        near = max(0, len(order) - NEAR)
+        begin = near if near and order[near].called_at <= at else 0
+        return bisect_right(order, at, begin, key=_called_at)
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    def item(self, line: int) -> Item:
+        """What a line is about."""
+        at = bisect_right(self._blocks, line, key=_start) - 1
+        if at >= 0:
+            block = self._blocks[at]
+            below = line - block.start - 1
+            if 0 <= below < len(block.items):
+                return block.items[below]
+            line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
+        return self._top(line)
+
+    def key(self, line: int) -> Key:
+        """The key of what a line is about."""
+        return self.item(line).key
+
+    def _top(self, line: int) -> Item:
+        code = self._tops[-1 - line] if self.sort.key is None else self._order[line]
+        place, number = code >> 32, code & _ROW
+        if number != _ROW:
+            return Item((ServerRequest, number), None, server_request=self._asked[number])
+        row = self.book.row(place)
+        children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked_of.get(place, ()))
+        return Item(key(row), row, children=children, expanded=place in self._expanded)
+
+    def _errands_of(self, place: int) -> list[int]:
+        """The places of what was called for a row's sake, oldest first."""
+        found = self._errands.get(place, [])
+        return found[: bisect_left(found, self._called)]
+
+    def _code_of(self, key: Key) -> int | None:
+        """The code of what stands on its own, shown or not."""
+        kind, id = key
+        if kind is ServerRequest:
+            return self._alone.get(int(id))
+        place = None if kind is ev.Round else self.book.place(id)
+        return None if place is None else _code(place)
+
+    def _top_line(self, code: int | None) -> int | None:
+        """How many lines that stand on their own are above that of a code; ``None`` where it is not shown."""
+        if self.sort.key is not None:
+            return None if code is None else self._lines.get(code)
+        return None if code is None or not has(self._tops, code) else self._newer(code)
+
+    def _newer(self, code: int) -> int:
+        """How many of the lines that stand on their own came after a code."""
+        return self.shown - bisect_right(self._tops, code)
+
+    def _moved(self, top: int) -> int:
+        """The line of what is the ``top``-th that stands on its own, below what stands under those above it."""
+        at = bisect_left(self._blocks, top, key=lambda block: block.top) - 1
+        block = self._blocks[at] if at >= 0 else _Block(0, 0, ())
+        return block.start + len(block.items) + top - block.top
+
+    def line(self, key: Key) -> int | None:
+        """The line of what has this key, or ``None`` where it is not shown."""
+        for block in self._blocks:
+            for below, item in enumerate(block.items, 1):
+                if item.key == key:
+                    return block.start + below
+        top = self._top_line(self._code_of(key))
+        return None if top is None else self._moved(top)
+
+    def nearest(self, key: Key) -> int:
+        """The line where something is, or where it would be if it were shown."""
+        line = self.line(key)
+        if line is None:
+            owner = self.owner(key)
+            line = None if owner is None else self.line(owner)
+        if line is None:
+            code = self._code_of(key) if self.sort.key is None else None
+            line = 0 if code is None else self._moved(min(self.shown - 1, self._newer(code)))
+        return max(0, min(len(self) - 1, line))
+
+    def owner(self, key: Key) -> Key | None:
+        """The row that something stands under, expanded or not; ``None`` where it stands on its own."""
+        for block in self._blocks:
+            if any(item.key == key for item in block.items):
+                return self._top(block.top).key
+        if key[0] is ServerRequest:
+            found = (place for place, numbers in self._asked_of.items() if key[1] in numbers)
+            parent = next(found, None)
+        else:
+            place = None if key[0] is ev.Round else self.book.place(key[1])
+            parent = self.book.parent(place) if place is not None and has(self._below, place) else None
+        if parent is None:
+            return None
+        row = self.book.row(parent)
+        return type(row.id), row.id
 
     def top_of(self, item: Item) -> int | None:
         """The line of an item's row, or of the row that it stands under; ``None`` where nothing belongs to that."""
@@ -371,214 +440,68 @@ class Outline:
         self.expand(owner, expanded=True)
         return self.line(key)
 
-    # -- lines -----------------------------------------------------------------------------------------------
+    # -- how they are laid out -------------------------------------------------------------------------------
 
-    def item(self, line: int) -> Item:
-        """What a line is about."""
-        if self._blocks:
-            at = bisect_right(self._starts, line) - 1
-            if at >= 0:
-                block = self._blocks[at]
-                below = line - block.start - 1
-                if 0 <= below < len(block.items):
-                    return block.items[below]
-                line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
-        return self._top(line)
+    def resort(self, sort: Sort, now: float) -> None:
+        """Put the rows into an order as they are at ``now``."""
+        self.sort = sort
+        self._order = []
+        place = sort.at(now)
+        if place is not None:
+            rows = [code for code in reversed(self._tops) if code & _ROW == _ROW]
+            self._order = sorted(rows, key=lambda code: place(self.book.row(code >> 32)))
+        self._arrange()
 
-    def key(self, line: int) -> Key:
-        """The key of what a line is about."""
-        return self.item(line).key
-
-    def at(self, line: int) -> Shown:
-        """The request that a line is about, ours or the server's."""
-        if self.sort.key is None and not self._orphans and not self._blocks:
-            return self.index.row(line)
-        item = self.item(line)
-        shown = item.row if item.row is not None else item.server_request
-        assert shown is not None  # it is one or the other
-        return shown
-
-    def _top(self, line: int) -> Item:
-        if self.sort.key is not None:
-            if line >= len(self._order):
-                return self._orphan(self._orphans[len(self._orphans) - 1 - (line - len(self._order))])
-            known = self._order[line]
-            row = self.index.book.get(known[1])
-            return Item(known, None) if row is None else self._item(row)  # a recording may have gone back
-        if self._orphans:
-            place = self.shown - 1 - line
-            before = bisect_left(self._positions, place)
-            if before < len(self._positions) and self._positions[before] == place:
-                return self._orphan(self._orphans[before])
-            line = len(self.index) - 1 - (place - before)
-        return self._item(self.index.row(line))
-
-    def _item(self, row: Request) -> Item:
-        row_key = key(row)
-        children = len(row.round_ids) + len(self.index.errands(row))
-        if self._of:
-            children += len(self._of.get(row_key, ()))
-        return Item(row_key, row, None, None, None, children, row_key in self._expanded)
-
-    def _orphan(self, number: int) -> Item:
-        return Item((ServerRequest, number), None, server_request=self._server_requests[number])
-
-    def line(self, key: Key) -> int | None:
-        """The line of what has this key, or ``None`` where it is not shown."""
-        for block in self._blocks:
-            for below, item in enumerate(block.items):
-                if item.key == key:
-                    return block.start + 1 + below
-        top = self._top_line(key)
-        return None if top is None else self._moved(top)
-
-    def _top_line(self, key: Key) -> int | None:
-        if key[0] is ServerRequest:
-            number = key[1]
-            at = bisect_left(self._orphans, number) if isinstance(number, int) else 0
-            if at >= len(self._orphans) or self._orphans[at] != number:
-                return None
-            if self.sort.key is not None:
-                return len(self._order) + len(self._orphans) - 1 - at
-            return self.shown - 1 - self._positions[at]
-        if self.sort.key is not None:
-            return self._lines.get(key)
-        line = self.index.line(key)
-        return None if line is None else self._shifted(line)
-
-    def _shifted(self, line: int) -> int:
-        """The line of a row among the server's requests."""
-        if not self._orphans:
-            return line
-        older = len(self.index) - 1 - line
-        # position less the number of those before it is how many rows are before it, and grows with both
-        before = bisect_right(range(len(self._positions)), older, key=lambda at: self._positions[at] - at)
-        return self.shown - 1 - (older + before)
-
-    def _moved(self, top: int) -> int:
-        """The line of the row that is the ``top``-th, below what stands under those above it."""
-        at = bisect_left(self._blocks, top, key=lambda block: block.top) - 1
-        if at < 0:
-            return top
-        block = self._blocks[at]
-        return block.start + len(block.items) + top - block.top
-
-    def nearest(self, key: Key) -> int:
-        """The line where something is, or where it would be if it were shown."""
-        line = self.line(key)
-        if line is None:
-            owner = self.owner(key)
-            line = None if owner is None else self.line(owner)
-        if line is None:
-            near = 0 if key[0] is ServerRequest or self.sort.key is not None else self.index.nearest(key)
-            line = self._moved(self._shifted(near)) if near < len(self.index) else 0
-        return max(0, min(len(self) - 1, line))
-
-    def owner(self, key: Key) -> Key | None:
-        """The row that something stands under, expanded or not; ``None`` where it stands on its own."""
-        for block in self._blocks:
-            if any(item.key == key for item in block.items):
-                return self._top(block.top).key
-        if key[0] in (ServerRequest, ev.Round):
-            return next((each for each, numbers in self._of.items() if key[1] in numbers), None)
-        row = self.index.book.get(key[1])
-        parent = None if row is None else row.parent
-        if parent is None or self.index.book.get(parent) is None:
-            return None
-        return type(parent), parent
-
-    # -- how it is laid out ----------------------------------------------------------------------------------
+    def expand(self, key: Key, *, expanded: bool) -> None:
+        """Show what belongs to a row under it, or not."""
+        place = self.book.place(key[1])
+        if place is not None:
+            (self._expanded.add if expanded else self._expanded.discard)(place)
+        self._arrange()
 
     def _arrange(self) -> None:
         if self.sort.key is not None:
-            self._take_in()
-        self._sort_askings()
-        self._blocks, self._starts = [], []
-        if not self._expanded:
-            return
+            self._keep_order()
+        self._blocks = []
         above = 0
-        for top, owner in sorted(
-            ((top, each) for each in self._expanded if (top := self._top_line(each)) is not None),
-            key=lambda found: found[0],
-        ):
-            row = self.index.book.get(owner[1])
-            items = () if row is None else tuple(self.children(row))
+        tops = ((self._top_line(_code(place)), place) for place in self._expanded)
+        for top, place in sorted((top, place) for top, place in tops if top is not None):
+            items = tuple(self.children(self.book.row(place)))
             self._blocks.append(_Block(top, top + above, items))
-            self._starts.append(top + above)
             above += len(items)
 
-    def _take_in(self) -> None:
-        """Let rows go that are not shown any more, and put those that are new on top."""
-        shown = [key(self.index.row(line)) for line in range(len(self.index))]
-        still = set(shown)
-        known = set(self._order)
-        self._order = [
-            *(each for each in shown if each not in known),
-            *(each for each in self._order if each in still),
-        ]
-        self._lines = {each: line for line, each in enumerate(self._order)}
-
-    def _sort_askings(self) -> None:
-        """Tell the server's requests that belong to a row from those that stand on their own."""
-        server_requests = self.index.server_requests
-        if server_requests is not self._server_requests or len(server_requests) < self._taken:
-            self._server_requests, self._taken = server_requests, 0
-            self._of, self._alone, self._anchors, self._waiting = {}, [], [], []
-            self._sorted = ()
-        for number in range(self._taken, len(server_requests)):
-            server_request = server_requests[number]
-            if server_request.parent is not None and self.index.book.get(server_request.parent) is not None:
-                self._of.setdefault((type(server_request.parent), server_request.parent), []).append(number)
-            else:
-                self._alone.append(number)
-                self._waiting.append(number)
-                self._anchors.append(self._called_by(server_request.at))
-        self._taken = len(server_requests)
-        self._waiting = [number for number in self._waiting if server_requests[number].ended_at is None]
-        # a row that comes at the end moves none of them
-        stamp = self.index.moves, len(self._alone), len(self._waiting)
-        if stamp == self._sorted:
-            return
-        self._sorted = stamp
-        self._orphans, self._positions, self._pings = [], [], 0
-        for number, anchor in zip(self._alone, self._anchors, strict=True):
-            server_request = server_requests[number]
-            hidden = (
-                server_request.method == "ping"
-                and server_request.ended_at is not None
-                and not self.index.show_internal
-            )
-            self._pings += hidden
-            if not hidden and self.index.filter.matches(server_request):
-                self._positions.append(len(self._orphans) + self.index.older(anchor))
-                self._orphans.append(number)
-
-    def _called_by(self, at: float) -> int:
-        """How many requests were called by a moment, which is hardly ever long ago."""
-        order = self.index.book.order
-        near = max(0, len(order) - NEAR)
-        begin = near if near and order[near].called_at <= at else 0
-        return bisect_right(order, at, begin, key=_called_at)
+    def _keep_order(self) -> None:
+        """Let go what is not shown any more, and put what is new on top, but the server's requests below the rows."""
+        shown = self._tops[::-1]
+        known, still = set(self._order), set(shown)
+        found = [code for code in shown if code not in known]
+        found += [code for code in self._order if code in still]
+        self._order = sorted(found, key=lambda code: code & _ROW != _ROW)
+        self._lines = {code: line for line, code in enumerate(self._order)}
 
     def children(self, row: Request) -> list[Item]:
         """What belongs to a row, whether it is shown or not, in the order in which it came."""
         start = row.called_at if row.sent_at is None else row.sent_at
+        place = self.book.place(row.id)
         found = [
             (event.at, Item((ev.Round, event.wire_id), row, round_=event, after=event.at - start))
             for event in row.history
             if isinstance(event, ev.Round)
         ]
-        for errand in self.index.errands(row):
+        for errand in map(self.book.row, () if place is None else self._errands_of(place)):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
             found.append((at, Item(key(errand), errand, after=at - start)))
-        for number in self._of.get(key(row), ()):
-            server_request = self._server_requests[number]
-            item = Item(
-                (ServerRequest, number), None, server_request=server_request, after=server_request.at - start
+        for number in () if place is None else self._asked_of.get(place, ()):
+            asked = self._asked[number]
+            found.append(
+                (asked.at, Item((ServerRequest, number), None, server_request=asked, after=asked.at - start))
             )
-            found.append((server_request.at, item))
         return [item for _, item in sorted(found, key=lambda pair: pair[0])]
 
 
 def _called_at(row: Request) -> float:
     return row.called_at
+
+
+def _start(block: _Block) -> int:
+    return block.start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,12 +15,12 @@ from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
-from mcp_tui.protocol.requests import Book, Request, ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import REQUESTS, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import Filter, is_open, parse
-from mcp_tui.tui.view.index import Item, Key, Outline, RowIndex, Rows, key
+from mcp_tui.tui.view.index import Item, Key, Outline, Rows, key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import counted, elapsed, empty_state, silence
 from mcp_tui.tui.view.table_columns import MEASURED, WIDE, TableLine, layout
@@ -130,7 +129,7 @@ def _said_by(item: Item, now: float) -> tuple[object, ...]:
 
 
 class RequestTable(ListCanvas):
-    """Requests of one book. ``index`` says which of them; made for the book where none is given.
+    """Requests of one book.
 
     ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
     Call :meth:`refresh_rows` from the screen's timer, as often as may be: it
@@ -163,13 +162,12 @@ class RequestTable(ListCanvas):
 
     def __init__(
         self,
-        book: Rows | None = None,
+        book: Rows,
         *,
-        now: Callable[[], float] = time.monotonic,
-        index: RowIndex | None = None,
+        now: Callable[[], float],
         id: str | None = None,
     ) -> None:
-        self._outline = Outline(RowIndex(book or Book()) if index is None else index)
+        self._outline = Outline(book)
         super().__init__(self._outline, id=id)
         self.now = now
         self.timers = "live"
@@ -190,7 +188,7 @@ class RequestTable(ListCanvas):
     @property
     def book(self) -> Rows:
         """The requests that are shown."""
-        return self._outline.index.book
+        return self._outline.book
 
     @property
     def filter(self) -> str:
@@ -204,7 +202,7 @@ class RequestTable(ListCanvas):
     @property
     def terms(self) -> Filter:
         """The filter as it was understood."""
-        return self._outline.index.filter
+        return self._outline.filter
 
     @property
     def wanted(self) -> SafeText:
@@ -214,7 +212,7 @@ class RequestTable(ListCanvas):
     @property
     def show_internal(self) -> bool:
         """Whether the client's own requests are shown when they are over; running ones always are."""
-        return self._outline.index.show_internal
+        return self._outline.show_internal
 
     @show_internal.setter
     def show_internal(self, show: bool) -> None:
@@ -225,6 +223,10 @@ class RequestTable(ListCanvas):
         self._outline.refilter(filter, show_internal=show_internal)
         self._outline.resort(self.sort, self.now())
         self.settle(anchor)
+
+    def shows(self, row: Request) -> bool:
+        """Whether a request passes the filter; those that stand under another do not."""
+        return self._outline.shows(row)
 
     @property
     def shown(self) -> int:
@@ -292,7 +294,13 @@ class RequestTable(ListCanvas):
             return self._painter.header()
         line = self.line_at(y)
         if line is None:
-            none = empty_state(self.empty, wanted=self.wanted, hidden=self._outline.total)
+            outline = self._outline
+            none = empty_state(
+                self.empty,
+                wanted=self.wanted,
+                hidden=outline.total,
+                searching=outline.unfiltered > 0,
+            )
             return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
         item = self._outline.item(line)
         return self._painter.strip(
@@ -311,10 +319,11 @@ class RequestTable(ListCanvas):
         warm: list[int] = []
         young = False
         for line in self.in_view():
-            shown = self._outline.at(line)
-            if isinstance(shown, Request) and is_warm(shown, now):
+            item = self._outline.item(line)
+            shown = item.row or item.server_request
+            if item.row is not None and is_warm(item.row, now):
                 warm.append(line - top + self.header)
-            if is_open(shown):
+            if shown is not None and is_open(shown):
                 live.append(line - top + self.header)
                 young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
         if warm and self.timers != "off" and now - self._warm_at >= 1.0:
@@ -381,7 +390,7 @@ class RequestTable(ListCanvas):
     def resort(self, sort: Sort | None = None) -> bool:
         """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""
         wanted = self.sort if sort is None else sort
-        if wanted is not NEWEST and self._outline.shown > self._outline.index.sortable:
+        if wanted is not NEWEST and self._outline.shown > self.book.sortable:
             wanted = NEWEST
         anchor = self.anchored()
         self._outline.update()
@@ -397,7 +406,7 @@ class RequestTable(ListCanvas):
         """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
         if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
-        return self.cursor_line in {None, 0} and self._outline.shown <= self._outline.index.sortable
+        return self.cursor_line in {None, 0} and self._outline.shown <= self.book.sortable
 
     def action_newest(self) -> None:
         """To the newest row, and follow from there; rows in another order are put in it anew."""

@@ -20,13 +20,13 @@ from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
-from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
+from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
 from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.pane_filters import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import counted, empty_state
@@ -54,12 +54,14 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
             live.apply(event)
         rows = list(live.order)
         over = [row for row in rows if row.internal and row.state in TERMINAL and not own]
+        alone = [
+            each for each in live.server_requests if each.parent is None or live.get(each.parent) is None
+        ]
+        pings = [each for each in alone if each.method == "ping" and each.ended_at is not None and not own]
         assert recorded.over == bool(session.told)  # so nobody watches a cancel in it any more
         left = [left_at_end(row, recorded.recording.at(recorded.position)) for row in rows]
-        for typed, index in (
-            (each, made) for each in FILTERS for made in (RowIndex(live), RecordedIndex(recorded))
-        ):
-            shown = left if isinstance(index, RecordedIndex) else rows
+        for typed, index in ((each, made) for each in FILTERS for made in (Outline(live), Outline(recorded))):
+            shown = left if index.book is recorded else rows
             filter = parse(typed)
             index.refilter(filter, show_internal=own)
             while index.unfiltered:
@@ -71,20 +73,22 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
                 for row, each in zip(rows, shown, strict=True)
                 if row not in over and filter.matches(each)
             ]
-            assert [index.row(line).id for line in range(len(index))] == [row.id for row in passing[::-1]]
-            assert (index.total, index.internal_hidden) == (len(rows) - len(over), len(over))
+            items = [index.item(line) for line in range(len(index))]
+            assert [each.row.id for each in items if each.row is not None] == [
+                row.id for row in passing[::-1]
+            ]
+            count = len(passing) + sum(filter.matches(each) for each in alone if each not in pings)
+            total, hidden = len(rows) - len(over) + len(alone) - len(pings), len(over) + len(pings)
+            assert (len(items), index.total, index.internal_hidden) == (count, total, hidden)
             said = counted(len(index), index.total, "request", internal=index.internal_hidden)
-            some = f"{len(passing):,} of {len(rows) - len(over):,}"
-            if over:
-                assert said.startswith(
-                    some if len(passing) < len(rows) - len(over) else f"{len(passing):,} shown"
-                )
-                assert f", {len(over):,} internal hidden" in said
+            if hidden:
+                assert said.startswith(f"{count:,} of {total:,}" if count < total else f"{count:,} shown")
+                assert f", {hidden:,} internal hidden" in said
             else:
-                some = f"{len(passing):,} of " if len(passing) < len(rows) else ""
-                assert said == f"{some}{len(rows):,} request{'' if len(rows) == 1 else 's'}"
-            if not passing:
-                hidden = len(rows) - len(over)
+                some = f"{count:,} of " if count < total else ""
+                assert said == f"{some}{total:,} request{'' if total == 1 else 's'}"
+            if not count:
+                hidden = total
                 none = empty_state(words("None."), wanted=clean(typed), hidden=hidden)
                 assert none == (
                     f"No match for '{typed}' ({hidden:,} hidden)" if typed and hidden else "None."

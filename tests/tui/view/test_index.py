@@ -1,22 +1,26 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import RowIndex
-from tests.tui.making import book, called, completed
+from mcp_tui.tui.view.index import Outline
+from tests.journal.test_recorded_book import written
+from tests.tui.making import book, called, cancelled, completed, started
 
 
-def ids(index: RowIndex) -> list[object]:
-    return [index.row(line).id for line in range(len(index))]
+def ids(index: Outline) -> list[object]:
+    return [index.item(line).key[1] for line in range(len(index))]
 
 
 def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), called(2))
-    index = RowIndex(made)
+    index = Outline(made)
     index.update()
     assert ids(index) == [2, 1]
     made.apply(completed(id=1))
@@ -25,6 +29,21 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     assert (index.total, index.internal_hidden) == (1, 1)
     index.refilter(parse(""), show_internal=True)
     assert ids(index) == [2, 1]
+
+
+def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(tmp_path: Path):
+    recording = written(tmp_path / "a.jsonl", [*started(1), *cancelled(id=1), *started(2)])
+    moment = RecordedBook(recording)
+    moment.seek(len(recording.table) - 1)
+    index = Outline(moment)
+    index.refilter(parse("state:requested"), show_internal=False)
+    assert ids(index) == [1]
+    moment.seek(len(recording.table))
+    index.update()
+    assert ids(index) == []
+    moment.seek(len(recording.table) - 1)
+    index.update()
+    assert ids(index) == [1]
 
 
 STEPS = st.lists(
@@ -39,7 +58,7 @@ def test_updating_finds_what_looking_at_all_rows_finds(
     steps: list[tuple[str, int]], text: str, show_internal: bool, every: int
 ):
     made = Book()
-    index = RowIndex(made)
+    index = Outline(made)
     wanted = parse(text)
     index.refilter(wanted, show_internal=show_internal)
     for count, (verb, number) in enumerate(steps):

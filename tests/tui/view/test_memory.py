@@ -11,7 +11,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import FITTED, Cancellations
 from mcp_tui.tui.view.counters import Counters
-from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.timeline import BookSpans
 from tests.tui.making import cancelled, completed, late, started
 
@@ -34,7 +34,7 @@ def size(*roots: object, but: object) -> int:
 def test_what_the_panes_know_takes_at_most_fifty_bytes_a_request():
     book = Book(keep=100)
     log, counters = Cancellations(book, origin=0.0, now=lambda: 0.0), Counters(book)
-    spans, table = BookSpans(book, Frames(), origin=0.0), RowIndex(book)
+    spans, table = BookSpans(book, Frames(), origin=0.0), Outline(book)
     sizes: list[int] = []
     for id in range(1, 2 * MANY + 1):
         at = float(id)

@@ -7,7 +7,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import Outline, RowIndex
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.tui.making import book, cancelled, completed, started
 
@@ -16,7 +16,7 @@ NEWEST, ELAPSED, NAME, STATE = (SORTED[each] for each in ("newest", "elapsed", "
 
 
 def outline(made: Book) -> Outline:
-    found = Outline(RowIndex(made))
+    found = Outline(made)
     found.update()
     return found
 

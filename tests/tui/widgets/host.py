@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.index import Outline, RowIndex
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -74,10 +74,10 @@ class Ring:
 def show_book(table: RequestTable, book: Book) -> None:
     """Let a table show the requests of another book."""
     before = table._outline
-    table.lines = table._outline = Outline(RowIndex(book))
+    table.lines = table._outline = Outline(book)
     table._cursor = None
     table._painter.reset()
     table._painter.forget()
-    table._outline.refilter(before.index.filter, show_internal=before.index.show_internal)
+    table._outline.refilter(before.filter, show_internal=before.show_internal)
     table._outline.resort(before.sort, table.now())
     table.settle(None)

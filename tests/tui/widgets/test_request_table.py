@@ -22,7 +22,7 @@ NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("
 
 def table(made: Book | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
     clock = Clock(now)
-    return RequestTable(made, now=clock), clock
+    return RequestTable(made or Book(), now=clock), clock
 
 
 def many(count: int) -> Book:

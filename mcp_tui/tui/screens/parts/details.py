@@ -31,7 +31,6 @@ from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, held, plain, received, sent, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
-from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.pane_filters import Belonging
 from mcp_tui.tui.view.rows import request
@@ -178,10 +177,9 @@ _NOTED: Final = {
 class Messages:
     """The messages of one scene, and what they are about."""
 
-    def __init__(self, scene: Scene, table: RequestTable, index: RowIndex) -> None:
+    def __init__(self, scene: Scene, table: RequestTable) -> None:
         self._scene = scene
         self._table = table
-        self._index = index
         self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
 
     # -- whose it is -----------------------------------------------------------------------------------------
@@ -256,7 +254,7 @@ class Messages:
         if head.direction == "in":
             row = self.row_of(head)
             return "" if row is None else row.method
-        server_requests = reversed(self._index.server_requests)
+        server_requests = reversed(self._scene.book.server_requests)
         return next((each.method for each in server_requests if each.request_id == head.id), "")
 
 
