@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Mapping
-from typing import Any, Final, TypeVar
+from itertools import count
+from typing import Any, Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
@@ -30,7 +31,7 @@ from mcp_tui.transport.base import (
 )
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED, cause
-from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange, Unanswered
+from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange
 from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Listening, Refused, follow
 
 INITIALIZED: Final = "notifications/initialized"
@@ -74,10 +75,11 @@ class HttpTransport:
         self._ignored = left_out(headers)
         self._unverified = address.secure and insecure
         self._connect_timeout = connect_timeout
-        self._exchanges: dict[RequestId, Sending] = {}
-        self._cancels: dict[RequestId, Cancel] = {}
-        self._notices: set[Unanswered] = set()
-        self._listening: Listening | None = None
+        self._sendings: dict[tuple[str, RequestId], Sending] = {}
+        """What is on its way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
+        self._numbers = count()
+        self._stream: asyncio.Task[None] | None = None
+        """Reads the stream that belongs to no request."""
         self._initialized = False
         self._closing = False
         self.keeps_session = False
@@ -104,9 +106,9 @@ class HttpTransport:
     def _accepted(self, method: str) -> None:
         if method == INITIALIZED and not self._initialized:
             self._initialized = True
-            self._listen()
-            if self._listening is not None:
-                spawn(self._accept_once_heard(self._listening), name="wait for the server's own stream")
+            listening = self._listen()
+            if listening is not None:
+                spawn(self._accept_once_heard(listening), name="wait for the server's own stream")
                 return
         self._session.sink.accepted(method=method)
 
@@ -123,7 +125,7 @@ class HttpTransport:
             return
         self._closing = True
         if not session.over:
-            await _within(_left([*self._cancels.values(), *self._notices]))
+            await _within(self._left())
         tasks = self._drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
@@ -161,16 +163,20 @@ class HttpTransport:
     def _drop(self) -> list[asyncio.Task[None]]:
         """Close every exchange but the one that asks for it; the tasks that are ending."""
         current = asyncio.current_task()
-        sendings = [*self._exchanges.values(), *self._cancels.values(), *self._notices]
-        closing = [sending for sending in sendings if sending.task is not current]
-        for sending in closing:
-            sending.close()
-        tasks = [sending.task for sending in closing]
-        if self._listening is not None:
-            self._listening.task.cancel()
-            tasks.append(self._listening.task)
-            self._listening = None
+        tasks: list[asyncio.Task[None]] = []
+        for sending in self._sendings.values():
+            if sending.task is not current:
+                sending.close()
+                tasks.append(sending.task)
+        if self._stream is not None and self._stream is not current:
+            self._stream.cancel()
+            tasks.append(self._stream)
         return tasks
+
+    async def _left(self) -> None:
+        for sending in tuple(self._sendings.values()):
+            if sending.urgent:
+                await sending.flushed()
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -184,10 +190,12 @@ class HttpTransport:
             session.id = None
         self._listen()
 
-    def _listen(self) -> None:
-        ready = self._session.modern is False and self._initialized and self._takes
-        if ready and self._listening is None:
-            self._listening = Listening(self._session)
+    def _listen(self) -> Listening | None:
+        if self._stream is None and self._session.modern is False and self._initialized and self._takes:
+            listening = Listening(self._session)
+            self._stream = listening.task
+            return listening
+        return None
 
     @property
     def _takes(self) -> bool:
@@ -199,18 +207,20 @@ class HttpTransport:
         if not self._takes:
             return
         if message.id is None:
-            notice = Unanswered(self._session, message)
-            self._notices.add(notice)
-            notice.task.add_done_callback(lambda _: self._notices.discard(notice))
+            self._keep("notice", next(self._numbers), Sending(self._session, message))
         else:
-            _keep(self._exchanges, message.id, self._exchange(message, message.id))
+            self._keep("request", message.id, self._exchange(message, message.id))
+
+    def _keep(self, kind: str, id: RequestId, sending: Sending) -> None:
+        self._sendings[kind, id] = sending
+        sending.task.add_done_callback(lambda _: self._sendings.pop((kind, id), None))
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
         return Exchange(self._session, message, id)
 
     def unqueue(self, id: RequestId) -> None:
         """Take back a request whose connection is still being made."""
-        exchange = self._exchanges.get(id)
+        exchange = self._sendings.get(("request", id))
         if exchange is not None and not exchange.begun:
             exchange.close()
 
@@ -218,13 +228,11 @@ class HttpTransport:
         """Let a cancel leave: a POST of its own, or the end of the request's own connection, there and then."""
         if not self._takes:
             return
-        session, exchange = self._session, self._exchanges.get(id)
-        if signal is Signal.NOTIFICATION and message is not None:
+        session, exchange = self._session, self._sendings.get(("request", id))
+        if message is not None:
             if exchange is not None:
                 exchange.settle()
-            _keep(self._cancels, id, Cancel(session, message, id, exchange))
-        elif signal is not Signal.STREAM_CLOSED:
-            session.sink.signal_failed(id=id, detail=f"no {signal.value} over HTTP")
+            self._keep("cancel", id, Cancel(session, message, id, exchange))
         elif exchange is None or exchange.task.done():
             session.sink.signal_failed(id=id, detail="its stream had ended before")
         else:
@@ -234,28 +242,15 @@ class HttpTransport:
 
     def recall(self, id: RequestId) -> None:
         """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""
-        cancel = self._cancels.get(id)
+        cancel = self._sendings.get(("cancel", id))
         if cancel is not None and not cancel.begun:
             cancel.close()
 
     def release(self, id: RequestId) -> None:
         """Close the stream of a request if the server keeps it open (C-37), and resume it no more."""
-        exchange = self._exchanges.get(id)
+        exchange = self._sendings.get(("request", id))
         if exchange is not None:
             exchange.close()
-
-
-_S = TypeVar("_S", bound=Sending)
-
-
-def _keep(table: dict[RequestId, _S], id: RequestId, sending: _S) -> None:
-    table[id] = sending
-    sending.task.add_done_callback(lambda _: table.pop(id, None))
-
-
-async def _left(sendings: list[Unanswered]) -> None:
-    for sending in sendings:
-        await sending.flushed()
 
 
 async def _within(farewell: Coroutine[Any, Any, object]) -> None:
@@ -273,7 +268,6 @@ class SseTransport(HttpTransport):
     kind = "sse"
 
     _endpoint: asyncio.Future[None]
-    _reading: asyncio.Task[None] | None = None
 
     async def open(self, sink: Sink) -> None:
         """Open the stream and wait, at most ``connect_timeout`` seconds, until it names the endpoint.
@@ -285,13 +279,13 @@ class SseTransport(HttpTransport):
         await super().open(sink)
         http = self._session.http
         self._endpoint = asyncio.get_running_loop().create_future()
-        self._reading = spawn(self._read(), name="the server's stream")
+        self._stream = spawn(self._read(), name="the server's stream")
         try:
             async with asyncio.timeout(self._connect_timeout):
                 await self._endpoint
         except BaseException as error:
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
+            self._stream.cancel()
+            await asyncio.wait([self._stream])
             await http.close()
             if isinstance(error, TimeoutError):
                 text = f"{http.address.shown} did not name an endpoint within {self._connect_timeout:g} s"
@@ -335,16 +329,6 @@ class SseTransport(HttpTransport):
     def _fail(self, error: TransportError) -> None:
         if not self._endpoint.done():
             self._endpoint.set_exception(error)
-
-    def _drop(self) -> list[asyncio.Task[None]]:
-        tasks = super()._drop()
-        if self._reading is not None and self._reading is not asyncio.current_task():
-            self._reading.cancel()
-            tasks.append(self._reading)
-        return tasks
-
-    def negotiated(self, revision: str, *, modern: bool) -> None:
-        """Nothing follows from the revision: there is no session, and no other stream."""
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
         return SharedExchange(self._session, message)

@@ -15,6 +15,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import httpx
@@ -39,87 +40,21 @@ Connection = httpx.AsyncHTTPTransport
 """A connection of httpx's, open or not: it carries one request at a time and opens itself where it must."""
 
 
-class Connections:
-    """Connections to one origin; each carries one request at a time."""
+class _Place:
+    """A place among the connections in the making, of which there are only so many: first come, first served."""
 
-    def __init__(self, context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
-        self._context = context
-        self._proxy = proxy
-        self._idle: dict[Connection, asyncio.TimerHandle] = {}
-        self._urgent = asyncio.Semaphore(MAKING)
-        self._ordinary = asyncio.Semaphore(MAKING)
-        self._closed = False
-
-    def make(self) -> Connection:
-        """A connection that is not open yet. Raises what httpx raises for a proxy that it cannot use."""
-        return httpx.AsyncHTTPTransport(
-            verify=self._context, trust_env=False, limits=_ONE, proxy=self._proxy, socket_options=_KEEP_ALIVE
-        )
-
-    def lease(self, *, urgent: bool) -> Lease:
-        """A connection for one request, to be obtained."""
-        return Lease(self, self._urgent if urgent else self._ordinary)
-
-    def idle(self) -> Connection | None:
-        """The connection that was used last, if it is idle."""
-        if not self._idle:
-            return None
-        found, timer = self._idle.popitem()
-        timer.cancel()
-        return found
-
-    def give_back(self, connection: Connection) -> None:
-        """A connection whose request is over, be it open or closed: httpx opens it again where it must."""
-        if self._closed:
-            self._drop(connection)
-        else:
-            self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
-
-    def _drop(self, connection: Connection) -> None:
-        self._idle.pop(connection, None)
-        spawn(connection.aclose(), name="close an idle connection")
-
-    async def close(self) -> None:
-        """Close what is idle. Connections in use are closed with their requests."""
-        self._closed = True
-        while (found := self.idle()) is not None:
-            await found.aclose()
-
-
-class Lease:
-    """A connection for one request. While it is in the making it takes up ``room`` in its line, first come first served."""
-
-    def __init__(self, connections: Connections, room: asyncio.Semaphore) -> None:
-        self.connection: Connection
-        self._connections = connections
+    def __init__(self, room: asyncio.Semaphore) -> None:
         self._room = room
-        self._making = False
+        self._taken = False
 
-    async def obtain(self) -> None:
-        """Get a connection that is idle, or make one as soon as there is room."""
-        found = self._connections.idle()
-        if found is None:
-            await self.connecting()
-            found = self._connections.idle()  # it came free meanwhile
-            if found is not None:
-                self.made()
-        self.connection = found or self._connections.make()
-
-    async def connecting(self) -> None:
-        """It is being opened: one that was idle was closed by the server meanwhile, and takes up room now."""
-        if not self._making:
+    async def take(self) -> None:
+        if not self._taken:
             await self._room.acquire()
-            self._making = True
+            self._taken = True
 
-    async def replace(self) -> None:
-        """Another one in its place."""
-        await self.connection.aclose()
-        self.connection = self._connections.make()
-
-    def made(self) -> None:
-        """It stands, or never will."""
-        if self._making:
-            self._making = False
+    def leave(self) -> None:
+        if self._taken:
+            self._taken = False
             self._room.release()
 
 
@@ -193,7 +128,10 @@ class HttpClient:
         """Who has the token of each request; nobody where a person gave a header in its place."""
         self._insecure = insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
-        self._connections: Connections | None = None
+        self._make: Callable[[], Connection] | None = None
+        """Makes a connection, which is not open yet; there are none before :meth:`open` and after :meth:`close`."""
+        self._idle: dict[Connection, asyncio.TimerHandle] = {}
+        self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
         self._down_until = 0.0
         self.proxy = ""
         """The proxy that stands between, as a person may see it; empty where there is none."""
@@ -207,8 +145,15 @@ class HttpClient:
         proxy = None if self.address.loopback else _proxy(self.address)
         try:
             made = None if proxy is None else httpx.Proxy(proxy)
-            self._connections = Connections(self._context(), made)
-            self._connections.make()
+            self._make = partial(
+                httpx.AsyncHTTPTransport,
+                verify=self._context(),
+                trust_env=False,
+                limits=_ONE,
+                proxy=made,
+                socket_options=_KEEP_ALIVE,
+            )
+            self._make()
         except (httpx.InvalidURL, ImportError, RuntimeError, ValueError) as error:
             raise TransportError(
                 f"Cannot use the proxy of the environment: {readable(str(error))}."
@@ -245,9 +190,9 @@ class HttpClient:
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
         """
-        if self._connections is None:
+        if self._make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
-        lease = self._connections.lease(urgent=urgent)
+        place = _Place(self._room[urgent])
         half_open: list[_Stream] = []
         begun = False
 
@@ -255,7 +200,7 @@ class HttpClient:
             nonlocal begun
             match event:
                 case "connection.connect_tcp.started":
-                    await lease.connecting()
+                    await place.take()  # one that was idle may have been closed by the server meanwhile
                 case "connection.connect_tcp.complete":
                     half_open.append(info["return_value"])
                     self._check_peer(info["return_value"])
@@ -263,7 +208,7 @@ class HttpClient:
                     half_open.clear()
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                     half_open.clear()
-                    lease.made()
+                    place.leave()
                     begun = True
                     starts()
                 case "http11.send_request_body.complete" if begun:
@@ -280,10 +225,9 @@ class HttpClient:
             content=body,
             extensions={"timeout": self._timeout, "trace": trace},
         )
-        connections = self._connections
-        await lease.obtain()
+        connection = await self._obtain(self._make, place)
         try:
-            response = await self._ask(lease, request, half_open)
+            response = await self._ask(connection, request, half_open)
             response.extensions[TOKEN] = sent
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
@@ -295,28 +239,46 @@ class HttpClient:
             # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
             # stays in its pool for good: so what did not end well is closed and not used again.
             await _close(half_open)
-            await lease.connection.aclose()
+            await connection.aclose()
             raise
         finally:
-            lease.made()
-        connections.give_back(lease.connection)
+            place.leave()
+        self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
+        if self._make is None:
+            self._drop(connection)
 
-    async def _ask(self, lease: Lease, request: httpx.Request, half_open: list[_Stream]) -> httpx.Response:
+    async def _obtain(self, make: Callable[[], Connection], place: _Place) -> Connection:
+        """The connection that was used last, if it is idle, else a new one as soon as there is room."""
+        if not self._idle:
+            await place.take()
+        if not self._idle:
+            return make()
+        place.leave()  # one came free meanwhile
+        found, timer = self._idle.popitem()
+        timer.cancel()
+        return found
+
+    def _drop(self, connection: Connection) -> None:
+        self._idle.pop(connection).cancel()
+        spawn(connection.aclose(), name="close an idle connection")
+
+    async def _ask(
+        self, connection: Connection, request: httpx.Request, half_open: list[_Stream]
+    ) -> httpx.Response:
         """The response to a request; a connection that was refused or reset before it stood is tried again, briefly."""
-        for pause in AGAIN:
+        pauses = iter(AGAIN)
+        while True:
             try:
-                return await lease.connection.handle_async_request(request)
+                return await connection.handle_async_request(request)
             except httpx.ConnectError as error:
                 if not passing(error) or time.monotonic() < self._down_until:
                     raise
+                pause = next(pauses, None)
+                if pause is None:
+                    self._down_until = time.monotonic() + DOWN
+                    raise
             await _close(half_open)
-            await lease.replace()
             await asyncio.sleep(pause)
-        try:
-            return await lease.connection.handle_async_request(request)
-        except httpx.ConnectError:
-            self._down_until = time.monotonic() + DOWN
-            raise
 
     def _check_peer(self, stream: Any) -> None:
         if self._peer is not None and not self.proxy:
@@ -336,9 +298,11 @@ class HttpClient:
 
     async def close(self) -> None:
         """Close what is idle and take no more requests."""
-        connections, self._connections = self._connections, None
-        if connections is not None:
-            await connections.close()
+        self._make = None
+        while self._idle:
+            connection, timer = self._idle.popitem()
+            timer.cancel()
+            await connection.aclose()
 
 
 def left_out(headers: Mapping[str, str]) -> list[str]:

@@ -26,7 +26,6 @@ from mcp_tui.transport.http_streams import (
     HttpSession,
     Refused,
     answers,
-    challenge_of,
     check_encoding,
     follow,
     pause,
@@ -45,10 +44,11 @@ _UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
 class Sending:
     """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
 
-    One that is ``urgent`` waits for no connection of a request.
+    One that is ``urgent`` waits for no connection of a request: whatever brings no response, such as a notification. 202 is
+    all that comes of it.
     """
 
-    urgent = False
+    urgent = True
 
     def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self.begun = False
@@ -82,7 +82,39 @@ class Sending:
             self._decided.set()
 
     async def _exchange(self) -> None:
-        raise NotImplementedError
+        try:
+            async with self._post() as response:
+                error = await self._refusal(response)
+            if error is not None and await self._session.renewed(error.challenge):
+                async with self._post() as response:
+                    error = await self._refusal(response)
+        except EXPECTED as failure:
+            self._failed(Refused(self._session.http.cannot(failure)))
+        else:
+            if error is not None:
+                self._refused(error)
+
+    async def _refusal(self, response: httpx.Response) -> Refused | None:
+        """The refusal that a response is; ``None`` where it took the message, or said so in JSON-RPC."""
+        if not response.is_success:
+            return await refused(self._session, response)
+        media, head = media_type(response.headers), b""
+        if media == JSON:
+            with contextlib.suppress(*EXPECTED):
+                head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
+            if said := _error_in(head):
+                self._failed(Refused(said, response.status_code, head))
+                return None
+        self._accepted()
+        if succeeded(head):
+            self._session.received(head)  # no answer is due here, but it is one
+        if media not in (EVENTS, JSON):
+            with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
+                await read_head(response.aiter_raw(), HEAD, PATIENCE)
+        return None
+
+    def _accepted(self) -> None:
+        self._session.accepted(self._message.method)
 
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
@@ -138,49 +170,6 @@ class Sending:
             self._session.lose(SESSION_OVER, renewable=True)
 
 
-class Unanswered(Sending):
-    """A message whose POST brings no response, such as a notification: 202 is all that comes of it."""
-
-    urgent = True
-
-    async def _exchange(self) -> None:
-        try:
-            async with self._post() as response:
-                challenge = challenge_of(response)
-                if challenge is None:
-                    await self._judge(response)
-                    return
-                error = await refused(self._session, response)
-            if await self._session.renewed(challenge):
-                async with self._post() as response:
-                    await self._judge(response)
-            else:
-                self._refused(error)
-        except EXPECTED as error:
-            self._failed(Refused(self._session.http.cannot(error)))
-
-    async def _judge(self, response: httpx.Response) -> None:
-        if response.is_success:
-            media, head = media_type(response.headers), b""
-            if media == JSON:
-                with contextlib.suppress(*EXPECTED):
-                    head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
-                if refusal := _error_in(head):
-                    self._failed(Refused(refusal, response.status_code, head))
-                    return
-            self._accepted()
-            if succeeded(head):
-                self._session.received(head)  # no answer is due here, but it is one
-            if media not in (EVENTS, JSON):
-                with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
-                    await read_head(response.aiter_raw(), HEAD, PATIENCE)
-            return
-        self._refused(await refused(self._session, response))
-
-    def _accepted(self) -> None:
-        self._session.accepted(self._message.method)
-
-
 def _error_in(body: bytes) -> str:
     """The JSON-RPC error that a body is, in words; some servers refuse a notification by one, with 200."""
     frame = messages.parse(body)
@@ -193,7 +182,7 @@ OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to take the request that it names."""
 
 
-class SharedExchange(Unanswered):
+class SharedExchange(Sending):
     """A request whose response comes on the one stream that all share (HTTP with SSE)."""
 
     urgent = False
@@ -223,7 +212,7 @@ class SharedExchange(Unanswered):
         super()._failed(error)
 
 
-class Cancel(Unanswered):
+class Cancel(Sending):
     """The signal for a request until 2025-11-25: its notification, POSTed on its own.
 
     It waits for one thing: that the body of the request itself has left (C-05). Until its own first byte is written
@@ -285,6 +274,8 @@ class Exchange(Sending):
     It ends with one call of :meth:`Sink.not_sent`, or of :meth:`Sink.stream_ended` that is not resumable, unless
     :meth:`close` ended it: then nothing more is told.
     """
+
+    urgent = False
 
     def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
         self._id = id

@@ -108,10 +108,8 @@ class StdioTransport:
         self._stdin.unqueue(id)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        if message is None:
-            self._sink.signal_failed(id=id, detail="stdio has no stream to close")
-        else:
-            self._stdin.signal(id, signal, message)
+        assert message is not None  # no request has a stream of its own here
+        self._stdin.signal(id, signal, message)
 
     def recall(self, id: RequestId) -> None:
         self._stdin.recall(id)
