@@ -53,21 +53,12 @@ class Commands(Provider):
                 action = partial(screen.run_action, key.action)
                 yield clean(key.label), safe("{}  ({})", key.help, key.shown), action
         if isinstance(screen, Workbench):
-            yield (
-                words("Open a recording…"),
-                words("open a recorded session (read-only) beside this one"),
-                partial(self.app.run_action, "recordings"),
-            )
-            yield (
-                words("Cancellations of all sessions…"),
-                words("list cancellations and their outcomes"),
-                partial(self.app.run_action, "history"),
-            )
-        yield (
-            words("Quit"),
-            hint("cancel running requests and quit ({app.quit})"),
-            partial(self.app.run_action, "quit"),
-        )
+            note = words("open a recorded session (read-only) beside this one")
+            yield words("Open a recording…"), note, partial(self.app.run_action, "recordings")
+            note = words("list cancellations and their outcomes")
+            yield words("Cancellations of all sessions…"), note, partial(self.app.run_action, "history")
+        note = hint("cancel running requests and quit ({app.quit})")
+        yield words("Quit"), note, partial(self.app.run_action, "quit")
         app = cast("WorkbenchApp", self.app)
         if isinstance(screen, Workbench):
             yield from _servers(app)
@@ -294,13 +285,12 @@ def _save_call(screen: Workbench, call: SavedCall, folder: Path, *, secrets: boo
 def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: list[str]) -> None:
     from mcp_tui.tui.screens.dialog import ConfirmScreen
 
-    def answered(yes: bool | None) -> None:
-        if yes:
-            _save_call(screen, call, folder, secrets=True)
-
     lines = [
         words("These arguments look like secrets:"),
         *(safe("  {}", brief(name, 60)) for name in names),
         words("Saving stores them unencrypted in a file readable only by you."),
     ]
-    screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="Save", no="No"), answered)
+    asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
+    screen.host.push_screen(
+        asked, lambda yes: _save_call(screen, call, folder, secrets=True) if yes else None
+    )

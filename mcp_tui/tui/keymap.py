@@ -70,8 +70,8 @@ def keymap(
             tell(id_, f"unknown action {id_}" + (f"; did you mean {close[0]}?" if close else ""))
             continue
         names = [normalised(name) for name in text.split(",")]
-        usual = {normalised(name) for _, key in _places(id_) for name in key.names}
-        if {*names} == {*map(normalised, FIRST[id_].names)}:
+        usual = {name for _, key in _places(id_) for name in _named(key)}
+        if {*names} == _named(FIRST[id_]):
             continue
         new = [name for name in names if name not in usual]
         wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
@@ -151,42 +151,35 @@ def _around(scope: Scope) -> frozenset[str]:
 
 
 @cache
-def _together() -> tuple[tuple[Key, Key], ...]:
-    """Every two keys that work at the same time and mean different things, but for those that share a key as they come."""
+def _neighbours() -> dict[str, list[Key]]:
+    """By the id of each key those that work at the same time and mean something else, but for those that share a key as
+    they come.
+    """
     pairs: list[tuple[Key, Key]] = []
     for one, other in combinations(SCOPES.values(), 2):
         if one.name in _around(other) or other.name in _around(one):
             pairs += [(a, b) for a in one.keys for b in other.keys]
     for scope in SCOPES.values():
         pairs += combinations(scope.keys, 2)
-    return tuple(
-        (a, b)
-        for a, b in pairs
-        if a.id != b.id
-        and a.action != b.action
-        and "read_only" not in {a.action, b.action}
-        and not a.lends
-        and not b.lends
-        and not {*map(normalised, a.names)} & {*map(normalised, b.names)}
-    )
+    found: dict[str, list[Key]] = {id_: [] for id_ in FIRST}
+    for a, b in pairs:
+        apart = a.id != b.id and a.action != b.action and "read_only" not in {a.action, b.action}
+        if apart and not a.lends and not b.lends and _named(a).isdisjoint(_named(b)):
+            found[a.id].append(b)
+            found[b.id].append(a)
+    return found
+
+
+def _named(key: Key) -> set[str]:
+    return {*map(normalised, key.names)}
 
 
 def _clash(chosen: Chosen) -> tuple[str, str, Key] | None:
     """The last of the person's keys that something else has, its name, and what has it."""
-    order = list(chosen)
-    found = [
-        (order.index(own.id), own.id, name, other)
-        for pair in _together()
-        for own, other in (pair, pair[::-1])
-        for name in _claimed(chosen, own, other)
-    ]
-    return max(found, key=lambda each: each[0])[1:] if found else None
-
-
-def _claimed(chosen: Chosen, own: Key, other: Key) -> list[str]:
-    """The names of keys that a person wants for one thing, and that another has; of two that are wanted, the later one."""
-    order = list(chosen)
-    if own.id not in chosen or (other.id in chosen and order.index(other.id) > order.index(own.id)):
-        return []
-    taken = chosen.get(other.id) or [*map(normalised, other.names)]
-    return [name for name in chosen[own.id] if name in taken]
+    for id_ in reversed(chosen):
+        for other in _neighbours()[id_]:
+            taken = chosen.get(other.id) or _named(other)
+            for name in chosen[id_]:
+                if name in taken:
+                    return id_, name, other
+    return None

@@ -264,12 +264,12 @@ LINES: Final = Scope("lines", "A list: Catalogue, Cancellations, Log, Wire", wit
 ))
 
 DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within=("workbench", "recording", "probe", "help", "call"), keys=(
-    Key("detail.up", "up,k", "line_up", "Up", "a line up"),
-    Key("detail.down", "down,j", "line_down", "Down", "a line down"),
-    Key("detail.page-up", "pageup", "page_up", "Page up", "a page up"),
-    Key("detail.page-down", "pagedown", "page_down", "Page down", "a page down"),
-    Key("detail.top", "home,g", "top", "Top", "to the top"),
-    Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
+    Key("detail.up", "up,k", "go('up')", "Up", "a line up"),
+    Key("detail.down", "down,j", "go('down')", "Down", "a line down"),
+    Key("detail.page-up", "pageup", "go('page_up')", "Page up", "a page up"),
+    Key("detail.page-down", "pagedown", "go('page_down')", "Page down", "a page down"),
+    Key("detail.top", "home,g", "go('home')", "Top", "to the top"),
+    Key("detail.bottom", "end,G", "go('end')", "Bottom", "to the bottom"),
     Key("detail.open", "enter", "open", "Open", "all of the answer", footer=-9),
     Key("detail.find", "/", "find", "Find", "find a text in it", footer=-8),
     Key("detail.next", "n", "step(1)", "Next match", "next match", footer=-7, others=("detail.previous",), lends=True),

@@ -17,7 +17,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import label, ordered, plain
+from mcp_tui.tui.view.detail import BINARY, label, ordered, plain
 from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
@@ -28,8 +28,6 @@ from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
 
 COPIED: Final = 256 * 1024
 """Bytes that are handed to the terminal's clipboard; most take less."""
-
-_BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 
 
 class ResultScreen(Dialog[str | None]):
@@ -175,7 +173,7 @@ class ResultScreen(Dialog[str | None]):
         """To the next part, or the one before."""
         if self._page is not None and not self._path.display:
             self._pager.put_cursor(self._page.start_of((self._at + by) % len(self._parts)))
-            self._hush()
+            self._said_.display = False
 
     async def action_switch(self) -> None:
         """JSON as a tree, or as the text that it came as."""
@@ -254,9 +252,6 @@ class ResultScreen(Dialog[str | None]):
         self._said_.display = True
         self.say(self._said_, (clip(text, max(20, 2 * self.size.width - 4)), style))
 
-    def _hush(self) -> None:
-        self._said_.display = False
-
     def action_close(self) -> None:
         """Close the question for a path, or the screen."""
         if self._path.display:
@@ -305,18 +300,11 @@ def _foldable(part: Part) -> bool:
 
 
 def _unlaid(part: Part, flat: bool) -> Page:
-    if part.sort in _BINARY:
+    if part.sort in BINARY:
         return _told(part)
     if part.sort is PartKind.LINK:
-        said = [
-            part.name,
-            part.uri,
-            part.mime,
-            part.text,
-            "",
-            f"A link. {key_of('page.open')} reads it; nothing is fetched before.",
-        ]
-        return TextPage("\n".join(each for each in said if each or each == ""))
+        opens = f"A link. {key_of('page.open')} reads it; nothing is fetched before."
+        return TextPage(f"{part.name}\n{part.uri}\n{part.mime}\n{part.text}\n\n{opens}")
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return TextPage(content(part).decode()) if flat else JsonPage(part.value)
     if not flat and _foldable(part):

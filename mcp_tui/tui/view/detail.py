@@ -69,10 +69,9 @@ def sections(
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds): the answer, then the request, then the story.
 
-    The payloads come from :func:`sent`, :func:`ignored` and :func:`mcp_tui.tui.view.detail.received`; make them once, they
-    are what takes time.
+    The payloads come from :func:`sent`, :func:`ignored` and :func:`received`; make them once, they are what takes time.
     ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
-    ``askings`` are the server's requests that belong to the row.
+    ``server_requests`` are those that belong to the row.
     """
     payloads = list(payloads)
     known = list(_outcome(row, now, error=all(each.title != ERROR for each in payloads)))
@@ -193,7 +192,7 @@ _Told = tuple[SafeText, SafeText, str]
 def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
     """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``.
 
-    ``askings`` are the server's requests that belong to it.
+    ``server_requests`` are those that belong to it.
     """
     start = row.called_at if row.sent_at is None else row.sent_at
     found: list[tuple[float, _Told]] = []
@@ -212,15 +211,9 @@ def _asked(server_request: ServerRequest) -> Iterable[tuple[float, _Told]]:
     about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
     yield server_request.at, (words(IN), safe("asks {}", about), "awaiting-input")
     if server_request.ended_at is not None:
-        withdrawn = server_request.outcome.startswith(("withdrawn", "lost"))
-        yield (
-            server_request.ended_at,
-            (
-                words(IN) if withdrawn else words(OUT),
-                safe("{}: {}", about, brief(server_request.outcome, 80)),
-                "",
-            ),
-        )
+        arrow = IN if server_request.outcome.startswith(("withdrawn", "lost")) else OUT
+        said = safe("{}: {}", about, brief(server_request.outcome, 80))
+        yield server_request.ended_at, (words(arrow), said, "")
 
 
 def server_request_sections(
@@ -358,8 +351,8 @@ DATA: Final = 120
 _ROWS: Final = 100
 """Parts that are listed."""
 
-_BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
-
+BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
+"""Parts that are no text."""
 
 FOLDED: Final = 24
 """Lines of JSON that are shown beside other things."""
@@ -380,7 +373,8 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     found = ordered(parts(response)[:-1])
     sections = [Section(words(""), told(found))] if found else []
     if broken:
-        sections.append(Section(words("Does not match the output schema"), promises(broken)))
+        lines = tuple(line((brief(str(each), 400), "error")) for each in broken[:20])
+        sections.append(Section(words("Does not match the output schema"), lines))
     rest: Json = response
     if isinstance(response, dict):
         known = _SHOWN if found else {"resultType"}
@@ -447,7 +441,7 @@ def told(found: Sequence[Part]) -> tuple[Line, ...]:
     lines: list[Line] = []
     left = SHOWN
     for part in found[:_ROWS]:
-        if part.sort in (*_BINARY, PartKind.LINK):
+        if part.sort in (*BINARY, PartKind.LINK):
             lines.append(line(words("  "), (label(part), ""), key=part))
             continue
         if part.role:
@@ -459,7 +453,7 @@ def told(found: Sequence[Part]) -> tuple[Line, ...]:
             left -= len(part.text)
     if len(found) > _ROWS:
         lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
-    if any(part.sort in (*_BINARY, PartKind.LINK) for part in found):
+    if any(part.sort in (*BINARY, PartKind.LINK) for part in found):
         lines.append(line((hint("  {detail.open} opens them"), "muted")))
     return tuple(lines)
 
@@ -474,11 +468,6 @@ def plain(message: Json) -> str:
         return messages.text(structured[0].value, indented=True)
     texts = [part.text for part in found if part.sort is PartKind.TEXT]
     return "\n".join(texts) if texts else messages.text(members["result"], indented=True)
-
-
-def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:
-    """What a result breaks of its output schema, a line each."""
-    return tuple(line((brief(str(each), 400), "error")) for each in broken[:20])
 
 
 def label(part: Part) -> SafeText:

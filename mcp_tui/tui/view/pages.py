@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
@@ -35,36 +35,8 @@ Place = tuple[int, ...]
 """Where something was found: the number of a line and a column; in JSON the numbers of members, from the root."""
 
 
-class Page(Protocol):
-    """Lines of one part of a result."""
-
-    @property
-    def count(self) -> int:
-        """Lines at the width laid out for."""
-        ...
-
-    def lay_out(self, cells: int) -> None:
-        """Lay out for a width."""
-
-    def line(self, number: int) -> Line:
-        """A line, from 0 up to :attr:`count`."""
-        ...
-
-    def toggle(self, number: int) -> bool:
-        """Fold or unfold what a line is the head of; whether anything changed."""
-        ...
-
-    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
-        """Where a text stands, whatever its case, until ``stop``. It changes nothing, and may run beside the screen."""
-        ...
-
-    def reveal(self, place: Place) -> int:
-        """The line of a place that was found, unfolded where it was folded away."""
-        ...
-
-
 class TextPage:
-    """A text."""
+    """A text. As every page it is lines, from 0 up to :attr:`count`."""
 
     def __init__(self, text: str) -> None:
         # Line by line: one long search would hold up the loop even from a thread of its own.
@@ -79,9 +51,11 @@ class TextPage:
 
     @property
     def count(self) -> int:
+        """Lines at the width laid out for."""
         return self._ends[-1] if self._ends else 0
 
     def lay_out(self, cells: int) -> None:
+        """Lay out for a width."""
         cells = max(2, cells)
         if cells != self._cells:
             self._cells = cells
@@ -102,9 +76,11 @@ class TextPage:
         return line(clean(text[start : start + chunk]))
 
     def toggle(self, number: int) -> bool:
+        """Fold or unfold what a line is the head of; whether anything changed."""
         return False
 
     def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        """Where a text stands, whatever its case, until ``stop``. It changes nothing, and may run beside the screen."""
         wanted = wanted.casefold()
         found: list[Place] = []
         for number, text in enumerate(self._lines):
@@ -120,6 +96,7 @@ class TextPage:
         return found
 
     def reveal(self, place: Place) -> int:
+        """The line of a place that was found, unfolded where it was folded away."""
         number, column = place
         before = self._ends[number - 1] if number else 0
         text = self._lines[number]
@@ -275,6 +252,10 @@ class JsonPage:
             if inside is None:
                 return node.kids[number - (node.start if node.ranged else 0)]
             node = inside
+
+
+Page = TextPage | JsonPage
+"""One part of a result."""
 
 
 class PartsPage:

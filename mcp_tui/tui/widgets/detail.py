@@ -17,7 +17,7 @@ from mcp_tui.tui.bindings import bindings, means, rivals
 from mcp_tui.tui.keys import DETAIL, PAGE
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.pages import Page, Place
+from mcp_tui.tui.view.pages import PartsPage, Place
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
@@ -301,23 +301,9 @@ class Detail(Canvas):
             strip = marked(self, strip, selection.get_span(at))
         return strip.adjust_cell_length(self.inner_width, self.tone("")).apply_offsets(0, at)
 
-    def action_line_up(self) -> None:
-        self.scroll_up(animate=False, force=True)
-
-    def action_line_down(self) -> None:
-        self.scroll_down(animate=False, force=True)
-
-    def action_page_up(self) -> None:
-        self.scroll_page_up(animate=False, force=True)
-
-    def action_page_down(self) -> None:
-        self.scroll_page_down(animate=False, force=True)
-
-    def action_top(self) -> None:
-        self.scroll_home(animate=False, force=True)
-
-    def action_bottom(self) -> None:
-        self.scroll_end(animate=False, force=True)
+    def action_go(self, way: str) -> None:
+        """Scroll: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
+        getattr(self, f"scroll_{way}")(animate=False, force=True)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it is shown, without images."""
@@ -362,7 +348,7 @@ PAUSE: Final = 0.1
 
 
 class Pager(ListCanvas):
-    """Shows one :class:`~mcp_tui.tui.view.pages.Page`, with a cursor on a line."""
+    """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage`, with a cursor on a line."""
 
     DEFAULT_CSS = """
     Pager {
@@ -386,7 +372,7 @@ class Pager(ListCanvas):
 
     def __init__(self) -> None:
         super().__init__(Numbers((), newest_first=False))
-        self._page: Page | None = None
+        self._page: PartsPage | None = None
         self._searches = 0
         self.finder = Finder(
             self, look=self._look, reveal=self._reveal, placed=self.placed, not_found=words("not found")
@@ -398,7 +384,7 @@ class Pager(ListCanvas):
         """The number of the line under the cursor."""
         return self.cursor_line or 0
 
-    def show(self, title: SafeText, page: Page | None) -> None:
+    def show(self, title: SafeText, page: PartsPage | None) -> None:
         """Show another page from its top; ``None`` while it is being read."""
         self.title, self._page = title, page
         self.finder.end()
@@ -455,7 +441,7 @@ class Pager(ListCanvas):
         if wanted and self._page is not None:
             self.run_worker(self._search(self._page, wanted, self._searches), exit_on_error=True)
 
-    async def _search(self, page: Page, wanted: str, number: int) -> None:
+    async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
         # Beside the screen: a large page takes seconds, and keys are heard meanwhile.
         await asyncio.sleep(PAUSE)
         if number != self._searches:

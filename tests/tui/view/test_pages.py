@@ -10,7 +10,7 @@ def never() -> bool:
     return False
 
 
-def laid(page: Page, cells: int = 20) -> list[str]:
+def laid(page: Page | PartsPage, cells: int = 20) -> list[str]:
     page.lay_out(cells)
     return [page.line(number).text for number in range(page.count)]
 
