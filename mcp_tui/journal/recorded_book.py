@@ -138,9 +138,11 @@ class RecordedBook:
     @property
     def cancelled(self) -> Sequence[int]:
         """The places of the requests that were cancelled by now, but for the client's own, in the order of their cancels."""
-        table = self.recording.table
-        self._cancelled.extend(table.rows[number] for number in table.cancels[len(self._cancelled) :])
-        return self._cancelled[: bisect_left(table.cancels, self.position)]
+        table, known = self.recording.table, self._cancelled
+        count = bisect_left(table.cancels, self.position)
+        del known[count:]
+        known.extend(table.rows[number] for number in table.cancels[len(known) : count])
+        return known
 
     @property
     def called(self) -> int:

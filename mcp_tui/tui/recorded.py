@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
@@ -15,16 +15,15 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import end_of_watching
 from mcp_tui.protocol.messages import Json, as_list, as_object
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import State
 from mcp_tui.tui.keys import hint
-from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
+from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import Line, Lines, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.timeline import RecordedSpans
@@ -36,10 +35,7 @@ COUNTED = 500
 
 _LOST = KINDS.index(ev.Lost)
 
-_NEAR = 1000
-"""Events between two moments up to which only the rows are looked at again that they are about."""
-
-_MEASURED = 50
+_FITTED = 50
 """Cancellations, the newest, that the columns of their log are made for."""
 
 
@@ -52,13 +48,13 @@ class RecordedScene:
         self.clock = replay.header.mono
         self.problems: list[str] = []
         self.catalogue = Catalogue()
-        origin = replay.header.wall - replay.header.mono
-        self.cancellations = RecordedCancellations(self.book, origin, self.now)
-        self.log = RecordedLog(self, origin)
-        self.wire = RecordedWire(self.book, origin)
+        self.origin = origin = replay.header.wall - replay.header.mono
+        self.cancellations = Cancellations(self.book, origin=origin, now=self.now, fitted=_FITTED)
+        self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
+        self.wire = Lines(lambda: range(replay.frames_until(self.position)), replay.head, self._wire_line)
         self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
-        self._listed: dict[str, int] = {}
+        self._listed = 0
         self._stood: tuple[int, ServerFacts] | None = None
 
     def seek(self, position: int, clock: float | None = None) -> bool:
@@ -194,15 +190,38 @@ class RecordedScene:
         number = self.replay.find(seq)
         return None if number is None else self.replay.head(number)
 
+    # -- the wire, and the log below what is wrong with the file itself ----------------------------------------
+
+    def _wire_line(self, number: int, width: int) -> Line:
+        head = self.replay.head(number)
+        return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self.origin)
+
+    def _logged(self) -> range:
+        return range(len(self.problems) + bisect_left(self.replay.table.log, self.position))
+
+    def _log_event(self, number: int) -> ev.Event:
+        """The event of a line; what is wrong with the file, or with its record, as a note."""
+        if number < len(self.problems):
+            return ev.Note(at=self.replay.header.mono, text=self.problems[number])
+        return self._event(number) or ev.Note(at=0.0, text=_DAMAGED)
+
+    def _log_line(self, number: int, _: int) -> Line:
+        if number < len(self.problems):
+            return line((words("recording     "), "warning"), (brief(self.problems[number], 400), "warning"))
+        event = self._event(number)
+        return line((_DAMAGED, "warning")) if event is None else log_line(event, origin=self.origin)
+
+    def _event(self, number: int) -> ev.Event | None:
+        return self.replay.event(self.replay.table.log[number - len(self.problems)])
+
     # -- the catalogue ---------------------------------------------------------------------------------------
 
     def _list(self) -> None:
         """Put into the catalogue what the server's lists said by now."""
         done = [number for number in self._own_requests() if self.book.is_over(number)]
-        listed = {"": len(done)}
-        if listed == self._listed:
+        if len(done) == self._listed:
             return
-        self._listed = listed
+        self._listed = len(done)
         found: dict[str, list[dict[str, Json]]] = {}
         for number in done[-_LISTS:]:
             row = self.book.row(number)
@@ -245,89 +264,3 @@ def problems(replay: Recording) -> list[str]:
     if replay.torn:
         found.append("the last line of this recording is incomplete")
     return found
-
-
-class RecordedWire:
-    """The frames up to a moment, as lines."""
-
-    version = 0
-
-    def __init__(self, book: RecordedBook, origin: float) -> None:
-        self._book = book
-        self._origin = origin
-
-    @property
-    def numbers(self) -> range:
-        return range(self._book.recording.frames_until(self._book.position))
-
-    def item(self, number: int) -> FrameHead | None:
-        """The frame of a line; ``None`` where its record is damaged."""
-        return self._book.recording.head(number)
-
-    def line(self, number: int, width: int) -> Line:
-        head = self._book.recording.head(number)
-        return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self._origin)
-
-
-class RecordedLog:
-    """The log up to a moment, as lines. What is wrong with the file itself stands at the top."""
-
-    def __init__(self, scene: RecordedScene, origin: float) -> None:
-        self._scene = scene
-        self._origin = origin
-
-    @property
-    def version(self) -> int:
-        return len(self._scene.problems)
-
-    @property
-    def numbers(self) -> range:
-        events = self._scene.replay.table.log
-        return range(len(self._scene.problems) + bisect_left(events, self._scene.position))
-
-    def item(self, number: int) -> ev.Event:
-        """The event of a line; what is wrong with the file, or with its record, as a note."""
-        problems, replay = self._scene.problems, self._scene.replay
-        if number < len(problems):
-            return ev.Note(at=replay.header.mono, text=problems[number])
-        return replay.event(replay.table.log[number - len(problems)]) or ev.Note(at=0.0, text=_DAMAGED)
-
-    def line(self, number: int, width: int) -> Line:
-        problems, replay = self._scene.problems, self._scene.replay
-        if number < len(problems):
-            return line((words("recording     "), "warning"), (brief(problems[number], 400), "warning"))
-        event = replay.event(replay.table.log[number - len(problems)])
-        return line((_DAMAGED, "warning")) if event is None else log_line(event, origin=self._origin)
-
-
-class RecordedCancellations:
-    """The cancellation log as it read at a moment."""
-
-    def __init__(self, book: RecordedBook, origin: float, now: Callable[[], float]) -> None:
-        self._book = book
-        self._origin = origin
-        self._now = now
-        self._columns = CancellationColumns()
-        self._measured = -1
-
-    @property
-    def version(self) -> int:
-        return self._book.version
-
-    @property
-    def numbers(self) -> range:
-        return range(bisect_left(self._book.recording.table.cancels, self._book.position))
-
-    def item(self, number: int) -> Request:
-        """The request of a line."""
-        table = self._book.recording.table
-        return self._book.row(table.rows[table.cancels[number]])
-
-    def line(self, number: int, width: int) -> Line:
-        if self._measured != self._book.position:
-            self._measured = self._book.position
-            self._columns.measure(map(self.item, self.numbers[-_MEASURED:]))
-        row = self.item(number)
-        until = end_of_watching(row, self._now())
-        shown = cancellation(row, origin=self._origin, until=until)
-        return line((_DAMAGED, "warning")) if shown is None else self._columns.line(shown, width, key=row.id)

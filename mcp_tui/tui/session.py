@@ -34,7 +34,7 @@ from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
-from mcp_tui.tui.view.wire import LogLines, WireLines
+from mcp_tui.tui.view.wire import log_lines, wire_lines
 
 SLOW: Final = 1.0
 """Seconds of connecting after which the screen tells step by step what is waited for."""
@@ -64,8 +64,8 @@ class Session:
         self._limits_of = limits
         origin = clock.origin()
         self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
-        self.log = LogLines(client.store.log, origin=origin)
-        self.wire = WireLines(client.store.frames, origin=origin)
+        self.log = log_lines(client.store.log, origin=origin)
+        self.wire = wire_lines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
         self.spans = BookSpans(client.book, client.store.frames, origin=origin)
         self.limits = self.limits_of("")
@@ -101,7 +101,6 @@ class Session:
     # -- facts -----------------------------------------------------------------------------------------------
 
     def _take(self, event: ev.Event) -> None:
-        self.cancellations.note(event)
         self._counters.note(event)
         match event:
             case ev.Connected():

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.recorded_book import cancelled
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request, State
@@ -19,7 +18,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
-from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.lines import EMPTY, Line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
@@ -193,90 +192,64 @@ _MEASURED: Final = (*_ALL, _SIGNAL, _AFTERMATH, _EITHER)
 class Cancellations:
     """The log as a :class:`~mcp_tui.tui.view.lines.LineSource`, oldest first. Its lines' keys are ids.
 
-    Feed it every event after the book has taken it in. What the book knew before is found at the start.
+    The columns are fitted to the newest, as many as ``fitted`` says, and to what changes from then on.
     """
 
-    def __init__(self, book: Rows, *, origin: float, now: Callable[[], float]) -> None:
+    def __init__(self, book: Rows, *, origin: float, now: Callable[[], float], fitted: int = FITTED) -> None:
+        self._book = book
         self.origin = origin
         self._now = now
+        self._fitted = fitted
+        self._seen: int = -1
         self._second = 0
         self._version = 0
-        self._book = book
-        found = [
-            (_cancelled_at(row), place)
-            for place, row in enumerate(book.order)
-            if evidence.cancel_of(row) is not None and not evidence.is_internal(row)
-        ]
-        self._known = array("I", (place for _, place in found))  # places of their rows, sorted
-        self._order = array("I", (place for _, place in sorted(found)))
+        self._known = array("I")  # places of their rows, sorted
         self._width = 0
         self._columns = CancellationColumns()
-        self._changed = self._newest()  # what the columns are not fitted to yet
 
     @property
     def version(self) -> int:
-        self._fit()
+        self._update()
         now = self._now()
         if int(now) != self._second:
             self._second = int(now)
-            self._version += any(evidence.is_warm(row, now) for row in self._rows(self._newest(_LATEST)))
+            newest = self._newest(min(_LATEST, self._fitted))
+            self._version += any(evidence.is_warm(row, now) for row in newest)
         return self._version
-
-    def _newest(self, most: int = FITTED) -> set[int]:
-        """The places of the newest cancellations' rows."""
-        return set(self._order[-most:])
-
-    def _rows(self, places: Iterable[int]) -> Iterable[Request]:
-        return (self._book.order[place] for place in places)
-
-    def _fit(self) -> None:
-        """Fit the columns to what changed."""
-        if self._changed:
-            self._version += self._columns.measure(self._rows(self._changed))  # the columns of all lines move
-            self._changed.clear()
 
     @property
     def numbers(self) -> range:
-        return range(len(self._order))
+        return range(len(self._book.cancelled))
 
-    def note(self, event: ev.Event) -> None:
-        """Take in an event."""
-        if not isinstance(event, ev.RequestEvent):
+    def _newest(self, most: int) -> Iterable[Request]:
+        return map(self._book.row, self._book.cancelled[-most:])
+
+    def _update(self) -> None:
+        """Take in what happened to the book: fit the columns to what changed."""
+        book = self._book
+        if book.version == self._seen:
             return
-        place = self._book.place(event.id)
-        if place is None:
-            return
-        new = not has(self._known, place)
-        if new and not isinstance(event, ev.CancelRequested):
-            return
-        row = self._book.order[place]
-        if new and evidence.is_internal(row):
-            return
-        self._changed.add(place)
-        if len(self._changed) > 2 * FITTED:  # nobody has looked for a while
-            self._changed = self._newest()
-        if new:
+        places, self._seen = book.changed_since(self._seen), book.version
+        for place in book.cancelled[len(self._known) :]:
             put(self._known, place, present=True)
-            self._order.append(place)
+        if places is None:
+            rows = [*self._newest(self._fitted)]
         else:
+            rows = [book.row(place) for place in places if has(self._known, place)]
+        if places is None or rows:
             self._version += 1
+            self._columns.measure(rows)
 
     def item(self, number: int) -> Request:
         """The request of a line."""
-        return self._book.order[self._order[number]]
+        return self._book.row(self._book.cancelled[number])
 
     def line(self, number: int, width: int) -> Line:
+        self._update()
         if width != self._width:  # what stood in the columns before need no longer be minded
             self._width = width
             self._columns.reset()
-            self._changed = self._newest()
-        self._fit()
+            self._columns.measure(self._newest(self._fitted))
         row = self.item(number)
         shown = cancellation(row, origin=self.origin, until=evidence.end_of_watching(row, self._now()))
-        assert shown is not None  # only such rows come in
-        return self._columns.line(shown, width, key=row.id)
-
-
-def _cancelled_at(row: Request) -> float:
-    asked = evidence.cancel_of(row)
-    return row.called_at if asked is None else asked.at
+        return EMPTY if shown is None else self._columns.line(shown, width, key=row.id)

@@ -50,7 +50,7 @@ class LineSource(Protocol):
     @property
     def version(self) -> int: ...
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, width: int, /) -> Line:
         """The line of one of :attr:`numbers`. There are ``width`` cells to lay it out in."""
         ...
 
@@ -65,9 +65,27 @@ class ItemSource(LineSource, Protocol[Item_co]):
     @property
     def numbers(self) -> range: ...
 
-    def item(self, number: int) -> Item_co:
+    def item(self, number: int, /) -> Item_co:
         """What the line of one of :attr:`numbers` is about."""
         ...
+
+
+@frozen
+class Lines(Generic[Item]):
+    """Lines told by functions: their numbers, what each is about, and each in so many cells; and what a change lets grow."""
+
+    all: Callable[[], range]
+    item: Callable[[int], Item]
+    line: Callable[[int, int], Line]
+    changes: Callable[[], int] = lambda: 0
+
+    @property
+    def numbers(self) -> range:
+        return self.all()
+
+    @property
+    def version(self) -> int:
+        return self.changes()
 
 
 BUDGET: Final = 0.03

@@ -14,29 +14,21 @@ from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section, fact
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import Line, Lines, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, pretty, safe, width, words
 
 
-class WireLines:
-    """A store's frames as a :class:`~mcp_tui.tui.view.lines.LineSource`. The key of a line is the frame's number."""
+def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
+    """A store's frames as lines. The key of a line is the frame's number."""
 
-    version = 0
+    def item(number: int) -> FrameHead:
+        return frames[number - frames.hidden]
 
-    def __init__(self, frames: Frames, *, origin: float) -> None:
-        self.origin = origin
-        self._frames = frames
-
-    @property
-    def numbers(self) -> range:
-        return range(self._frames.hidden, self._frames.hidden + len(self._frames))
-
-    def item(self, number: int) -> FrameHead:
-        """The frame of a line."""
-        return self._frames[number - self._frames.hidden]
-
-    def line(self, number: int, width: int) -> Line:
-        return wire_line(self.item(number), width, origin=self.origin)
+    return Lines(
+        lambda: range(frames.hidden, frames.hidden + len(frames)),
+        item,
+        lambda number, width: wire_line(item(number), width, origin=origin),
+    )
 
 
 def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
@@ -170,25 +162,17 @@ SHOWN: Final = 2000
 """Characters of one line of the log that are shown."""
 
 
-class LogLines:
-    """A store's log as a :class:`~mcp_tui.tui.view.lines.LineSource`; lines are made when they are drawn."""
+def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
+    """A store's log as lines; they are made when they are drawn."""
 
-    version = 0
+    def item(number: int) -> ev.Event:
+        return log[number - log.dropped]
 
-    def __init__(self, log: EventLog, *, origin: float) -> None:
-        self.origin = origin
-        self._log = log
-
-    @property
-    def numbers(self) -> range:
-        return range(self._log.dropped, self._log.dropped + len(self._log))
-
-    def item(self, number: int) -> ev.Event:
-        """The event of a line."""
-        return self._log[number - self._log.dropped]
-
-    def line(self, number: int, width: int) -> Line:
-        return log_line(self.item(number), origin=self.origin)
+    return Lines(
+        lambda: range(log.dropped, log.dropped + len(log)),
+        item,
+        lambda number, _: log_line(item(number), origin=origin),
+    )
 
 
 def log_line(event: ev.Event, *, origin: float) -> Line:

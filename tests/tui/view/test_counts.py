@@ -32,7 +32,7 @@ from mcp_tui.tui.view.pane_filters import cancellations_filter, log_filter, wire
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.server import Counts
 from mcp_tui.tui.view.text import clean, words
-from mcp_tui.tui.view.wire import LogLines, WireLines
+from mcp_tui.tui.view.wire import log_lines, wire_lines
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.journal.making import STEPS, recorded_session
 
@@ -148,7 +148,6 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
         log, counters = Cancellations(live, origin=0.0, now=lambda: session.now), Counters(live)
         for event in session.told:
             live.apply(event)
-            log.note(event)
             counters.note(event)
 
         cancelled = told.ids("cancel_requested") - told.internal
@@ -156,9 +155,9 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
         out = sum(each["dir"] == "out" for each in told.frames)
         for sources, filter, total, wanted in (
             ((log, scene.cancellations), cancellations_filter, len(cancelled), ("id:1", int(1 in cancelled))),
-            ((LogLines(session.store.log, origin=0.0), scene.log), log_filter, logged, _of_log(told)),
+            ((log_lines(session.store.log, origin=0.0), scene.log), log_filter, logged, _of_log(told)),
             (
-                (WireLines(session.store.frames, origin=0.0), scene.wire),
+                (wire_lines(session.store.frames, origin=0.0), scene.wire),
                 wire_filter,
                 len(told.frames),
                 ("dir:out", out),

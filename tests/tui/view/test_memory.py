@@ -43,7 +43,6 @@ def test_what_the_panes_know_takes_at_most_fifty_bytes_a_request():
         how = ([completed(id=id, at=at + 1)], [*given_up, late(id=id, at=at + 2)], [*given_up, lost])[id % 3]
         for event in (*started(id, at=at), *how):
             book.apply(event)
-            log.note(event)
             counters.note(event)
         if id % 100 == 0:
             counters.counts(at)

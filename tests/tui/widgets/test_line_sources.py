@@ -19,7 +19,7 @@ from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.lines import FilteredLines, ItemSource, Line, line
 from mcp_tui.tui.view.text import clean
-from mcp_tui.tui.view.wire import LogLines, WireLines
+from mcp_tui.tui.view.wire import log_lines, wire_lines
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.tui.making import cancelled, late, started
 from tests.tui.widgets.host import Host, inside
@@ -27,16 +27,16 @@ from tests.tui.widgets.host import Host, inside
 Grow = Callable[[int], None]
 
 
-def log_lines() -> tuple[ItemSource[Any], Grow]:
+def logged() -> tuple[ItemSource[Any], Grow]:
     log = EventLog(8, 10_000)
-    return LogLines(log, origin=0.0), lambda count: log.append(
+    return log_lines(log, origin=0.0), lambda count: log.append(
         ev.Stderr(at=float(count), line=f"line {count}")
     )
 
 
-def wire_lines() -> tuple[ItemSource[Any], Grow]:
+def on_the_wire() -> tuple[ItemSource[Any], Grow]:
     frames = Frames(8)
-    return WireLines(frames, origin=0.0), lambda count: frames.append(
+    return wire_lines(frames, origin=0.0), lambda count: frames.append(
         FrameHead(count, float(count), "in", "ping")
     )
 
@@ -49,7 +49,6 @@ def cancellations() -> tuple[ItemSource[Any], Grow]:
         told = [*started(count), *cancelled(id=count, settled=""), late(id=max(1, count // 2))]
         for event in told:
             book.apply(event)
-            lines.note(event)
 
     return lines, grow
 
@@ -60,7 +59,7 @@ class Seeking:
     version = 0
 
     def __init__(self) -> None:
-        self.source, self.grow = wire_lines()
+        self.source, self.grow = on_the_wire()
         self.until = 0
 
     @property
@@ -99,7 +98,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("made", [log_lines, wire_lines, cancellations, recording])
+@pytest.mark.parametrize("made", [logged, on_the_wire, cancellations, recording])
 @pytest.mark.parametrize("newest_first", [False, True])
 @settings(max_examples=5, deadline=None)
 @given(steps=STEPS)
@@ -149,7 +148,7 @@ async def survive(source: ItemSource[Any], grow: Grow, steps: list[str], *, newe
 
 
 def test_a_line_that_the_ring_dropped_reads_as_nothing():
-    source, grow = log_lines()
+    source, grow = logged()
     lines: FilteredLines[Any] = FilteredLines(source)
     grow(1)
     (first,) = lines.numbers
