@@ -13,7 +13,7 @@ from mcp_tui.cli.output import out, show, table, warn
 from mcp_tui.cli.status import Exit
 from mcp_tui.cli.target import loaded, saved_folder
 from mcp_tui.config import files
-from mcp_tui.config.settings import KNOBS, Loaded, value_of
+from mcp_tui.config.settings import KNOBS, Loaded, joined
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.journal.index import NAME as INDEX
 from mcp_tui.tui.view.text import SafeText, clean
@@ -35,7 +35,7 @@ def run(_name: str, given: Words) -> int:
     if options.keys:
         return _keys(as_json=options.json)
     found = loaded()
-    values = list(_values(found, given))
+    values = _values(found, given)
     wrong, problems = list(found.wrong), [*found.problems, *_key_problems(found)]
     whole = {
         "places": {word: {"path": str(path), "exists": path.exists()} for word, path in _places(found)},
@@ -85,34 +85,14 @@ def _there(path: Path) -> str:
     return "found" if path.exists() else "not found"
 
 
-def _values(found: Loaded, given: Words) -> Iterator[Value]:
-    settings, origins = found.settings, found.origins
-    options = given.options
-    said = {
-        "limits.idle": options.timeout,
-        "limits.maximum": options.max_timeout,
-        "limits.connect": options.connect_timeout,
-        "limits.message": options.max_message,
-        "journal.keep": False if options.no_journal else None,
-    }
+def _values(found: Loaded, given: Words) -> list[Value]:
+    values, origins = joined(asdict(found.settings)), dict(found.origins)
     for knob in KNOBS:
-        over = said.get(knob.key)
-        if over is not None:
-            yield knob.key, over, LINE
-        else:
-            yield knob.key, value_of(settings, knob.key), origins.get(knob.key, DEFAULT)
-    for server, differing in settings.servers.items():
-        whole = asdict(differing)
-        tools = whole.pop("tools")
-        for above, each in (
-            (f"servers.{server}", whole),
-            *((f"servers.{server}.tools.{tool}", tools[tool]) for tool in tools),
-        ):
-            for key, value in each.items():
-                if value is not None:
-                    yield f"{above}.{key}", value, origins.get(f"{above}.{key}", DEFAULT)
-    for id_, keys in settings.keys.items():
-        yield f"keys.{id_}", keys, origins.get(f"keys.{id_}", DEFAULT)
+        said = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
+        if said is not None and said is not False:
+            values[knob.key] = False if said is True else said  # the only switch switches the journal off
+            origins[knob.key] = LINE
+    return [(key, each, origins.get(key, DEFAULT)) for key, each in values.items() if each is not None]
 
 
 def _key_problems(found: Loaded) -> list[str]:

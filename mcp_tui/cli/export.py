@@ -10,16 +10,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import csv_line, out, warn
+from mcp_tui.cli.output import csv_line, out, utc, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import open_parts, open_private
@@ -101,16 +100,13 @@ def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Reque
             return _har(where, recording, rows)
         case "csv":
             return _csv(recording, rows)
+        case _ if rows is None:
+            lines = _markdown_requests(recording)
+        case _ if given.options.cancellations:
+            lines = _markdown_cancellations(recording, rows)
         case _:
-            return (line + "\n" for line in _markdown(given, recording, rows))
-
-
-def _markdown(given: Words, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    if given.options.cancellations:
-        return _markdown_cancellations(recording, rows or [])
-    if rows:
-        return _markdown_request(recording, rows[0])
-    return _markdown_requests(recording)
+            lines = _markdown_request(recording, rows[0])
+    return (f"{line}\n" for line in lines)
 
 
 # -- forms -----------------------------------------------------------------------------------------------------
@@ -191,16 +187,13 @@ def _end(recording: Recording) -> float:
 def _cells(recording: Recording, row: Request) -> list[object]:
     facts = cancelled(row, _end(recording))
     over = row.ended_at
-    called: str | None = None
-    with suppress(ValueError):
-        called = clock.utc_stamp(recording.wall(row.called_at))
     return [
         row.id,
         row.method,
         row.name,
         row.internal,
         evidence.ended(row),
-        called,
+        utc(recording.wall(row.called_at)),
         None if row.sent_at is None or over is None else round(row.elapsed(over), 6),
         row.progress_count,
         row.response_size or None,
@@ -239,9 +232,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
 
 def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     """One request: what it was, what happened when, what was sent and what came."""
-    yield f"### {code(row.label)}: {badge(row).word}"
-    yield ""
-    yield from _markdown_session(recording)
+    yield from _head(f"{code(row.label)}: {badge(row).word}", recording)
     yield from fence(line.text.rstrip() for line in list(facts(row, _end(recording)))[1:])
     yield ""
     yield "#### Timeline"
@@ -249,23 +240,18 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     yield from _payloads(recording, row)
 
 
-def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> Iterator[str]:
+def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterator[str]:
     """All that was cancelled, in a table, and then the timeline of each."""
-    some = list(rows)
-    yield f"### Cancellations: {len(some)}"
-    yield ""
-    yield from _markdown_session(recording)
-    if not some:
-        yield "No cancellations."
-        return
-    yield "| id | request | cause | reason | signal | what came |"
-    yield "|---|---|---|---|---|---|"
-    for row in some:
+    lines: list[str] = []
+    for row in rows:
         shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
         if shown is not None:
             name, reason, came = map(_code_cell, (row.label, shown.reason, shown.aftermath))
-            yield f"| {_code_cell(shown.id)} | {name} | {shown.cause} | {reason} | {shown.signal} | {came} |"
-    for row in some:
+            id_ = _code_cell(shown.id)
+            lines.append(f"| {id_} | {name} | {shown.cause} | {reason} | {shown.signal} | {came} |")
+    head = ("id", "request", "cause", "reason", "signal", "what came")
+    yield from _table("Cancellations", recording, head, lines)
+    for row in rows:
         yield ""
         yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row).word}"
         yield from _markdown_timeline(row)
@@ -273,41 +259,40 @@ def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> It
 
 def _markdown_requests(recording: Recording) -> Iterator[str]:
     """All requests of a session in a table, but for those of mcp-tui's own."""
-    some = [_request_line(recording, row) for row in RecordedBook.whole(recording).order if not row.internal]
-    yield f"### Requests: {len(some)}"
+    lines: list[str] = []
+    for row in RecordedBook.whole(recording).order:
+        if row.internal:
+            continue
+        shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
+        came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
+        ran = f"{row.elapsed(_end(recording)):.3f} s" if row.sent_at is not None and not row.open else ""
+        id_, name, said = map(_code_cell, (str(row.id), row.label, ", ".join(came)))
+        lines.append(f"| {id_} | {name} | {badge(row).word} | {ran} | {said} |")
+    return _table("Requests", recording, ("id", "request", "state", "after", "what came"), lines)
+
+
+def _table(title: str, recording: Recording, head: Sequence[str], lines: Sequence[str]) -> Iterator[str]:
+    """How many of something a session has, and a table of them."""
+    yield from _head(f"{title}: {len(lines)}", recording)
+    if lines:
+        yield f"| {' | '.join(head)} |"
+        yield f"|{'---|' * len(head)}"
+        yield from lines
+    else:
+        yield f"No {title.lower()}."
+
+
+def _head(title: str, recording: Recording) -> Iterator[str]:
+    """A title, and below it on which server, how it was spoken to, when and by which version."""
+    yield f"### {title}"
     yield ""
-    yield from _markdown_session(recording)
-    if not some:
-        yield "No requests."
-        return
-    yield "| id | request | state | after | what came |"
-    yield "|---|---|---|---|---|"
-    yield from some
-
-
-def _request_line(recording: Recording, row: Request) -> str:
-    shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
-    came = (
-        row.error or row.summary
-        if shown is None
-        else ", ".join(filter(None, (shown.signal, shown.aftermath)))
-    )
-    ran = f"{row.elapsed(_ended_at(row)):.3f} s" if row.sent_at is not None and not row.open else ""
-    return f"| {_code_cell(str(row.id))} | {_code_cell(row.label)} | {badge(row).word} | {ran} | {_code_cell(came)} |"
-
-
-def _markdown_session(recording: Recording) -> Iterator[str]:
-    """On which server, how it was spoken to, when and by which version."""
     header = recording.header
     connected = next(recording.connections(), None)
     names = [header.target]
     if connected is not None:
         names += [connected.server, connected.transport, connected.revision]
-    stamp = ""
-    with suppress(ValueError):
-        stamp = clock.utc_stamp(header.wall)
     app = code(f"mcp-tui {header.app}".rstrip())
-    yield ", ".join(filter(None, (*map(code, names), stamp, app)))
+    yield ", ".join(filter(None, (*map(code, names), utc(header.wall), app)))
     yield ""
 
 
@@ -315,11 +300,6 @@ def _markdown_timeline(row: Request) -> Iterator[str]:
     """What happened to a request, counted from its writing."""
     yield ""
     yield from fence(line.text.rstrip() for line in history(row))
-
-
-def _ended_at(row: Request) -> float:
-    ended = row.ended_at if row.ended_at is not None else row.heard_at
-    return row.called_at if ended is None else ended
 
 
 def _payloads(recording: Recording, row: Request) -> Iterator[str]:

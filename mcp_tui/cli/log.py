@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import colourful, csv_line, dump, out, warn
+from mcp_tui.cli.output import colourful, csv_line, dump, out, table, utc, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal import folder, index
 from mcp_tui.journal.folder import Journal
@@ -112,24 +112,20 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
     else:
         Recording(where.paths[0]).close()
         found = index.ask_of([where], question)
-    if where is not None:
-        for each in found.sessions:
-            _readable(each)
+    if where is not None and (foreign := _foreign(found.sessions)):
+        text = f"{foreign[0].path} is a recording of format {foreign[0].facts.version}."
+        raise Failure(f"{text} This mcp-tui reads format {VERSION}.")
     return found
+
+
+def _foreign(sessions: Sequence[RecordedSession]) -> list[RecordedSession]:
+    """Those of another format."""
+    return [each for each in sessions if each.facts.version not in {0, VERSION}]
 
 
 def _ahead(size: int) -> None:
     if sys.stderr.isatty():
         warn(f"Indexing {size / 1e6:,.0f} MB of new journals …")
-
-
-def _readable(session: RecordedSession) -> None:
-    if session.facts.version not in {0, VERSION}:
-        text = (
-            f"{clean(str(session.path))} is a recording of format {session.facts.version}. "
-            f"This mcp-tui reads format {VERSION}."
-        )
-        raise Failure(text)
 
 
 # -- how -------------------------------------------------------------------------------------------------------
@@ -143,11 +139,10 @@ def _print(given: Words, found: LogResult, forms: Forms) -> None:
         for row in (forms.head, *forms.rows):
             out(csv_line(row), end="\r\n")
     else:
-        printed = False
+        line = None
         for line in forms.lines:
-            printed = True
             out(line)
-        if not printed:
+        if line is None:
             out(_nothing(given, found))
         elif (hidden := found.count - len(found.entries)) > 0:
             warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
@@ -158,11 +153,8 @@ def _nothing(given: Words, found: LogResult) -> str:
     if not count:
         return f"No recorded sessions in {clean(str(folder.journal_folder()))}."
     among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
-    options = given.options
-    chosen = (options.server, options.tool, options.outcome, options.cause, options.since, options.until)
-    if any(each is not None for each in chosen):
-        return f"No matching cancellations in {among}."
-    return f"No cancellations in {among}."
+    chosen = any(getattr(given.options, each) is not None for each in QUERY_NAMES)
+    return f"No {'matching ' if chosen else ''}cancellations in {among}."
 
 
 def _log(found: LogResult) -> Forms:
@@ -216,19 +208,12 @@ def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
     return {
         "session": entry.session,
-        "time": _utc(entry.wall),
+        "time": utc(entry.wall),
         "server": entry.server or None,
         "transport": entry.transport or None,
         "revision": entry.revision or None,
         **entry.cancelled.as_json(),
     }
-
-
-def _utc(wall: float) -> str | None:
-    try:
-        return clock.utc_stamp(wall)
-    except ValueError:
-        return None
 
 
 def _row(entry: LoggedCancellation) -> list[object]:
@@ -257,52 +242,31 @@ def _sums(found: LogResult) -> Forms:
         for name, group in tools
     )
     rows = ((each.name, each.outcome.value, each.count, each.worst) for each in found.sums)
-    names = [brief(name, 80) for name, _ in tools]
-    widest = max(map(width, names), default=0)
-    shown = (
-        f"{fit(name, widest)}  {', '.join(map(summed, group))}"
-        for name, (_, group) in zip(names, tools, strict=True)
-    )
+    shown = table([(brief(name, 80), clean(", ".join(map(_summed, group)))) for name, group in tools])
     return Forms(objects, ("tool", "outcome", "count", "worst"), rows, shown)
 
 
-def summed(each: Sum) -> str:
+def _summed(each: Sum) -> str:
     """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    return f"{OUTCOME_WORDS[each.outcome]} {each.count:,}{_worst(each.worst)}"
-
-
-def _worst(lag: float | None) -> str:
-    if lag is None:
-        return ""
-    return f" (worst {lag:.1f} s)" if lag >= 0.9995 else f" (worst {max(0.0, lag) * 1000:.0f} ms)"
+    said = f"{OUTCOME_WORDS[each.outcome]} {each.count:,}"
+    if each.worst is None:
+        return said
+    worst = f"{each.worst:.1f} s" if each.worst >= 0.9995 else f"{max(0.0, each.worst) * 1000:.0f} ms"
+    return f"{said} (worst {worst})"
 
 
 def _sessions(found: LogResult) -> Forms:
     head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
-    rows = [
-        (
-            each.name,
-            _utc(each.facts.wall),
-            each.facts.server or None,
-            each.facts.transport or None,
-            each.facts.revision or None,
-            each.facts.requests,
-            each.facts.frames,
-            each.size,
-            each.facts.target or None,
-        )
-        for each in found.sessions
-    ]
-    return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, _session_lines(found))
-
-
-def _session_lines(found: LogResult) -> Iterator[str]:
-    widest = max((len(each.name) for each in found.sessions), default=0)
+    rows: list[tuple[object, ...]] = []
+    shown: list[tuple[SafeText, SafeText]] = []
     for each in found.sessions:
         facts = each.facts
+        names = (facts.server or None, facts.transport or None, facts.revision or None)
+        sizes = (facts.requests, facts.frames, each.size)
+        rows.append((each.name, utc(facts.wall), *names, *sizes, facts.target or None))
         count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
-        said = (brief(facts.server) or brief(facts.target), clean(count))
-        yield join((fit(clean(each.name), widest), *said), "  ")
+        shown.append((clean(each.name), join((brief(facts.server or facts.target), clean(count)), "  ")))
+    return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, table(shown))
 
 
 def _tell(sessions: Sequence[RecordedSession]) -> None:
@@ -315,11 +279,7 @@ def _tell(sessions: Sequence[RecordedSession]) -> None:
     lost = sum(each.facts.lost for each in sessions)
     if lost:
         warn(f"{lost:,} records are missing because they could not be written.")
-    foreign = [each for each in sessions if each.facts.version not in {0, VERSION}]
+    foreign = len(_foreign(sessions))
     if foreign:
-        of = (
-            "1 session of another format"
-            if len(foreign) == 1
-            else f"{len(foreign)} sessions of other formats"
-        )
+        of = "1 session of another format" if foreign == 1 else f"{foreign} sessions of other formats"
         warn(f"Skipped {of}. This mcp-tui reads format {VERSION}.")

@@ -135,11 +135,7 @@ _PROBE: Final = (
         Option(
             "--args", "JSON|@FILE|-", "all arguments of the tool as a JSON object, also from a file or stdin"
         ),
-        Option(
-            "--heartbeat",
-            "FILE",
-            "the tool writes to FILE while it works; detects whether it stopped",
-        ),
+        Option("--heartbeat", "FILE", "the tool writes to FILE while it works; detects whether it stopped"),
         Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),
     OptionGroup(
@@ -185,10 +181,7 @@ _EXPORT: Final = _own(
 )
 
 _SPEED: Final = Option(
-    "--speed",
-    "N|max",
-    "play from the start at N times the speed; max (default) jumps to the end",
-    type=speed,
+    "--speed", "N|max", "play from the start at N times the speed; max (default) jumps to the end", type=speed
 )
 
 _SETTINGS: Final = _own(
@@ -312,11 +305,7 @@ COMMANDS: Final = {
         prints=False,
     ),
     "config": Spec(
-        "config",
-        "",
-        "show file locations and active settings",
-        (_SETTINGS, *_LIMITS),
-        connects=False,
+        "config", "", "show file locations and active settings", (_SETTINGS, *_LIMITS), connects=False
     ),
     "replay": Spec(
         "workbench",

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
+from mcp_tui import clock
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
 
@@ -72,6 +73,13 @@ def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
         "  ".join((*(fit(cell, cells) for cell, cells in zip(row, widths, strict=False)), row[-1])).rstrip()
         for row in rows
     ]
+
+
+def utc(wall: float) -> str | None:
+    """A moment in a table or in JSON; ``None`` for one that no calendar has."""
+    with contextlib.suppress(ValueError):
+        return clock.utc_stamp(wall)
+    return None
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

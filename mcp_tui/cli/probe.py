@@ -13,15 +13,7 @@ from xml.etree import ElementTree as ET
 
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import colourful, dump, out
-from mcp_tui.cli.session import (
-    INSECURE,
-    Headless,
-    failure,
-    is_insecure,
-    open_store,
-    read_object,
-    tokens_for,
-)
+from mcp_tui.cli.session import INSECURE, Headless, failure, is_insecure, open_store, read_object, tokens_for
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target

@@ -117,10 +117,10 @@ class Settings(SettingsTable):
     saved_calls: str = ""
     roots: list[str] = field(default_factory=list[str])
     limits: RequestLimits = field(default_factory=RequestLimits)
-    servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
     journal: JournalSettings = field(default_factory=JournalSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
+    servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
     keys: dict[str, str] = field(default_factory=dict[str, str])
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
@@ -213,7 +213,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
             text = read_text(file, MAX_BYTES)
             table = parse_toml(text, file)
             if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
-                table["keys"] = _joined(table["keys"])
+                table["keys"] = joined(table["keys"])
         except ConfigError as error:
             wrong.append(str(error))
     elif env.get("MCP_TUI_CONFIG"):
@@ -277,12 +277,12 @@ class _Places:
         table.pop(last, None)
 
 
-def _joined(value: Json, above: str = "") -> dict[str, Json]:
+def joined(value: Json, above: str = "") -> dict[str, Json]:
     """A table of tables as one, its keys joined by dots."""
     if not isinstance(value, dict):
         return {above: value}
     table = cast("dict[str, Json]", value)
-    parts = (_joined(each, f"{above}.{key}" if above else key) for key, each in table.items())
+    parts = (joined(each, f"{above}.{key}" if above else key) for key, each in table.items())
     return {key: found for part in parts for key, found in part.items()}
 
 
