@@ -6,7 +6,7 @@ only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same di
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -24,7 +24,7 @@ from mcp_tui.protocol.messages import (
     shown,
 )
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import RUNNING, Request, State
+from mcp_tui.protocol.requests import RUNNING, Request, ServerRequest, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
@@ -48,14 +48,6 @@ CROSSED: Final = "sent; withdrawn meanwhile"
 Key = tuple[type, RequestId]
 
 
-class Waiting(NamedTuple):
-    """A request of the server's that waits for a person since ``at``, and the request of ours that it belongs to."""
-
-    frame: RequestFrame
-    parent: RequestId | None
-    at: float
-
-
 class Inbound:
     """The part of a ledger that keeps the server's requests which have no answer yet, and hears its notifications.
 
@@ -65,7 +57,7 @@ class Inbound:
     """
 
     def __init__(self, core: Core, responses: Responses, tasks: Tasks) -> None:
-        self.waiting: dict[Key, Waiting] = {}
+        self.waiting: dict[Key, ServerRequest] = {}
         self._core = core
         self._responses = responses
         self._tasks = tasks
@@ -85,10 +77,30 @@ class Inbound:
         C-70: from 2026-07-28 on a server has none to send, so it is never answered.
         """
         core, revision = self._core, self._core.negotiated.revision
+        id_, method, params = frame.id, frame.method[:NAME], as_object(frame.params)
         if revision is not None and not revision.server_requests:
-            text = f"{frame.method[:NAME]} as a request of the server's, never answered"
+            text = f"{method} as a request of the server's, never answered"
             core.violation("server-request", text, at, seq)
-        elif self._waits(frame, at=at, seq=seq, parent=self._parent_of(frame, at, stream)):
+            return
+        key, mode = (type(id_), id_), params.get("mode", "form")
+        parent = self._parent_of(frame, at, stream)
+        core.emit(ev.ServerRequestReceived(at=at, request_id=id_, method=method, parent=parent, seq=seq))
+        if key in self.waiting:
+            text = f"id {shown(id_)} is in use for {self.waiting[key].method}"
+            core.violation("duplicate-request-id", text, at, seq)
+            self._reply(id_, at, code=INVALID_REQUEST, text=text)
+        elif frame.method == "ping":
+            self._reply(id_, at, {})
+        elif frame.method not in core.negotiated.prompts:
+            self._reply(id_, at, code=METHOD_NOT_FOUND, text=f"{method} is not supported by this client")
+        elif frame.method == ELICIT and (not isinstance(mode, str) or mode not in core.negotiated.modes):
+            text = f"elicitation mode {shown(mode)} was not declared"
+            core.violation("undeclared-capability", text, at, seq)
+            self._reply(id_, at, code=INVALID_PARAMS, text=text)
+        else:
+            self.waiting[key] = core.book.server_requests[-1]
+            self._sent.discard(key)
+            core.do(core.port.prompt, id_, frame.method, params, parent)
             core.pause_while_asked(at)
 
     def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
@@ -112,35 +124,6 @@ class Inbound:
             row = mine[0] if len(mine) == 1 else None
         return None if row is None else row.id
 
-    def _waits(self, frame: RequestFrame, *, at: float, seq: int, parent: RequestId | None) -> bool:
-        """Answer a request of the server's at once, or have a person asked: whether it waits for one now."""
-        key = (type(frame.id), frame.id)
-        method = frame.method[:NAME]
-        params = as_object(frame.params)
-        self._core.emit(
-            ev.ServerRequestReceived(at=at, request_id=frame.id, method=method, parent=parent, seq=seq)
-        )
-        if key in self.waiting:
-            text = f"id {shown(frame.id)} is in use for {self.waiting[key].frame.method[:NAME]}"
-            self._core.violation("duplicate-request-id", text, at, seq)
-            self._refuse(frame.id, INVALID_REQUEST, text, at)
-        elif frame.method == "ping":
-            self._reply(messages.result(frame.id, {}), frame.id, None, at)
-        elif frame.method in self._core.negotiated.prompts:
-            mode = params.get("mode", "form")
-            if frame.method == ELICIT and mode not in self._core.negotiated.modes:
-                text = f"elicitation mode {shown(mode)} was not declared"
-                self._core.violation("undeclared-capability", text, at, seq)
-                self._refuse(frame.id, INVALID_PARAMS, text, at)
-                return False
-            self.waiting[key] = Waiting(frame, parent, at)
-            self._sent.discard(key)
-            self._core.do(self._core.port.prompt, frame.id, frame.method, params, parent)
-            return True
-        else:
-            self._refuse(frame.id, METHOD_NOT_FOUND, f"{method} is not supported by this client", at)
-        return False
-
     def answer(
         self,
         request_id: RequestId,
@@ -155,28 +138,35 @@ class Inbound:
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
-        self._answer(key, value, code, text, how, at)
+        self._answer(key, at, value, code=code, text=text, how=how)
         self._core.pause_while_asked(at)
         return True
 
-    def _answer(self, key: Key, value: Json, code: int | None, text: str, how: str, at: float) -> None:
-        id_ = self.waiting.pop(key).frame.id
-        self._reply(
-            messages.result(id_, value) if code is None else messages.error(id_, code, text),
-            id_,
-            code,
-            at,
-            how,
-        )
+    def _answer(
+        self,
+        key: Key,
+        at: float,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        how: str = "",
+    ) -> None:
         self._sent.add(key)
-
-    def _refuse(self, request_id: RequestId, code: int, text: str, at: float) -> None:
-        self._reply(messages.error(request_id, code, text), request_id, code, at)
+        self._reply(self.waiting.pop(key).request_id, at, value, code=code, text=text, how=how)
 
     def _reply(
-        self, message: dict[str, Json], request_id: RequestId, code: int | None, at: float, how: str = ""
+        self,
+        request_id: RequestId,
+        at: float,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        how: str = "",
     ) -> None:
-        self._core.do(self._core.port.reply, message)
+        error = None if code is None else messages.error(request_id, code, text)
+        self._core.do(self._core.port.reply, error or messages.result(request_id, value))
         self._core.emit(ev.ServerRequestAnswered(at=at, request_id=request_id, code=code, how=how))
 
     def parent_cancelled(self, parent: RequestId) -> None:
@@ -184,32 +174,30 @@ class Inbound:
 
         C-62: the server still waits for its answer, so one is owed, and leaves behind the cancel.
         """
-        for key, (frame, owner, _) in self.waiting.items():
-            if owner == parent:
+        for key, each in self.waiting.items():
+            if each.parent == parent:
                 self._owed.add(key)
                 why = "the request it belongs to was cancelled"
-                self._core.do(self._core.port.prompt_over, frame.id, why)
+                self._core.do(self._core.port.prompt_over, each.request_id, why)
 
     def pay(self, parent: RequestId, *, at: float) -> None:
         """Give the answers that are owed for a cancelled request, whose cancel left first.
 
         A server that heard the answer first would go on with it.
         """
-        for key, (frame, owner, _) in tuple(self.waiting.items()):
-            if owner != parent or key not in self._owed:
-                continue
+        owed = [key for key, each in self.waiting.items() if each.parent == parent and key in self._owed]
+        for key in owed:
             self._owed.discard(key)
-            if frame.method == ELICIT:
-                self._answer(key, {"action": "cancel"}, None, "", "cancel", at)
+            if self.waiting[key].method == ELICIT:
+                self._answer(key, at, {"action": "cancel"}, how="cancel")
             else:
-                text = "the request that this belongs to was cancelled"
-                self._answer(key, None, REJECTED, text, "", at)
+                self._answer(key, at, code=REJECTED, text="the request that this belongs to was cancelled")
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
-        for key, (frame, _, _) in self.waiting.items():
+        for key, each in self.waiting.items():
             if key not in self._owed:
-                self._core.do(self._core.port.prompt_over, frame.id, "the connection is gone")
+                self._core.do(self._core.port.prompt_over, each.request_id, "the connection is gone")
         self.waiting.clear()
         self._owed.clear()
         self._sent.clear()

@@ -313,6 +313,21 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
     )
 
 
+@handshaken
+@pytest.mark.parametrize(("mode", "words"), [("video", "'video'"), ({}, "an object"), (None, "None")])
+def test_c69_a_mode_that_was_not_declared_whatever_it_is(wire: Wire, mode: Json, words: str) -> None:
+    ledger, text = wire.ledger(), f"elicitation mode {words} was not declared"
+    ledger.agree(prompts=frozenset({ELICIT}))
+    play(
+        ledger,
+        at(1).request(7, ELICIT, {"mode": mode}),
+        f"ServerRequestReceived request_id=7 method={ELICIT}",
+        f"Violation rule=undeclared-capability detail={text!r}",
+        f'-> reply 7 {{"error":{{"code":-32602,"message":"{text}"}}}}',
+        "ServerRequestAnswered request_id=7 code=-32602",
+    )
+
+
 @modern
 def test_c70_a_request_of_the_servers_is_never_answered(wire: Wire) -> None:
     play(
