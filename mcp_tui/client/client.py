@@ -607,8 +607,6 @@ class Client:
 
     def _keep_time(self) -> None:
         """Have :meth:`_tick` called when the ledger's next deadline falls due."""
-        if self._timer_at is not None and not self.ledger.deadlines.before(self._timer_at):
-            return
         due = self.ledger.deadlines.next()
         if due is None or (self._timer_at is not None and self._timer_at <= due):
             return

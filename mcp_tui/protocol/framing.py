@@ -86,9 +86,8 @@ class LineFramer:
             self._pending.write(piece)
             return
         held = self._pending.getvalue()
-        self._tail = ((self._tail or held[-TAIL - 1 :]) + piece[-TAIL - 1 :])[
-            -TAIL - 1 :
-        ]  # and one for a carriage return
+        end = TAIL + 1  # with one for a carriage return
+        self._tail = ((self._tail or held[-end:]) + piece[-end:])[-end:]
         if len(held) != HEAD + len(BOM):
             self._pending = BytesIO()
             self._pending.write((held[: HEAD + len(BOM)] + piece)[: HEAD + len(BOM)])

@@ -12,7 +12,6 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, overload
@@ -48,33 +47,22 @@ def pack(rows: Sequence[object]) -> bytes:
     return zlib.compress(written.getbuffer(), _LEVEL)
 
 
-def unpack(block: bytes) -> list[Any]:
-    """The rows of a block that :func:`pack` made in this process."""
-    return pickle.loads(zlib.decompress(block))  # noqa: S301 - made by this process, and never written anywhere
-
-
 class _Packer(pickle.Pickler):
     """Takes the fields of a dataclass in one step, which is four times faster than its own way."""
 
     def reducer_override(self, obj: object) -> Any:
         kind = type(obj)
-        if not hasattr(kind, "__dataclass_fields__"):
-            return NotImplemented
-        by_name, read = _fields(kind)
-        values = read(obj)
-        return (_by_name, values) if by_name else (kind, values[1:])
+        return (_made, _read(kind)(obj)) if hasattr(kind, "__dataclass_fields__") else NotImplemented
 
 
 @cache
-def _fields(kind: type[Any]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
-    """The names of fields where they must be given by name, and what reads the class and the fields of an object."""
-    all_ = fields(kind)
-    names = tuple(each.name for each in all_)
-    return (names if any(each.kw_only for each in all_) else ()), attrgetter("__class__", *names)
+def _read(kind: type[Any]) -> attrgetter[tuple[Any, ...]]:
+    """What reads the class of an object and its fields."""
+    return attrgetter("__class__", *kind.__dataclass_fields__)
 
 
-def _by_name(kind: type[Any], *values: Any) -> object:
-    return kind(**dict(zip(_fields(kind)[0], values, strict=True)))
+def _made(kind: type[Any], *values: Any) -> object:
+    return kind(**dict(zip(kind.__dataclass_fields__, values, strict=True)))
 
 
 class Places:
@@ -110,21 +98,22 @@ class PackedRows(Sequence[Row], Generic[Row]):
 
     def __init__(self, is_over: Callable[[Row], bool]) -> None:
         self._is_over = is_over
-        self._recent: list[Row] = []
+        self._count = 0
+        self._kept: dict[int, Row] = {}
+        """Rows as they are: the newest, and those of packed blocks that are not over, or changed since."""
         self._blocks: list[bytes] = []
-        self._packed = 0
-        self._loose: dict[int, Row] = {}
         self._held: WeakValueDictionary[int, Row] = WeakValueDictionary()
         self._unpacked: OrderedDict[int, list[Row]] = OrderedDict()
 
     def append(self, row: Row) -> None:
         """Add the newest row."""
-        self._recent.append(row)
+        self._kept[self._count] = row
+        self._count += 1
 
     @property
     def recent(self) -> int:
-        """Rows that are not packed, or not yet."""
-        return len(self._recent)
+        """Rows of which no block was packed, or not yet."""
+        return self._count - len(self._blocks) * BLOCK
 
     def is_over(self, place: int) -> bool:
         """Whether a row is over: all others are at hand, so none is unpacked for that."""
@@ -133,41 +122,38 @@ class PackedRows(Sequence[Row], Generic[Row]):
 
     def pack_oldest(self) -> list[Row]:
         """Pack the oldest block of :attr:`recent`; returns what is packed and over now. The others stay as they are."""
-        rows = self._recent[:BLOCK]
-        del self._recent[:BLOCK]
-        self._blocks.append(pack(rows))
-        over: list[Row] = []
-        for place, row in enumerate(rows, self._packed):
-            if self._is_over(row):
-                self._held[place] = row
-                over.append(row)
-            else:
-                self._loose[place] = row
-        self._packed += BLOCK
-        return over if len(self._loose) < LOOSE else over + self._pack_loose()
+        begin = len(self._blocks) * BLOCK
+        places = range(begin, begin + BLOCK)
+        self._blocks.append(pack([self._kept[place] for place in places]))
+        over = self._let_go([place for place in places if self._is_over(self._kept[place])])
+        return over + self._pack_loose()
 
     def loosen(self, place: int) -> list[Row]:
         """Take a row out of its block, because it is about to change; returns those that were packed anew instead."""
-        if place >= self._packed or place in self._loose:
+        if place in self._kept:
             return []
-        again = self._pack_loose() if len(self._loose) >= LOOSE else []
-        self._loose[place] = self[place]
+        again = self._pack_loose()
+        self._kept[place] = self[place]
         return again
 
     def _pack_loose(self) -> list[Row]:
-        over = [place for place, row in self._loose.items() if self._is_over(row)]
+        """Pack anew the blocks of rows that changed since and are over, where those are many; returns these rows."""
+        if len(self._kept) - self.recent < LOOSE:
+            return []
+        packed = len(self._blocks) * BLOCK
+        over = [place for place, row in self._kept.items() if place < packed and self._is_over(row)]
         for number in {place // BLOCK for place in over}:
-            begin = number * BLOCK
-            self._blocks[number] = pack([self[place] for place in range(begin, begin + BLOCK)])
+            self._blocks[number] = pack(self[number * BLOCK : (number + 1) * BLOCK])
             self._unpacked.pop(number, None)
-        rows: list[Row] = []
-        for place in over:
-            row = self._held[place] = self._loose.pop(place)
-            rows.append(row)
+        return self._let_go(over)
+
+    def _let_go(self, places: list[int]) -> list[Row]:
+        rows = [self._kept.pop(place) for place in places]
+        self._held.update(zip(places, rows, strict=True))
         return rows
 
     def __len__(self) -> int:
-        return self._packed + len(self._recent)
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -175,24 +161,19 @@ class PackedRows(Sequence[Row], Generic[Row]):
     def __getitem__(self, index: slice) -> list[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        return self._old(place) if place < self._packed else self._recent[place - self._packed]
-
-    def _old(self, place: int) -> Row:
-        """A row that was packed."""
-        row = self._loose.get(place)
+            return [self[each] for each in range(*index.indices(self._count))]
+        place = range(self._count)[index]
+        row = self._kept.get(place)
         if row is None:
             row = self._held.get(place)
         if row is None:
-            row = self._block(place // BLOCK)[place % BLOCK]
-            self._held[place] = row
+            row = self._held[place] = self._block(place // BLOCK)[place % BLOCK]
         return row
 
     def _block(self, number: int) -> list[Row]:
         rows = self._unpacked.pop(number, None)
         if rows is None:
-            rows = unpack(self._blocks[number])
+            rows = pickle.loads(zlib.decompress(self._blocks[number]))  # noqa: S301 - made here, and never written
         self._unpacked[number] = rows
         if len(self._unpacked) > UNPACKED:
             self._unpacked.popitem(last=False)

@@ -49,9 +49,10 @@ _CLOCKS: dict[type[ev.RequestEvent], State | None] = {
 TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     State.QUEUED: {
         ev.Sent: State.IN_FLIGHT,
+        # a second round may see the first's duplicate
         ev.Duplicate: None,
         **_ENDS,
-    },  # a second round may see the first's duplicate
+    },
     State.IN_FLIGHT: {
         ev.Progress: None,
         ev.Duplicate: None,
@@ -627,9 +628,8 @@ class Book:
         self, request_id: ev.RequestId, at: float, outcome: str, code: int | None = None
     ) -> None:
         if waiting := self._waiting.get((type(request_id), request_id)):
-            server_request = (
-                waiting.pop()
-            )  # of two with one id the second is refused at once, the first answered
+            # of two with one id the second is refused at once, the first answered
+            server_request = waiting.pop()
             server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
 
 
