@@ -117,7 +117,7 @@ class PackedRows(Sequence[Row], Generic[Row]):
 
     def is_over(self, place: int) -> bool:
         """Whether a row is over: all others are at hand, so none is unpacked for that."""
-        row = self._loose.get(place) if place < self._packed else self._recent[place - self._packed]
+        row = self._kept.get(place)
         return row is None or self._is_over(row)
 
     def pack_oldest(self) -> list[Row]:
