@@ -27,9 +27,8 @@ def _run() -> int:
     parser.add_argument(
         "--log", metavar="FILE", type=Path, help="log received messages to FILE as JSON lines"
     )
-    parser.add_argument("--page-size", metavar="N", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    return main(options.http, options.log, page_size=options.page_size)
+    return main(options.http, options.log)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,19 @@
-"""One request at work: what a tool sees of the caller, and the way back to it."""
+"""One request at work: what a tool sees of the caller, and the way back to it.
+
+A task is a call that goes on behind its answer. Those of 2025-11-25 and those of the extension share no message.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from mcp_tui.demo.frames import (
-    INVALID_REQUEST,
-    LEVELS,
-    DemoCaller,
-    DemoRefusal,
-    Object,
-    RequestId,
-    as_object,
-    checked,
-    complete,
-    error_frame,
-    is_request_id,
-    key,
-    notification_frame,
-    request_frame,
-    result_frame,
-)
+from mcp_tui.clock import utc_stamp, wall
+from mcp_tui.demo import frames
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.protocol.values import frozen
 
@@ -60,42 +50,22 @@ class Channel:
         """Nothing more comes for this request."""
 
 
-def well_formed(messages: list[object], log: DemoLog) -> list[Object]:
+def well_formed(batch: list[object], log: DemoLog) -> list[Object]:
     """The members of a batch (2025-03-26) that are messages, each to be answered by itself; the others are logged."""
-    frames: list[Object] = []
-    for message in messages:
+    taken: list[Object] = []
+    for message in batch:
         try:
-            frames.append(checked(message))
+            taken.append(frames.checked(message))
         except DemoRefusal as refusal:
             log.event("malformed", detail=refusal.message)
-    return frames
+    return taken
 
 
-class DemoQuestions:
-    """What this server has asked one client and was not told yet (handshake era).
+Questions: TypeAlias = dict[tuple[str, RequestId], asyncio.Future[Object]]
+"""What this server has asked one client and was not told yet (handshake era). A response to anything else is ignored."""
 
-    Their ids are its own, and may equal ids of the client's.
-    """
-
-    def __init__(self) -> None:
-        self._ids = itertools.count(1)
-        self._open: dict[tuple[str, RequestId], asyncio.Future[Object]] = {}
-
-    def pose(self) -> tuple[RequestId, asyncio.Future[Object]]:
-        """A new id, and where the response will be."""
-        request_id = next(self._ids)
-        answer = self._open[key(request_id)] = asyncio.get_running_loop().create_future()
-        return request_id, answer
-
-    def answered(self, response: Object) -> None:
-        """Take a response. One to nothing that is open, or no longer, is ignored."""
-        request_id: Any = response.get("id")
-        if is_request_id(request_id) and (answer := self._open.pop(key(request_id), None)) is not None:
-            answer.set_result(response)
-
-    def close(self, request_id: RequestId) -> bool:
-        """Want no response any more. Returns whether none had come."""
-        return self._open.pop(key(request_id), None) is not None
+_ids = itertools.count(1)
+"""The ids of questions. They are this server's own, and may equal ids of the client's."""
 
 
 class Call:
@@ -109,7 +79,7 @@ class Call:
         params: Object,
         channel: Channel,
         log: DemoLog,
-        questions: DemoQuestions | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
@@ -120,9 +90,9 @@ class Call:
         self.cancelled_at: float | None = None
         self.answered = False
         self.closed = False
-        self._token: object = (as_object(params.get("_meta")) or {}).get("progressToken")
+        self._token: object = (frames.as_object(params.get("_meta")) or {}).get("progressToken")
         self._log = log
-        self._questions = questions or DemoQuestions()
+        self._questions: Final = {} if questions is None else questions
         self._asking: RequestId | None = None
         self._control = log.control
         self._reached = 0.0  # seconds on the test's clock
@@ -136,10 +106,10 @@ class Call:
             self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
             self.cancelled.set()
-            if self._asking is not None and self._questions.close(self._asking):
+            if self._asking is not None and self._questions.pop(frames.key(self._asking), None) is not None:
                 why = f"the call of {self.tool} was cancelled"
                 taken_back: Object = {"requestId": self._asking, "reason": why}
-                self.send(notification_frame("notifications/cancelled", taken_back), "cancelled")
+                self.send(frames.notification_frame("notifications/cancelled", taken_back), "cancelled")
 
     def disconnect(self) -> None:
         """Note that the peer closed this request's stream where that is no cancel (transports, 2025-11-25)."""
@@ -195,22 +165,24 @@ class Call:
         ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
         either side cancels what it has asked). Raises `DemoRefusal` where there is no way to ask.
         """
-        request_id, answer = self._questions.pose()
+        request_id = next(_ids)
+        frame: Object = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        answer = self._questions[frames.key(request_id)] = asyncio.get_running_loop().create_future()
         try:
-            if not self.send(request_frame(request_id, method, params), "request", method=method):
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: asking the client needs a stream")
+            if not self.send(frame, "request", method=method):
+                raise frames.bad_request("asking the client needs a stream")
             self._asking = request_id
             return None if await self.wait(answer) else answer.result()
         finally:
             self._asking = None
-            self._questions.close(request_id)
+            self._questions.pop(frames.key(request_id), None)
 
     # -- what is sent ------------------------------------------------------------------------------------------
 
     def wants_messages(self, level: str) -> bool:
         """Whether the caller wants log messages of this level."""
         wanted = self.caller.log_level
-        return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
+        return wanted is not None and frames.LEVELS.index(level) >= frames.LEVELS.index(wanted)
 
     def progress(self, progress: float, total: float | None, message: str) -> None:
         """Report progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""
@@ -221,13 +193,13 @@ class Call:
             params["total"] = total
         if self.caller.revision >= "2025-03-26":
             params["message"] = message
-        self.send(notification_frame("notifications/progress", params), "progress", progress=progress)
+        self.send(frames.notification_frame("notifications/progress", params), "progress", progress=progress)
 
     def message(self, level: str, data: object) -> None:
         """Send a log message, if the caller wants one of this level."""
         if self.wants_messages(level):
             params: Object = {"level": level, "logger": self.tool, "data": data}
-            self.send(notification_frame("notifications/message", params), "message")
+            self.send(frames.notification_frame("notifications/message", params), "message")
 
     def answer(self, outcome: CallOutcome) -> None:
         """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18)."""
@@ -239,12 +211,12 @@ class Call:
     def finish(self, result: Object) -> None:
         """Send the result response of any method."""
         self.answered = True
-        self.send(result_frame(self.id, complete(result, self.caller.revision)), "result")
+        self.send(frames.result_frame(self.id, frames.complete(result, self.caller.revision)), "result")
 
     def refuse(self, refusal: DemoRefusal) -> None:
         """Send the error response."""
         self.answered = True
-        self.send(error_frame(self.id, refusal), "error", code=refusal.code)
+        self.send(frames.error_frame(self.id, refusal), "error", code=refusal.code)
 
     def send(self, frame: Object, kind: str, **fields: object) -> bool:
         """Send one frame, and log that it was sent or that it had nowhere to go, which is returned as ``False``."""
@@ -262,3 +234,152 @@ class Call:
             self._log.event("dropped" if dropped else "stopped", id=self.id, tool=self.tool)
         self.closed = True
         self.channel.end()
+
+
+# -- tasks: calls that go on behind their answer ----------------------------------------------------------------
+
+_POLL: Final = 500  # milliseconds between two looks at a task
+_LIVES: Final = 1, 86_400  # seconds for which a task is kept, at least and at most
+_LIFE: Final = 300  # seconds, where nobody says
+_RELATED: Final = "io.modelcontextprotocol/related-task"
+
+
+class Task(Call):
+    """A call that nobody waits for. ``over`` is set once it has its last status.
+
+    Whoever knows its id may ask after it: no other permission is known here, so the id cannot be guessed.
+    """
+
+    def __init__(self, tool: str, caller: DemoCaller, params: Object, log: DemoLog) -> None:
+        super().__init__(os.urandom(16).hex(), tool, caller, params, Channel(), log)
+        self.over: Final = asyncio.Event()
+        self.seconds: Final = _life(params)
+        self.result: Object | DemoRefusal = {}
+        self._created = utc_stamp(wall())
+        self._status = "working"
+        self._tell("The work has begun.")
+
+    def _tell(self, message: str) -> None:
+        self._message, self._updated = message, utc_stamp(wall())
+
+    # -- from the tool -----------------------------------------------------------------------------------------
+
+    def progress(self, progress: float, total: float | None, message: str) -> None:
+        """Say where the work stands: there is no progress of a task in 2026-07-28, but a status message in both."""
+        if not self.over.is_set():
+            self._tell(message)
+
+    def finish(self, result: Object) -> None:
+        """Keep the result. In 2025-11-25 one that is an error fails the task, in the extension it completes it."""
+        self.answered = True
+        failed = result.get("isError") is True and not self.caller.modern
+        self._end(
+            "failed" if failed else "completed", frames.complete(result, self.caller.revision), "It is done."
+        )
+
+    def refuse(self, refusal: DemoRefusal) -> None:
+        """Keep the error."""
+        self.answered = True
+        self._end("failed", refusal, refusal.message)
+
+    # -- from outside ------------------------------------------------------------------------------------------
+
+    def cancel(self, how: str, reason: object = None) -> None:
+        """Stop the work. A task that is cancelled stays so, whatever the tool does yet."""
+        if self.over.is_set():
+            return
+        super().cancel(how, reason)
+        self._end(
+            "cancelled", DemoRefusal(frames.REQUEST_CANCELLED, "The task was cancelled"), "It was cancelled."
+        )
+
+    def expire(self) -> None:
+        """Its time is over, and soon it is forgotten."""
+        self._end("failed", DemoRefusal(frames.INVALID_PARAMS, "The task has expired"), "It has expired.")
+
+    def _end(self, status: str, result: Object | DemoRefusal, message: str) -> None:
+        if not self.over.is_set():
+            self._status, self.result = status, result
+            self._tell(message)
+            self.over.set()
+            self._log.event("task", id=self.id, status=status)
+
+    def told(self) -> Object:
+        """Where it stands: a ``Task``, in the extension with what came of it."""
+        modern = self.caller.modern
+        ttl, poll = ("ttlMs", "pollIntervalMs") if modern else ("ttl", "pollInterval")
+        task: Object = {
+            "taskId": self.id,
+            "status": self._status,
+            "statusMessage": self._message,
+            "createdAt": self._created,
+            "lastUpdatedAt": self._updated,
+            ttl: self.seconds * 1000,
+            poll: _POLL,
+        }
+        if modern and self._status == "completed":
+            task["result"] = self.result
+        if modern and self._status == "failed" and isinstance(self.result, DemoRefusal):
+            task["error"] = {"code": self.result.code, "message": self.result.message}
+        return task
+
+    def handle(self) -> Object:
+        """The ``CreateTaskResult``."""
+        return {"resultType": "task", **self.told()} if self.caller.modern else {"task": self.told()}
+
+
+def _life(params: Object) -> int:
+    """Seconds for which a task is kept: what the client asks for (2025-11-25, in milliseconds), or the tool is told."""
+    asked = (frames.as_object(params.get("task")) or {}).get("ttl")
+    told = (frames.as_object(params.get("arguments")) or {}).get("keep")
+    least, most = _LIVES
+    if frames.is_request_id(asked) and isinstance(asked, int):
+        return max(least, min(most, asked // 1000))
+    return max(least, min(most, int(told))) if isinstance(told, (int, float)) else _LIFE
+
+
+class DemoTasks:
+    """The tasks of a server, each until its time is over."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, tuple[Task, asyncio.Task[None]]] = {}
+
+    def keep(self, task: Task, work: asyncio.Task[None]) -> None:
+        """Take in a task at work."""
+        self._tasks[str(task.id)] = task, work
+        asyncio.get_running_loop().call_later(task.seconds, self._forget, str(task.id))
+
+    def _forget(self, task_id: str) -> None:
+        task, work = self._tasks.pop(task_id)
+        task.expire()
+        work.cancel()
+
+    def find(self, params: Object, caller: DemoCaller) -> Task:
+        """The task that params name. Raises `DemoRefusal` where there is none, or its client knows nothing of tasks."""
+        if caller.modern and not caller.extends(frames.TASKS_EXTENSION):
+            raise frames.missing({"extensions": {frames.TASKS_EXTENSION: {}}})
+        task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
+        if task is None or task.caller.modern is not caller.modern:
+            raise frames.bad_params("unknown or expired task")
+        return task
+
+    def answer(self, method: str, params: Object, caller: DemoCaller) -> Object:
+        """The result of ``tasks/get``, ``tasks/cancel`` or, in the extension, ``tasks/update``. Raises `DemoRefusal`.
+
+        The extension has an empty word for a cancel, and for an update, which here tells nothing: no task asks anything.
+        """
+        task = self.find(params, caller)
+        if method == "tasks/cancel":
+            if task.over.is_set() and not caller.modern:
+                raise frames.bad_params("the task has already ended")
+            task.cancel("tasks_cancel")
+        return {} if caller.modern and method != "tasks/get" else task.told()
+
+    @staticmethod
+    async def result(task: Task, call: Call) -> None:
+        """Answer ``tasks/result`` (2025-11-25), which waits until the task is over."""
+        if await call.wait(task.over.wait()):
+            return
+        if isinstance(task.result, DemoRefusal):
+            raise task.result
+        call.finish({**task.result, "_meta": {_RELATED: {"taskId": task.id}}})

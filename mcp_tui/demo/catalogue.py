@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from mcp_tui.demo.frames import (
@@ -12,6 +13,7 @@ from mcp_tui.demo.frames import (
     TASKS_EXTENSION,
     DemoRefusal,
     Object,
+    bad_params,
 )
 from mcp_tui.demo.tools import TOOLS
 
@@ -51,7 +53,7 @@ _CONTENTS: Final[dict[str, Object]] = {
     "demo://story": {"uri": "demo://story", "mimeType": "text/plain", "text": _STORY},
     "demo://dot": {"uri": "demo://dot", "mimeType": "image/png", "blob": _DOT},
 }
-_SQUARE: Final = "demo://square/"
+_SQUARE: Final = re.compile(r"demo://square/(-?[0-9]{1,999})")
 _TEMPLATES: Final[list[Object]] = [
     {
         "uriTemplate": "demo://square/{n}",
@@ -120,42 +122,27 @@ def cacheable(result: Object, revision: str) -> Object:
     return result if revision < MODERN else {**result, "ttlMs": _CACHE_MS, "cacheScope": "public"}
 
 
-def page(method: str, params: Object, revision: str, size: int | None) -> Object | None:
-    """One page of the list that `method` asks for, or ``None`` where it asks for no list (pagination).
+def listing(method: str, params: Object, revision: str) -> Object | None:
+    """The list that `method` asks for, in one page, or ``None`` where it asks for no list (pagination).
 
-    Raises `DemoRefusal` for a cursor that this server has not given out.
+    Raises `DemoRefusal` for a cursor: this server has given none out.
     """
     if method not in _LISTS:
         return None
+    if params.get("cursor") is not None:
+        raise bad_params("unknown cursor")
     field, items = _LISTS[method]
-    size = size or len(items)
-    starts = {f"from-{start}": start for start in range(size, len(items), size)}
-    cursor = params.get("cursor")
-    if cursor is not None and (not isinstance(cursor, str) or cursor not in starts):
-        raise DemoRefusal(INVALID_PARAMS, "Invalid params: unknown cursor")
-    start = 0 if cursor is None else starts[cursor]
-    result: Object = {field: [_as_of(item, revision) for item in items[start : start + size]]}
-    if start + size < len(items):
-        result["nextCursor"] = f"from-{start + size}"
-    return cacheable(result, revision)
+    return cacheable({field: [_as_of(item, revision) for item in items]}, revision)
 
 
 def read(params: Object, revision: str) -> Object:
     """The result of ``resources/read``. Raises `DemoRefusal` for a URI that names nothing."""
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise DemoRefusal(INVALID_PARAMS, "Invalid params: uri must be a string")
+        raise bad_params("uri must be a string")
     content = _CONTENTS.get(uri)
-    digits = uri.removeprefix(_SQUARE).removeprefix("-")
-    if (
-        content is None
-        and uri.startswith(_SQUARE)
-        and digits.isascii()
-        and digits.isdigit()
-        and len(digits) < 1000
-    ):
-        square = int(uri.removeprefix(_SQUARE)) ** 2
-        content = {"uri": uri, "mimeType": "text/plain", "text": str(square)}
+    if square := _SQUARE.fullmatch(uri):
+        content = {"uri": uri, "mimeType": "text/plain", "text": str(int(square[1]) ** 2)}
     if content is None:
         code = INVALID_PARAMS if revision >= MODERN else RESOURCE_NOT_FOUND
         raise DemoRefusal(code, "Resource not found", {"uri": uri})
@@ -171,10 +158,10 @@ def prompt(params: Object) -> Object:
             begin = f"Please review this code, {focus} first:" if focus else "Please review this code:"
             text, description = f"{begin}\n\n{code}", "A review of a piece of code"
         case "review", _:
-            raise DemoRefusal(INVALID_PARAMS, "Invalid params: the prompt review needs code, a string")
+            raise bad_params("the prompt review needs code, a string")
         case "greeting", _:
             text, description = "Hello! Which outcome would you like to see?", "A greeting"
         case _:
-            raise DemoRefusal(INVALID_PARAMS, "Invalid params: no such prompt")
+            raise bad_params("no such prompt")
     message: Object = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": description, "messages": [message]}

@@ -9,46 +9,17 @@ from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
-from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoQuestions
+from mcp_tui.demo import frames
+from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoTasks, Questions, Task
 from mcp_tui.demo.catalogue import (
     cacheable,
     introduction,
-    page,
+    listing,
     prompt,
     read,
 )
-from mcp_tui.demo.frames import (
-    CAPABILITIES_KEY,
-    CORE_TASKS,
-    HANDSHAKE,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    LEVELS,
-    METHOD_NOT_FOUND,
-    SUPPORTED,
-    TASKS_EXTENSION,
-    VERSION_KEY,
-    DemoCaller,
-    DemoRefusal,
-    Object,
-    RequestId,
-    as_object,
-    complete,
-    error_frame,
-    is_request,
-    is_request_id,
-    is_response,
-    key,
-    missing,
-    modern_caller,
-    notification_frame,
-    params_of,
-    result_frame,
-    server_info,
-)
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.tasks import DemoTasks, Task, wanted
 from mcp_tui.demo.tools import TOOLS, BadArguments, DemoTool, check_arguments
 from mcp_tui.protocol.values import fact
 
@@ -70,12 +41,26 @@ class Setting:
     log: DemoLog
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-    page_size: int | None = None
     tasks: DemoTasks = field(default_factory=DemoTasks)
 
 
 def _unknown(method: str, caller: DemoCaller) -> DemoRefusal:
-    return DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+    return DemoRefusal(frames.METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+
+
+def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
+    """Whether a call becomes a task: where the client asks for it (2025-11-25), or where it declares the extension.
+
+    Raises `DemoRefusal` for a tool that does not run as one (tasks, 2025-11-25, "Tool-Level Negotiation").
+    """
+    possible = tool in TOOLS and "execution" in TOOLS[tool].offered
+    if caller.extends(frames.TASKS_EXTENSION):
+        return possible
+    if caller.revision != frames.CORE_TASKS or "task" not in params:
+        return False
+    if not possible:
+        raise DemoRefusal(frames.METHOD_NOT_FOUND, f"Method not found: {tool} cannot run as a task")
+    return True
 
 
 class Conversation:
@@ -88,26 +73,26 @@ class Conversation:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.revision: str | None = None
-        self._log_level = LEVELS[0]
+        self._log_level = frames.LEVELS[0]
         self._capabilities: Object = {}
-        self._questions = DemoQuestions()
+        self._questions: Questions = {}
         self._calls: dict[tuple[str, RequestId], tuple[Call, asyncio.Task[None]]] = {}
 
     # -- the era -----------------------------------------------------------------------------------------------
 
     def caller(self, frame: Object) -> DemoCaller:
         """Who sends this request, by how it opens. Raises `DemoRefusal`."""
-        meta = as_object(params_of(frame).get("_meta")) or {}
+        meta = frames.as_object(frames.params_of(frame).get("_meta")) or {}
         method = frame["method"]
-        if VERSION_KEY in meta or CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
-            return modern_caller(frame)
+        if frames.VERSION_KEY in meta or frames.CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
+            return frames.modern_caller(frame)
         if self.revision is None and method not in {"initialize", "ping"}:
-            return modern_caller(frame)
+            return frames.modern_caller(frame)
         return self.handshake_caller()
 
     def handshake_caller(self) -> DemoCaller:
         """The client of the handshake era."""
-        return DemoCaller(self.revision or HANDSHAKE[0], self._log_level, self._capabilities)
+        return DemoCaller(self.revision or frames.HANDSHAKE[0], self._log_level, self._capabilities)
 
     # -- what came ---------------------------------------------------------------------------------------------
 
@@ -116,34 +101,41 @@ class Conversation:
 
         Returns what was begun; ``None`` where the frame is dealt with already.
         """
-        if is_response(frame):
-            self._questions.answered(frame)
+        if frames.is_response(frame):
+            identity: Any = frame.get("id")
+            if (
+                frames.is_request_id(identity)
+                and (answer := self._questions.pop(frames.key(identity), None)) is not None
+            ):
+                answer.set_result(frame)
             return None
-        if caller is None or not is_request(frame):
+        if caller is None or not frames.is_request(frame):
             self._notify(frame)
             return None
         try:
             if frame["method"] in WORKING:
                 return self._begin(frame, caller, channel)
-            result = complete(self._result(frame["method"], params_of(frame), caller), caller.revision)
+            result = frames.complete(
+                self._result(frame["method"], frames.params_of(frame), caller), caller.revision
+            )
         except DemoRefusal as refusal:
             self.refuse(frame, refusal, channel)
         else:
             self._setting.log.event("sent", id=frame["id"], kind="result")
-            channel.send(result_frame(frame["id"], result))
+            channel.send(frames.result_frame(frame["id"], result))
             channel.end()
         return None
 
     def refuse(self, frame: Object, refusal: DemoRefusal, channel: Channel) -> None:
         """Answer a request with an error at once."""
         self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-        channel.send(error_frame(frame["id"], refusal))
+        channel.send(frames.error_frame(frame["id"], refusal))
         channel.end()
 
     # -- requests answered at once -----------------------------------------------------------------------------
 
     def _result(self, method: str, params: Object, caller: DemoCaller) -> Object:
-        listed = page(method, params, caller.revision, self._setting.page_size)
+        listed = listing(method, params, caller.revision)
         if listed is not None:
             return listed
         match method, caller.modern:
@@ -152,7 +144,7 @@ class Conversation:
             case "prompts/get", _:
                 return prompt(params)
             case "server/discover", True:
-                told = {"supportedVersions": list(SUPPORTED), **introduction(caller.revision)}
+                told = {"supportedVersions": list(frames.SUPPORTED), **introduction(caller.revision)}
                 return cacheable(told, caller.revision)
             case "initialize", False:
                 return self._initialize(params)
@@ -160,8 +152,8 @@ class Conversation:
                 return {}
             case "logging/setLevel", False:
                 level = params.get("level")
-                if level not in LEVELS:
-                    raise DemoRefusal(INVALID_PARAMS, "Invalid params: unknown level")
+                if level not in frames.LEVELS:
+                    raise frames.bad_params("unknown level")
                 self._log_level = level
                 return {}
             case "tasks/get" | "tasks/cancel", _ if caller.knows_tasks:
@@ -174,14 +166,14 @@ class Conversation:
     def _initialize(self, params: Object) -> Object:
         requested = params.get("protocolVersion")
         if not isinstance(requested, str):
-            raise DemoRefusal(INVALID_PARAMS, "Invalid params: protocolVersion must be a string")
+            raise frames.bad_params("protocolVersion must be a string")
         if self.revision is not None:
-            raise DemoRefusal(INVALID_REQUEST, "Invalid request: already initialized")
-        self.revision = requested if requested in HANDSHAKE else HANDSHAKE[0]
-        self._capabilities = as_object(params.get("capabilities")) or {}
+            raise frames.bad_request("already initialized")
+        self.revision = requested if requested in frames.HANDSHAKE else frames.HANDSHAKE[0]
+        self._capabilities = frames.as_object(params.get("capabilities")) or {}
         return {
             "protocolVersion": self.revision,
-            "serverInfo": server_info(self.revision),
+            "serverInfo": frames.server_info(self.revision),
             **introduction(self.revision),
         }
 
@@ -189,47 +181,47 @@ class Conversation:
 
     def _begin(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call:
         """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
-        params, method = params_of(frame), frame["method"]
+        params, method = frames.params_of(frame), frame["method"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
-        if key(frame["id"]) in self._calls:
-            raise DemoRefusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
+        if frames.key(frame["id"]) in self._calls:
+            raise frames.bad_request("a request with this id is in progress")
         log, spawn = self._setting.log, self._setting.spawn
         call = Call(frame["id"], name, caller, params, channel, log, self._questions)
-        if calls and wanted(name, params, caller):
+        if calls and _becomes_task(name, params, caller):
             task = Task(name, caller, params, log)
             self._setting.tasks.keep(task, spawn(self._run(task, self._work(task))))
             call.finish(task.handle())
             call.close()
             return call
         work = self._work(call) if calls else self._watch(call, method)
-        self._calls[key(call.id)] = call, spawn(self._attend(call, work))
+        self._calls[frames.key(call.id)] = call, spawn(self._attend(call, work))
         return call
 
     def _work(self, call: Call) -> Work:
         tool = TOOLS.get(call.tool)
-        arguments = as_object(call.params.get("arguments", {}))
+        arguments = frames.as_object(call.params.get("arguments", {}))
         if tool is None or arguments is None:
             what = "unknown tool" if tool is None else "arguments must be an object"
-            raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {what}")
+            raise frames.bad_params(what)
         try:
             return partial(self._call, call, tool, check_arguments(arguments, tool.offered["inputSchema"]))
         except BadArguments as error:
             if call.caller.revision < "2025-11-25":
-                raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {error}") from error
+                raise frames.bad_params(error) from error
             return partial(self._answer, call, CallOutcome(f"Invalid arguments: {error}", is_error=True))
 
     def _watch(self, call: Call, method: str) -> Work:
         caller, params = call.caller, call.params
-        if method == "tasks/result" and caller.revision == CORE_TASKS:
+        if method == "tasks/result" and caller.revision == frames.CORE_TASKS:
             return partial(DemoTasks.result, self._setting.tasks.find(params, caller), call)
         if method != "subscriptions/listen" or not caller.modern:
             raise _unknown(method, caller)
-        wishes = as_object(params.get("notifications"))
+        wishes = frames.as_object(params.get("notifications"))
         if wishes is None:
-            raise DemoRefusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
-        if "taskIds" in wishes and not caller.extends(TASKS_EXTENSION):
-            raise missing({"extensions": {TASKS_EXTENSION: {}}})
+            raise frames.bad_params("notifications must be an object")
+        if "taskIds" in wishes and not caller.extends(frames.TASKS_EXTENSION):
+            raise frames.missing({"extensions": {frames.TASKS_EXTENSION: {}}})
         return partial(self._listen, call)
 
     @staticmethod
@@ -248,7 +240,8 @@ class Conversation:
         identity: Object = {_SUBSCRIPTION_KEY: call.id}
         acknowledged: Object = {"_meta": identity, "notifications": {}}
         call.send(
-            notification_frame("notifications/subscriptions/acknowledged", acknowledged), "acknowledged"
+            frames.notification_frame("notifications/subscriptions/acknowledged", acknowledged),
+            "acknowledged",
         )
         try:
             await call.cancelled.wait()
@@ -260,7 +253,7 @@ class Conversation:
         try:
             await self._run(call, work)
         finally:
-            del self._calls[key(call.id)]
+            del self._calls[frames.key(call.id)]
 
     @staticmethod
     async def _run(call: Call, work: Work) -> None:
@@ -274,7 +267,7 @@ class Conversation:
             raise
         except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
             traceback.print_exc()
-            call.refuse(DemoRefusal(INTERNAL_ERROR, "Internal error"))
+            call.refuse(DemoRefusal(frames.INTERNAL_ERROR, "Internal error"))
         finally:
             call.close(dropped=dropped)
 
@@ -287,8 +280,8 @@ class Conversation:
 
     def _notify(self, frame: Object) -> None:
         """Take a notification. Only a cancel of something at work here has an effect; a malformed one has none."""
-        params = as_object(frame.get("params")) or {}
-        if frame["method"] == "notifications/cancelled" and is_request_id(params.get("requestId")):
-            call, _ = self._calls.get(key(params["requestId"]), (None, None))
+        params = frames.as_object(frame.get("params")) or {}
+        if frame["method"] == "notifications/cancelled" and frames.is_request_id(params.get("requestId")):
+            call, _ = self._calls.get(frames.key(params["requestId"]), (None, None))
             if call is not None:
                 call.cancel("notification", params.get("reason"))

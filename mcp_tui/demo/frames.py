@@ -47,6 +47,16 @@ class DemoRefusal(Exception):
         self.data = data
 
 
+def bad_params(why: object) -> DemoRefusal:
+    """The error for params that cannot be used."""
+    return DemoRefusal(INVALID_PARAMS, f"Invalid params: {why}")
+
+
+def bad_request(why: str) -> DemoRefusal:
+    """The error for a message that cannot be taken."""
+    return DemoRefusal(INVALID_REQUEST, f"Invalid request: {why}")
+
+
 def as_object(value: object) -> Object | None:
     """`value` if it is a JSON object, else ``None``."""
     return cast("Object", value) if isinstance(value, dict) else None
@@ -95,15 +105,15 @@ def checked(message: object) -> Object:
     """`message` if it has the form of a request, a notification or a response, else raise `DemoRefusal`."""
     frame = as_object(message)
     if frame is None or frame.get("jsonrpc") != "2.0":
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
+        raise bad_request("not a JSON-RPC 2.0 message")
     if "method" not in frame:
         if "result" in frame or "error" in frame:
             return frame
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: no method, result, or error")
+        raise bad_request("no method, result, or error")
     if not isinstance(frame["method"], str):
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: method must be a string")
+        raise bad_request("method must be a string")
     if "id" in frame and not is_request_id(frame["id"]):
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
+        raise bad_request("id must be a string or an integer")
     return frame
 
 
@@ -121,7 +131,7 @@ def params_of(frame: Object) -> Object:
     """The parameters of a request or a notification, empty where it has none. Raises `DemoRefusal`."""
     params = as_object(frame.get("params", {}))
     if params is None:
-        raise DemoRefusal(INVALID_PARAMS, "Invalid params: params must be an object")
+        raise bad_params("params must be an object")
     return params
 
 
@@ -137,11 +147,6 @@ def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
         error["data"] = refusal.data
     identity: Object = {} if request_id is None else {"id": request_id}
     return {"jsonrpc": "2.0", **identity, "error": error}
-
-
-def request_frame(request_id: RequestId, method: str, params: Object) -> Object:
-    """A request of this server's own (handshake era)."""
-    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
 
 
 def notification_frame(method: str, params: Object) -> Object:
@@ -209,17 +214,15 @@ def modern_caller(frame: Object) -> DemoCaller:
     meta = as_object(params_of(frame).get("_meta")) or {}
     version = meta.get(VERSION_KEY)
     if not isinstance(version, str):
-        raise DemoRefusal(
-            INVALID_PARAMS, f"Invalid params: _meta needs {VERSION_KEY}, or initialize must come first"
-        )
+        raise bad_params(f"_meta needs {VERSION_KEY}, or initialize must come first")
     if version != MODERN:
         raise unsupported(version)
     capabilities = as_object(meta.get(CAPABILITIES_KEY))
     if capabilities is None:
-        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: _meta needs {CAPABILITIES_KEY}, an object")
+        raise bad_params(f"_meta needs {CAPABILITIES_KEY}, an object")
     level = meta.get(_LOG_LEVEL_KEY)
     if level is not None and level not in LEVELS:
-        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
+        raise bad_params(f"unknown {_LOG_LEVEL_KEY}")
     return DemoCaller(MODERN, level, capabilities)
 
 

@@ -17,31 +17,10 @@ from typing import Final
 
 import h11
 
-from mcp_tui.demo.calls import Call, Channel, well_formed
+from mcp_tui.demo import frames
+from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
-from mcp_tui.demo.frames import (
-    HANDSHAKE,
-    HEADER_MISMATCH,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_CAPABILITY,
-    SUPPORTED,
-    VERSION_KEY,
-    DemoCaller,
-    DemoRefusal,
-    Object,
-    as_list,
-    as_object,
-    checked,
-    decode,
-    encode,
-    error_frame,
-    is_request,
-    is_response,
-    modern_caller,
-    params_of,
-    unsupported,
-)
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
@@ -92,23 +71,23 @@ def is_local(request: HttpRequest) -> bool:
 
 def is_modern(request: HttpRequest, frame: Object) -> bool:
     """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
-    meta = as_object((as_object(frame.get("params")) or {}).get("_meta")) or {}
+    meta = frames.as_object((frames.as_object(frame.get("params")) or {}).get("_meta")) or {}
     header = request.headers.get("mcp-protocol-version")
-    return VERSION_KEY in meta or (header is not None and header not in HANDSHAKE)
+    return frames.VERSION_KEY in meta or (header is not None and header not in frames.HANDSHAKE)
 
 
 def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
     """Who sends this 2026-07-28 request. Raises `DemoRefusal` where ``_meta`` is incomplete or a header does not mirror
     the body (streamable HTTP, "Server Validation").
     """
-    params = params_of(frame)
-    version = (as_object(params.get("_meta")) or {}).get(VERSION_KEY)
+    params = frames.params_of(frame)
+    version = (frames.as_object(params.get("_meta")) or {}).get(frames.VERSION_KEY)
     header = request.headers.get("mcp-protocol-version")
     if version is not None and header != version:
         raise _mismatch("MCP-Protocol-Version", header, version)
-    if version is None and header is not None and header not in SUPPORTED:
-        raise unsupported(header)
-    caller = modern_caller(frame)
+    if version is None and header is not None and header not in frames.SUPPORTED:
+        raise frames.unsupported(header)
+    caller = frames.modern_caller(frame)
     method = request.headers.get("mcp-method")
     if method != frame["method"]:
         raise _mismatch("Mcp-Method", method, frame["method"])
@@ -121,7 +100,7 @@ def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
 
 def _mismatch(name: str, header: str | None, body: object) -> DemoRefusal:
     found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
-    return DemoRefusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+    return DemoRefusal(frames.HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
 
 
 def _decoded(value: str) -> str | None:
@@ -141,9 +120,9 @@ SSE: Final = "text/event-stream"
 def _status(frame: Object) -> HTTPStatus:
     """The status of a response in 2026-07-28, where some errors have one of their own."""
     match frame:
-        case {"error": {"code": code}} if code == METHOD_NOT_FOUND:
+        case {"error": {"code": code}} if code == frames.METHOD_NOT_FOUND:
             return HTTPStatus.NOT_FOUND
-        case {"error": {"code": code}} if code == MISSING_CAPABILITY:
+        case {"error": {"code": code}} if code == frames.MISSING_CAPABILITY:
             return HTTPStatus.BAD_REQUEST
         case _:
             return HTTPStatus.OK
@@ -180,7 +159,7 @@ class HttpResponse(Channel):
 
     def _start(self) -> None:
         self._open = True
-        self._connection.start_stream(SSE)
+        self._connection.start_stream()
 
     def send(self, frame: Object) -> bool:
         if self.gone.is_set() or self._ended:
@@ -189,12 +168,12 @@ class HttpResponse(Channel):
         if self._streams and status == HTTPStatus.OK:
             if not self._open:
                 self._start()
-            self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
+            self._connection.chunk(b"event: message\ndata: %b\n\n" % frames.encode(frame))
             return True
         if "method" in frame:
             return False
         self._ended = True
-        self._connection.respond(status, encode(frame), JSON, self._headers)
+        self._connection.respond(status, frames.encode(frame), JSON, self._headers)
         return True
 
     def end(self) -> None:
@@ -343,9 +322,21 @@ class HttpConnection:
         self.chunk(body)
         self.end_stream()
 
-    def start_stream(self, content_type: str) -> None:
-        """Begin a response whose body comes in chunks."""
-        headers = {"Content-Type": content_type, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    def refuse(self, refusal: HttpRefusal) -> None:
+        """Send a whole response that says why there is no other."""
+        if refusal.refusal is None:
+            self.respond(refusal.status, f"{refusal}\n".encode(), "text/plain", refusal.headers)
+        else:
+            self.respond(
+                refusal.status,
+                frames.encode(frames.error_frame(None, refusal.refusal)),
+                JSON,
+                refusal.headers,
+            )
+
+    def start_stream(self) -> None:
+        """Begin a response of server-sent events."""
+        headers = {"Content-Type": SSE, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         self._head(HTTPStatus.OK, headers)
 
     def chunk(self, data: bytes) -> None:
@@ -389,25 +380,14 @@ ADDRESS: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 
 
-class _Session:
-    """One session of the handshake era, and the connection that holds its GET stream."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.listener: HttpConnection | None = None
-
-    def close(self) -> None:
-        self.conversation.close()
-        if self.listener is not None:
-            self.listener.end_stream()
-
-
 class HttpServer:
     """All connections. Sessions live until they are deleted."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, Conversation] = {}
+        self._listeners: dict[Conversation, HttpConnection] = {}
+        """The connections that hold the GET streams of sessions."""
         self._server: asyncio.Server | None = None
 
     async def open(self, port: int) -> str:
@@ -426,34 +406,31 @@ class HttpServer:
     async def _serve(self, connection: HttpConnection) -> None:
         try:
             while (request := await connection.request()) is not None:
-                await self._answer(connection, request)
-        except HttpRefusal as error:
-            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"Connection": "close"})
+                try:
+                    await self._answer(connection, request)
+                except HttpRefusal as refusal:
+                    connection.refuse(refusal)
+        except HttpRefusal as refusal:
+            refusal.headers["Connection"] = "close"
+            connection.refuse(refusal)
         finally:
             connection.close()
 
     async def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
-        try:
-            if not is_local(request):
-                raise HttpRefusal(HTTPStatus.FORBIDDEN, "only requests from this machine are allowed")
-            if request.path != PATH:
-                raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
-            match request.method:
-                case "POST":
-                    await self._post(connection, request)
-                case "GET":
-                    await self._get(connection, request)
-                case "DELETE":
-                    self._delete(connection, request)
-                case _:
-                    raise HttpRefusal(
-                        HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", allow="POST, GET, DELETE"
-                    )
-        except HttpRefusal as answer:
-            body, kind = f"{answer}\n".encode(), "text/plain"
-            if answer.refusal is not None:
-                body, kind = encode(error_frame(None, answer.refusal)), JSON
-            connection.respond(answer.status, body, kind, answer.headers)
+        if not is_local(request):
+            raise HttpRefusal(HTTPStatus.FORBIDDEN, "only requests from this machine are allowed")
+        if request.path != PATH:
+            raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
+        match request.method:
+            case "POST":
+                await self._post(connection, request)
+            case "GET":
+                await self._get(connection, request)
+            case "DELETE":
+                self._delete(connection, request)
+            case _:
+                allowed = "POST, GET, DELETE"
+                raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", allow=allowed)
 
     # -- POST --------------------------------------------------------------------------------------------------
 
@@ -463,33 +440,37 @@ class HttpServer:
         if not (accepts(request, JSON) or accepts(request, SSE)):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
         try:
-            message = decode(request.body)
-            batch = as_list(message)
-            frames = [checked(message)] if batch is None else well_formed(batch, self._setting.log)
-            if not frames:
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: no message in this batch")
+            message = frames.decode(request.body)
+            batch = frames.as_list(message)
+            taken = [frames.checked(message)] if batch is None else well_formed(batch, self._setting.log)
+            if not taken:
+                raise frames.bad_request("no message in this batch")
         except DemoRefusal as refusal:
             self._setting.log.event("malformed", detail=refusal.message)
             raise _bad(refusal) from refusal
-        for frame in frames:
+        for frame in taken:
             self._setting.log.received(frame, **logged(request))
-        if batch is None and is_modern(request, frames[0]):
-            await self._modern(connection, request, frames[0])
+        if batch is None and is_modern(request, taken[0]):
+            await self._modern(connection, request, taken[0])
         else:
-            await self._handshake(connection, request, frames, batch=batch is not None)
+            await self._handshake(connection, request, taken, batch=batch is not None)
 
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
-        if is_response(frame):
-            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: unexpected response"))
-        if not is_request(frame):  # also notifications/cancelled, which says nothing over this transport
+        if frames.is_response(frame):
+            raise _bad(frames.bad_request("unexpected response"))
+        if not frames.is_request(
+            frame
+        ):  # also notifications/cancelled, which says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
             return
         try:
             caller = checked_caller(request, frame)
         except DemoRefusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-            connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), JSON)
+            connection.respond(
+                HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(frame["id"], refusal)), JSON
+            )
             return
         streams = frame["method"] in WORKING and accepts(request, SSE)
         channel = HttpResponse(connection, modern=True, streams=streams)
@@ -498,30 +479,30 @@ class HttpServer:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
 
     async def _handshake(
-        self, connection: HttpConnection, request: HttpRequest, frames: list[Object], *, batch: bool
+        self, connection: HttpConnection, request: HttpRequest, taken: list[Object], *, batch: bool
     ) -> None:
         """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
-        opens = not batch and frames[0].get("method") == "initialize" and is_request(frames[0])
+        opens = not batch and taken[0].get("method") == "initialize" and frames.is_request(taken[0])
         if opens and "mcp-session-id" not in request.headers:
-            self._initialize(connection, frames[0])
+            self._initialize(connection, taken[0])
             return
-        conversation = self._session(request).conversation
+        conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
-            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported"))
+            raise _bad(frames.bad_request("batches are not supported"))
         caller = conversation.handshake_caller()
-        requests = sum(map(is_request, frames))
+        requests = sum(map(frames.is_request, taken))
         if batch and not accepts(request, SSE):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
-        streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
+        streams = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
         streams = requests > 0 and streams and accepts(request, SSE)
         channel = HttpResponse(connection, modern=False, streams=streams, requests=requests)
         calls = [
-            call for frame in frames if (call := conversation.receive(frame, caller, channel)) is not None
+            call for frame in taken if (call := conversation.receive(frame, caller, channel)) is not None
         ]
         if not requests:
             connection.respond(HTTPStatus.ACCEPTED)
         if calls:
-            await connection.attend(lambda: _note_disconnect(calls))
+            await connection.attend(lambda: [call.disconnect() for call in calls if not call.closed])
 
     def _initialize(self, connection: HttpConnection, frame: Object) -> None:
         conversation = Conversation(self._setting)
@@ -529,7 +510,7 @@ class HttpServer:
         channel = HttpResponse(connection, modern=False, headers={"Mcp-Session-Id": identity})
         conversation.receive(frame, conversation.handshake_caller(), channel)
         if conversation.revision is not None:
-            self._sessions[identity] = _Session(conversation)
+            self._sessions[identity] = conversation
 
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
@@ -539,41 +520,37 @@ class HttpServer:
         session = self._session(request)
         if not accepts(request, SSE):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
-        if session.listener is not None:
+        if session in self._listeners:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
-        session.listener = connection
-        connection.start_stream(SSE)
+        self._listeners[session] = connection
+        connection.start_stream()
         await connection.attend(lambda: None)
-        session.listener = None
+        self._listeners.pop(session, None)
 
     def _delete(self, connection: HttpConnection, request: HttpRequest) -> None:
         self._setting.log.event("received", **logged(request))
-        self._session(request).close()
+        session = self._session(request)
+        session.close()
+        if (listener := self._listeners.pop(session, None)) is not None:
+            listener.end_stream()
         del self._sessions[request.headers["mcp-session-id"]]
         connection.respond(HTTPStatus.NO_CONTENT)
 
-    def _session(self, request: HttpRequest) -> _Session:
+    def _session(self, request: HttpRequest) -> Conversation:
         """The session that a request names. Raises `HttpRefusal` where it names none that there is."""
         version = request.headers.get("mcp-protocol-version")
-        if request.method != "POST" and version is not None and version not in HANDSHAKE:
+        if request.method != "POST" and version is not None and version not in frames.HANDSHAKE:
             raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
-            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
+            raise _bad(frames.bad_request("Mcp-Session-Id is missing"))
         session = self._sessions.get(identity)
         if session is None:
-            refusal = DemoRefusal(INVALID_REQUEST, "Invalid request: unknown session")
+            refusal = frames.bad_request("unknown session")
             raise HttpRefusal(HTTPStatus.NOT_FOUND, refusal.message, refusal)
-        revision = session.conversation.revision
-        if version is not None and version != revision:
-            raise _bad(DemoRefusal(INVALID_REQUEST, f"Invalid request: this session uses {revision}"))
+        if version is not None and version != session.revision:
+            raise _bad(frames.bad_request(f"this session uses {session.revision}"))
         return session
-
-
-def _note_disconnect(calls: list[Call]) -> None:
-    for call in calls:
-        if not call.closed:
-            call.disconnect()
 
 
 def _bad(refusal: DemoRefusal) -> HttpRefusal:

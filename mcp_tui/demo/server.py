@@ -25,11 +25,11 @@ _STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
 """Why the server ends, and the exit status that goes with it."""
 
 
-def main(http_port: int | None, log: Path | None, *, page_size: int | None = None) -> int:
+def main(http_port: int | None, log: Path | None) -> int:
     """Run the demo server until it is told to end; return its exit status.
 
     `http_port` ``None`` means stdio, 0 any free port; over HTTP the URL is printed on a line of its own. `log` is the
-    file for the server's own log, appended to. `page_size` is how many items a list has on a page (default: all).
+    file for the server's own log, appended to.
 
     0: standard input was closed · 2: the log cannot be written · 4: the port cannot be had · 130, 143: SIGINT, SIGTERM
     · 141: standard output was closed. The tool ``crash`` ends the process with 3.
@@ -42,7 +42,7 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
         _complain(f"Cannot write the log {log}: {error.strerror}.")
         return USAGE
     try:
-        cause = asyncio.run(_run(http_port, journal, page_size))
+        cause = asyncio.run(_run(http_port, journal))
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
     journal.control = None
@@ -55,7 +55,7 @@ def _complain(sentence: str) -> None:
     sys.stderr.write(f"mcp-tui demo: {sentence}\n")
 
 
-async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> str:
+async def _run(http_port: int | None, log: DemoLog) -> str:
     """Serve until the end, and return its cause."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tasks: set[asyncio.Task[None]] = set()
@@ -75,7 +75,7 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
     log.control = await connect()
     log.event("start", pid=os.getpid())
     async with asyncio.TaskGroup() as group:
-        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size)
+        setting = Setting(log=log, spawn=spawn, end=end)
         try:
             server = await _serve(setting, http_port)
         except OSError as error:

@@ -18,10 +18,10 @@ from typing import Final
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import (
-    INVALID_REQUEST,
     DemoRefusal,
     Object,
     as_list,
+    bad_request,
     checked,
     decode,
     encode,
@@ -48,9 +48,7 @@ class Output(Channel):
         self._lost = lost
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[bytes] = SimpleQueue()
-        self._accepted = 0  # bytes, counted by the loop's thread alone
-        self._written = 0  # bytes, counted by the writer alone
-        self._waiting = False
+        self._left = 0  # bytes that are not written yet
         self._moved = asyncio.Event()
         threading.Thread(target=self._write, name="stdout", daemon=True).start()
 
@@ -58,7 +56,7 @@ class Output(Channel):
         if self.gone.is_set():
             return False
         line = encode(frame) + b"\n"
-        self._accepted += len(line)
+        self._left += len(line)
         self._queue.put(line)
         return True
 
@@ -75,31 +73,32 @@ class Output(Channel):
 
     async def _wait(self, allowed: int) -> None:
         """Wait until no more than `allowed` bytes are left to write, or nobody reads them any more."""
-        while not self.gone.is_set():
+        while self._left > allowed and not self.gone.is_set():
             self._moved.clear()
-            self._waiting = True  # before the look at the counters: the writer looks at it after counting
-            if self._accepted - self._written <= allowed:
-                break
             await self._moved.wait()
-        self._waiting = False
 
     def _write(self) -> None:
         while True:
-            view = memoryview(self._queue.get())
-            size = len(view)
+            lines = [self._queue.get()]
+            while not self._queue.empty():
+                lines.append(self._queue.get())
+            data = b"".join(lines)
+            view = memoryview(data)
             try:
                 while view:
                     view = view[os.write(self._descriptor, view[:_CHUNK]) :]
             except OSError:
                 self._tell(self._lose)
                 return
-            self._written += size
-            if self._waiting:
-                self._tell(self._moved.set)
+            self._tell(self._wrote, len(data))
 
-    def _tell(self, callback: Callable[[], object]) -> None:
+    def _tell(self, callback: Callable[..., object], *facts: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(callback)
+            self._loop.call_soon_threadsafe(callback, *facts)
+
+    def _wrote(self, size: int) -> None:
+        self._left -= size
+        self._moved.set()
 
     def _lose(self) -> None:
         self.gone.set()
@@ -142,9 +141,7 @@ class StdioServer:
             return
         for line in self._lines.feed(data):
             if isinstance(line, Oversized):
-                self._malformed(
-                    DemoRefusal(INVALID_REQUEST, f"Invalid request: larger than {MESSAGE_CAP} bytes")
-                )
+                self._malformed(bad_request(f"larger than {MESSAGE_CAP} bytes"))
             else:
                 self._message(line)
 
@@ -158,7 +155,7 @@ class StdioServer:
                 for frame in well_formed(batch, self._setting.log):
                     self._frame(frame)
             else:
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported")
+                raise bad_request("batches are not supported")
         except DemoRefusal as refusal:
             self._malformed(refusal)
 

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from mcp_tui.demo.calls import Call, CallOutcome
 from mcp_tui.demo.frames import (
-    INVALID_PARAMS,
     REQUEST_CANCELLED,
     DemoRefusal,
     Object,
     as_list,
     as_object,
+    bad_params,
     missing,
 )
 from mcp_tui.protocol.values import frozen
@@ -165,7 +165,7 @@ class DemoQuestion:
 
 
 def _malformed(why: object) -> DemoRefusal:
-    return DemoRefusal(INVALID_PARAMS, f"Invalid params: not a valid answer: {why}")
+    return bad_params(f"not a valid answer: {why}")
 
 
 def _told_form(result: Object) -> str:
@@ -236,9 +236,9 @@ def check_seal(state: object, about: Object, now: float) -> None:
         and until.isdigit()
         and hmac.compare_digest(mark.encode(), _mark(about, int(until)).encode())
     ):
-        raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState belongs to another request")
+        raise bad_params("this requestState belongs to another request")
     if now > int(until):
-        raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState has expired")
+        raise bad_params("this requestState has expired")
 
 
 def _mark(about: Object, until: int) -> str:
