@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.journal.folder import KEEP_BYTES, KEEP_DAYS, PART_BYTES, open_journal
+from mcp_tui.journal.folder import open_journal
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
@@ -22,17 +22,15 @@ def open_store(
     *,
     journal: bool = True,
     record: str | None = None,
-    keep_days: float | None = KEEP_DAYS,
-    keep_bytes: int | None = KEEP_BYTES,
-    part_bytes: int | None = PART_BYTES,
+    keep_days: float | None = None,
+    keep_bytes: int | None = None,
     purpose: str = "",
 ) -> Store:
     """A store that writes a journal and, where ``record`` names a file, a recording. Secrets of the target stay out of both.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`.
 
-    How long journals are kept, how many bytes of them, and from which size on one goes on in another file, is told by the
-    other parameters; ``None`` sets no limit.
+    Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
     A journal that cannot be made is no reason to stop: the store's log says so. Call it with the event loop running: records
     are written at the end of each of its turns.
@@ -50,14 +48,10 @@ def open_store(
     problem = ""
     if journal:
         try:
+            name = target.name or _word(target)
             writers.append(
                 open_journal(
-                    target.name or _word(target),
-                    redactor=redactor,
-                    header=header,
-                    keep_days=keep_days,
-                    keep_bytes=keep_bytes,
-                    part_bytes=part_bytes,
+                    name, redactor=redactor, header=header, keep_days=keep_days, keep_bytes=keep_bytes
                 )
             )
         except RecordingError as error:

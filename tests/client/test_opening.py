@@ -7,9 +7,7 @@ import pytest
 
 from mcp_tui.client.opening import RecordingError, open_store, shown
 from mcp_tui.client.settings import HttpTarget, StdioTarget
-from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import journal_folder, journals
-from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Note
 
 TARGET = StdioTarget(command=("npx", "server", "--api-key", "hunter2-hunter2"), env={"TOKEN": "abcdef-12345"})
@@ -28,21 +26,19 @@ async def test_journal_and_recording_are_written_and_neither_has_the_target_s_se
         assert "abcdef-12345" not in raw
 
 
-async def test_how_much_is_kept_is_the_caller_s_to_say() -> None:
-    for part_bytes in (2_000, None):
-        store = open_store(TARGET, part_bytes=part_bytes, keep_bytes=None, keep_days=None)
-        for at in range(100):
-            store.event(Note(at=float(at), text="x" * 100))
-        store.close()
-    parts = sorted(len(journal.paths) for journal in journals(journal_folder()))
-    assert parts[0] == 1
-    assert parts[1] > 4
-    for journal in journals(journal_folder()):
-        with open_parts(journal.paths[0]) as file:
-            assert file.read().count(b'"record":"event"') == 100
-        assert len(list(Recording.read(journal.paths[0]).events())) == 100
+async def test_older_journals_are_deleted_only_as_the_caller_says() -> None:
+    folder = journal_folder()
+    folder.mkdir(parents=True)
+    ancient = folder / "2020-01-01T000000-npx-1.jsonl"
+    ancient.write_text("{}\n")
+    os.utime(ancient, (0, 0))
+    open_store(TARGET).close()
+    assert ancient.exists(), "the probe of a workbench has no limits of its own"
+    store = open_store(TARGET, keep_days=30)
+    assert not ancient.exists()
+    store.close()
     store = open_store(TARGET, keep_bytes=0)
-    assert [journal.paths[0] for journal in journals(journal_folder())] == [store.writers[0].path]
+    assert [journal.paths[0] for journal in journals(folder)] == [store.writers[0].path]
     store.close()
 
 
