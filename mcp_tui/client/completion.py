@@ -51,21 +51,17 @@ class Completer:
         self._id: ev.RequestId | None = None
         self._refused = False
 
-    @property
-    def offered(self) -> bool:
-        """Whether this server completes at all. In 2024-11-05 nothing declares it: there the first refusal tells."""
-        info = self._client.info
-        if info is None or self._refused:
-            return False
-        return "completions" in info.capabilities or not info.revision.completions_declared
-
     def ask(self, name: str, value: str, others: Mapping[str, str]) -> None:
         """Complete ``value`` of the argument ``name``, unless something newer is asked first.
 
-        ``others`` are the arguments given so far (sent from 2025-06-18 on).
+        ``others`` are the arguments given so far (sent from 2025-06-18 on). A server that does not complete is not asked;
+        in 2024-11-05 nothing declares it: there the first refusal tells.
         """
         self.stop()
-        if self.offered:
+        info = self._client.info
+        if info is None or self._refused:
+            return
+        if "completions" in info.capabilities or not info.revision.completions_declared:
             spawn(self._complete(self._asked, name, value, dict(others)), name=f"completion of {name}")
 
     def stop(self) -> None:

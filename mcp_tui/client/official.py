@@ -28,9 +28,8 @@ def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]
     if revision not in REVISIONS:
         return []
     if isinstance(message, list):
-        return (
-            [] if REVISIONS[revision].batches else [Problem((), "is an array (this revision has no batches)")]
-        )
+        batches = REVISIONS[revision].batches
+        return [] if batches else [Problem((), "is an array (this revision has no batches)")]
     if not isinstance(message, dict):
         return [Problem((), "is not a JSON object")]
     frame = cast("dict[str, Json]", message)
@@ -41,29 +40,25 @@ def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]
 
 
 def _of_request(frame: dict[str, Json], method: str, revision: str) -> list[Problem]:
-    found = _check(frame, revision, "JSONRPCRequest" if "id" in frame else "JSONRPCNotification")
+    kind = "Request" if "id" in frame else "Notification"
+    found = _check(frame, revision, f"JSONRPC{kind}")
     definition = _by_method(revision).get(method)
     if found or definition is None:
         return found
-    wanted = "Request" if "id" in frame else "Notification"
-    if not definition.endswith(wanted):
-        text = (
-            "is a request: the id is missing"
-            if wanted == "Notification"
-            else "is a notification: it has no id"
-        )
+    if not definition.endswith(kind):
+        asks = kind == "Notification"
+        text = "is a request: the id is missing" if asks else "is a notification: it has no id"
         return [Problem(("method",), text)]
     return _check(frame, revision, definition)
 
 
 def _of_response(frame: dict[str, Json], method: str, revision: str) -> list[Problem]:
-    known = _definitions(revision)
-    split = "JSONRPCResultResponse" in known
+    envelope, older = "JSONRPCResultResponse", "JSONRPCResponse"
     if "error" in frame:
-        return _check(frame, revision, "JSONRPCErrorResponse" if split else "JSONRPCError")
-    found = _check(frame, revision, "JSONRPCResultResponse" if split else "JSONRPCResponse")
+        envelope, older = "JSONRPCErrorResponse", "JSONRPCError"
+    found = _check(frame, revision, envelope if envelope in _definitions(revision) else older)
     definition = _result_of(as_object(frame.get("result")), method, revision)
-    if found or not definition:
+    if found or not definition or "error" in frame:
         return found
     broken = _check(frame.get("result"), revision, definition)
     return [Problem(("result", *each.path), each.text, each.advisory) for each in broken]

@@ -183,19 +183,18 @@ class Schema:
         made = as_object(node)
         for _ in range(HOPS):
             reference = made.get("$ref")
-            only = made.get("allOf")
+            only = as_list(made.get("allOf"))
             if isinstance(reference, str) and reference not in trail:
-                aimed = self.target(reference)
-                if not isinstance(aimed, dict):
+                keyword, inner = "$ref", self.target(reference)
+                if not isinstance(inner, dict):
                     break
                 trail |= {reference}
-                beside = {name: value for name, value in made.items() if name != "$ref"}
-                made = {**cast("dict[str, Json]", aimed), **beside}
-            elif len(as_list(only)) == 1 and "$ref" not in made:
-                beside = {name: value for name, value in made.items() if name != "allOf"}
-                made = {**as_object(as_list(only)[0]), **beside}
+            elif len(only) == 1 and "$ref" not in made:
+                keyword, inner = "allOf", only[0]
             else:
                 break
+            beside = {name: value for name, value in made.items() if name != keyword}
+            made = {**as_object(inner), **beside}
         return made, trail
 
     # -- bounds ----------------------------------------------------------------------------------------------

@@ -710,10 +710,7 @@ class Ledger:
         else:
             due = idle if overdue is None else overdue
             if due is not None and due <= now:
-                waited = row.limits.timeout or 0.0
-                if row.idle_until is not None and row.idle_from is not None:
-                    waited = row.idle_until - row.idle_from
-                self.cancel(row.id, Cause.TIMEOUT, f"timed out after {round(waited, 3):g} s", at=now)
+                self.cancel(row.id, Cause.TIMEOUT, row.timeout_reason, at=now)
                 return
         self.arm(row)
 

@@ -220,6 +220,14 @@ class Request:
             return 0.0
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.sent_at)
 
+    @property
+    def timeout_reason(self) -> str:
+        """The reason with which it is cancelled for its idle limit."""
+        waited = self.limits.timeout or 0.0
+        if self.idle_until is not None and self.idle_from is not None:
+            waited = self.idle_until - self.idle_from
+        return f"timed out after {round(waited, 3):g} s"
+
     def deadlines(self) -> tuple[float | None, float | None]:
         """When the idle and the maximum limit fall due, or ``None`` each where none runs."""
         if self.paused_at is not None or self.state not in RUNNING:

@@ -15,7 +15,7 @@ from mcp_tui.client.completion import Completer, Told
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import CALL, CHOOSE
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
+from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
 from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.forms import Styled
@@ -421,7 +421,6 @@ class CallScreen(Dialog[Call | None]):
             self._drafts.pop(tool.definition, None)
             self.dismiss((tool.name, arguments))
             return
-        from mcp_tui.tui.screens.dialog import ConfirmScreen
 
         def answered(yes: bool | None) -> None:
             if yes:

@@ -87,23 +87,20 @@ class ReasonField(Horizontal):
         self.input.recall(self._draft if at == -1 else self.recent[at])
 
 
+_SETTLED: Final = {
+    State.COMPLETED: words("finished"),
+    State.FAILED: words("failed"),
+    State.LOST: words("lost"),
+}
+
+
 def settled(row: Request) -> SafeText:
-    """Why there is nothing left to cancel, in one sentence; empty while an answer is waited for."""
-    match row.state:
-        case State.COMPLETED if row.is_error:
-            return words("Already answered with a tool error – nothing to cancel")
-        case State.COMPLETED:
-            return words("Already finished – nothing to cancel")
-        case State.FAILED:
-            return words("Already failed – nothing to cancel")
-        case State.LOST:
-            return words("Already lost – nothing to cancel")
-        case State.CANCEL_REQUESTED | State.CANCELLED if row.cause in TIMEOUTS:
-            return words("Already timed out and cancelled")
-        case State.CANCEL_REQUESTED | State.CANCELLED:
-            return words("Already cancelled")
-        case _:
-            return words("")
+    """Why there is nothing left to cancel of a request that is over, in one sentence."""
+    if row.state not in _SETTLED:
+        timed_out = row.cause in TIMEOUTS
+        return words("Already timed out and cancelled") if timed_out else words("Already cancelled")
+    how = words("answered with a tool error") if row.is_error else _SETTLED[row.state]
+    return safe("Already {} – nothing to cancel", how)
 
 
 _COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$error", "late": "$accent"}
@@ -313,14 +310,6 @@ OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
 """What to do with overdue requests."""
 
 
-def timeout_reason(row: Request) -> str:
-    """The reason that the ledger gives when it cancels ``row`` for its idle limit."""
-    waited = row.limits.timeout or 0.0
-    if row.idle_until is not None and row.idle_from is not None:
-        waited = row.idle_until - row.idle_from
-    return f"timed out after {round(waited, 3):g} s"
-
-
 class TimeoutScreen(Dialog[None]):
     """Shows every request that is overdue. It decides nothing: the ledger cancels when a countdown runs out.
 
@@ -409,7 +398,7 @@ class TimeoutScreen(Dialog[None]):
 
     def _prefill(self) -> None:
         """Keep the reason true while nobody has edited it."""
-        reasons = {timeout_reason(row) for row in self._rows}
+        reasons = {row.timeout_reason for row in self._rows}
         prefilled = reasons.pop() if len(reasons) == 1 else ""
         if prefilled != self._prefilled and self.field.input.value == self._prefilled:
             self.field.input.recall(prefilled)
@@ -474,7 +463,7 @@ class TimeoutScreen(Dialog[None]):
         chosen: dict[str, list[RequestId]] = {}
         for row in self._rows:
             if row.overdue_until is not None:
-                chosen.setdefault(edited or timeout_reason(row), []).append(row.id)
+                chosen.setdefault(edited or row.timeout_reason, []).append(row.id)
         for reason, ids in chosen.items():
             self._chosen = True
             self.on_choice(choice, ids, reason)

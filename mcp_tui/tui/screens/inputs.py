@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
@@ -52,7 +52,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             )
             for each in asked
         ]
-        self._labels = [place(classes="-asked") for _ in asked]
         self._wrong = place("wrong")
 
     def heading(self) -> SafeText:
@@ -60,8 +59,10 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
-            for label, input_ in zip(self._labels, self._fields, strict=True):
-                yield label
+            for each, input_ in zip(self._asked, self._fields, strict=True):
+                choices = f" ({', '.join(each.options)})" if each.options else ""
+                label = brief(f"{each.description or each.id}{choices}", 400)
+                yield Static(label, markup=False, classes="-asked")
                 yield input_
         yield self._wrong
 
@@ -70,9 +71,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         return [self._done, *more, ("app.back", "Back")]
 
     def on_mount(self) -> None:
-        for label, each in zip(self._labels, self._asked, strict=True):
-            choices = f" ({', '.join(each.options)})" if each.options else ""
-            self.say(label, brief(f"{each.description or each.id}{choices}", 400))
         self._fields[0].focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -28,7 +28,7 @@ from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
@@ -53,6 +53,12 @@ class LinkParts:
     after: SafeText
     warnings: tuple[SafeText, ...]
     opens: bool
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All of it: the host stands out, and each warning has a line."""
+        warnings: list[Piece] = [(safe("\n{}", each), "$warning") for each in self.warnings]
+        return [self.before, (self.host, "bold $accent"), self.after, *warnings]
 
 
 def link_parts(url: str) -> LinkParts:
@@ -250,7 +256,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def action_decline(self) -> None:
         """Say no."""
         if not self.question.over:
-            self.dismiss(declined(self.question.inquiry.method))
+            self.dismiss(DECLINED[self.question.inquiry.method])
 
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
@@ -315,10 +321,7 @@ class LinkScreen(InteractionScreen):
         self._opening = False
 
     def told(self) -> Sequence[Piece]:
-        said: list[Piece] = [lines(self.question.inquiry.params.get("message")), words("\n\n")]
-        said += [self.link.before, (self.link.host, "bold $accent"), self.link.after]
-        said += [(join((words("\n"), each)), "$warning") for each in self.link.warnings]
-        return said
+        return [lines(self.question.inquiry.params.get("message")), words("\n\n"), *self.link.pieces]
 
     def buttons(self) -> Sequence[KeyButton]:
         opens = [KeyButton("link.open", words("Open"), "open")] if self.link.opens else []
@@ -489,14 +492,12 @@ def rooted(lines: Sequence[str]) -> Answer:
     return {"roots": roots}
 
 
-def declined(method: str) -> Answer:
-    """No, in the words that the method has for it."""
-    if method == ELICIT:
-        return {"action": "decline"}
-    if method == SAMPLE:
-        return Refusal("User rejected sampling request")
-    return Refusal("User declined to share roots" if method == ROOTS else "User declined")
-
+DECLINED: Final[dict[str, Answer]] = {
+    ELICIT: {"action": "decline"},
+    SAMPLE: Refusal("User rejected sampling request"),
+    ROOTS: Refusal("User declined to share roots"),
+}
+"""No, in the words that each method has for it."""
 
 PATIENCE: Final = 120.0
 """Seconds that the person's command for sampling may take."""
@@ -527,30 +528,21 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
         return "", f"{command[0]} said nothing for {PATIENCE:g} s"
     finally:
         if process.returncode is None:
-            _end(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with all that it started
             await process.wait()
     if process.returncode:
         return "", f"{command[0]} ended with {process.returncode}"
     return out[:OUTPUT].decode("utf-8", "replace").strip(), ""
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    """End a command that is not waited for any more, with all that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def texts(params: dict[str, Json]) -> list[tuple[str, str]]:
     """The messages of a sampling request: who says what; what is no text by its type."""
     said: list[tuple[str, str]] = []
-    for message in as_list(params.get("messages")):
-        if not isinstance(message, dict):
-            continue
-        fields = as_object(message)
-        content = fields.get("content")
-        for part in as_list(content) if isinstance(content, list) else [content]:
-            each = as_object(part)
-            text = each.get("text")
-            shown = text if isinstance(text, str) else f"[{each.get('type') or 'nothing'}]"
-            said.append((str(fields.get("role", "")), shown))
+    for message in objects_in(params.get("messages")):
+        content = message.get("content")
+        for part in map(as_object, as_list(content) or [content]):
+            text = part.get("text")
+            shown = text if isinstance(text, str) else f"[{part.get('type') or 'nothing'}]"
+            said.append((str(message.get("role", "")), shown))
     return said

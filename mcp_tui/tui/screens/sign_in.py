@@ -13,7 +13,7 @@ from mcp_tui.tui.keys import SIGN_IN
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
 from mcp_tui.tui.sign_in import SignIn
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.editor import LineInput
 
 SHOWN: Final = 8
@@ -73,9 +73,7 @@ class SignInScreen(Dialog[None]):
         if request is None:
             self.say(self._url, words("") if sign_in.active else (words("Not signed in."), "$warning"))
         else:
-            link = link_parts(request.url)
-            warnings: list[Piece] = [(safe("\n{}", each), "$warning") for each in link.warnings]
-            self.say(self._url, link.before, (link.host, "bold $accent"), link.after, *warnings)
+            self.say(self._url, *link_parts(request.url).pieces)
         if self.has_class("-asks") is not (request is not None):
             self.set_class(request is not None, "-asks")
             self.set_focus(None if request is None else self.field)

@@ -37,33 +37,27 @@ _TYPES: Final = {
 
 def kind(field: Field) -> SafeText:
     """What a field takes: ``whole number, 1 to 10``."""
+    items = _length(field.schema, "Items", words("items"))
     match field.kind:
         case FieldKind.TEXT:
-            said = _FORMATS.get(field.said("format"))
-            plain = said or (brief(field.said("format"), 40) if field.said("format") else words("text"))
-            return join((plain, _length(field.schema, "Length", words("characters"))), ", ")
+            format_ = field.said("format")
+            said = _FORMATS.get(format_) or brief(format_, 40) or words("text")
+            return join((said, _length(field.schema, "Length", words("characters"))), ", ")
         case FieldKind.NUMBER | FieldKind.INTEGER:
             return join((clean(field.kind.value), bounds(field.schema)), ", ")
         case FieldKind.BOOLEAN:
             return words("true or false")
         case FieldKind.CHOICE:
-            labels = [brief(choice.title or choice.label, 20) for choice in field.choices[:6]]
-            few = (
-                safe("{} or {}", ", ".join(labels[:-1]), labels[-1]) if len(labels) > 1 else clean(labels[0])
-            )
-            short = len(labels) <= 5 and len(few) <= 40
+            *labels, last = [brief(choice.title or choice.label, 20) for choice in field.choices[:6]]
+            few = safe("{} or {}", ", ".join(labels), last) if labels else last
+            short = len(labels) < 5 and len(few) <= 40
             return few if short else safe("one of {:,}", len(field.choices))
         case FieldKind.SEVERAL:
-            return join(
-                (safe("any of {:,}", len(field.choices)), _length(field.schema, "Items", words("items"))),
-                ", ",
-            )
+            return join((safe("any of {:,}", len(field.choices)), items), ", ")
         case FieldKind.LIST if field.item is not None:
             one = field.item.kind
             plural = words("true or false") if one is FieldKind.BOOLEAN else clean(f"{one.value}s")
-            return join(
-                (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
-            )
+            return join((safe("{}, one per line", plural), items), ", ")
         case FieldKind.ANY if field.types:
             types = [_TYPES.get(each, words("value")) for each in sorted(field.types)]
             return safe("{}; quote it for text", join(types, " or "))
@@ -122,9 +116,8 @@ def sketch(schema: Json, depth: int = 3) -> SafeText:
         return safe("[{}]", sketch(described.get("items"), depth - 1))
     properties = as_object(described.get("properties"))
     if properties and depth:
-        names = [
-            safe("{}: …", brief(json.dumps(name, ensure_ascii=False), 30)) for name in list(properties)[:4]
-        ]
+        shown = (brief(json.dumps(name, ensure_ascii=False), 30) for name in list(properties)[:4])
+        names = [safe("{}: …", name) for name in shown]
         more = words(" …") if len(properties) > 4 else _NOTHING
         return safe("{{{}{}}}", join(names, ", "), more)
     return words("{…}") if kind_ == "object" else words("…")
@@ -159,13 +152,14 @@ def about(field: Field, entry: FieldEntry) -> list[Styled]:
         said.append(safe("matches {}", brief(pattern, 60)))
     name = brief(".".join(field.path), 80) or words("other arguments")
     title = brief(field.said("title"), 80)
-    titled = (
-        safe(" {}", title)
-        if title and title.casefold().replace(" ", "_") != field.name.casefold()
-        else _NOTHING
-    )
+    if title.casefold().replace(" ", "_") == field.name.casefold():
+        title = _NOTHING
     description = brief(" ".join(field.said("description")[:1000].split()), 600)
-    pieces: list[Styled] = [(name, "bold"), (titled, ""), (safe("  {}", join(said, " · ")), "$text-muted")]
+    pieces: list[Styled] = [
+        (name, "bold"),
+        (safe(" {}", title) if title else title, ""),
+        (safe("  {}", join(said, " · ")), "$text-muted"),
+    ]
     if description:
         pieces.append((safe("\n{}", description), ""))
     return pieces

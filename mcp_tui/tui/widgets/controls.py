@@ -89,9 +89,8 @@ class ChoiceField(InOrder, Select[str]):
         options = [(Text(styled(labelled(each)).plain, no_wrap=True), each.label) for each in choices]
         known = any(each.label == value for each in choices)
         super().__init__(options, compact=True)
-        self.value = (
-            value if known else Select.NULL
-        )  # at once: given to Select it would hold only when mounted
+        # At once: given to Select it would hold only when mounted.
+        self.value = value if known else Select.NULL
 
     def on_mount(self, event: events.Mount) -> None:
         if self.children:

@@ -159,9 +159,8 @@ class Calling:
         for row in rows[::-1]:
             asked = self._payloads.request(row)
             arguments = self._session.unsent(row) if asked is None else asked[1]
-            if (
-                arguments is not None
-            ):  # what a person answered in a later round was an answer to that round alone
+            if arguments is not None:
+                # What a person answered in a later round was an answer to that round alone.
                 arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
             if row.internal:
                 self._screen.refuse(safe("Request {} is internal and cannot be repeated", row.id))
