@@ -55,15 +55,21 @@ def _session(path: Path) -> tuple[object, object]:
     """The session's id and the part's number, as the first line has them."""
     header: dict[str, Json] = {}
     with suppress(OSError):
-        file = os.open(path, _FLAGS)
-        try:
-            header = read_record(os.read(file, _HEAD).partition(b"\n")[0]) or {}
-        finally:
-            os.close(file)
+        header = read_record(read_start(path, _HEAD).partition(b"\n")[0]) or {}
     return header.get("id"), header.get("part", 1)
 
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a file, at most ``size``. A symbolic link is not followed.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+        return file.read(size)
 
 
 # -- read as one -----------------------------------------------------------------------------------------------
@@ -175,15 +181,24 @@ def is_held(path: Path) -> bool | None:
     except OSError:
         return None
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not is_alone(file)
     except OSError:
         return None
-    else:
-        return False
     finally:
         os.close(file)
+
+
+def is_alone(file: int) -> bool:
+    """Whether nobody else has the lock of an open file, which is ours then until it is closed.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 # -- ours alone ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
-from mcp_tui.journal.files import make_private
+from mcp_tui.journal.files import is_alone, make_private, read_start
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json
@@ -168,10 +168,10 @@ class CredentialStore:
         A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
         """
         with ExitStack() as stack:
-            with suppress(OSError, RecordingError, TimeoutError):
+            with suppress(OSError, RecordingError):
                 lock = self._lock_file(".renewing", stack)
                 async with asyncio.timeout(RENEWING):
-                    while not _taken(lock):  # noqa: ASYNC110 - another process tells nothing
+                    while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
                         await asyncio.sleep(0.05)
             yield
 
@@ -192,9 +192,7 @@ class CredentialStore:
 
     def _entries(self) -> dict[str, Json]:
         try:
-            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(file, "rb") as stream:
-                return as_object(read_json(stream.read(_MAX)))
+            return as_object(read_json(read_start(self.path, _MAX)))
         except (OSError, ValueError):
             return {}
 
@@ -217,14 +215,6 @@ class CredentialStore:
         except (OSError, RecordingError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise StorageError(f"Cannot save the sign-in in {self.path}: {why}.") from None
-
-
-def _taken(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -> Credentials:
