@@ -69,7 +69,7 @@ def read_start(path: Path, size: int) -> bytes:
         OSError: it cannot be read.
     """
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
-        return file.read(size)
+        return file.read(size) or b""  # nothing is there yet where it is no regular file
 
 
 # -- read as one -----------------------------------------------------------------------------------------------

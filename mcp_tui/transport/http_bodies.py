@@ -181,13 +181,9 @@ class EventStream(httpx.AsyncByteStream):
 
 def _told(event: OversizedBody) -> OversizedBody:
     """The message that an event above the cap holds."""
-    return OversizedBody(_data_of(event.head), event.size, event.tail.rstrip(b"\n"))
-
-
-def _data_of(event: bytes) -> bytes:
-    """The data of the start of an event."""
-    first = _DATA.search(event)
-    return b"" if first is None else _DATA.sub(b"\n", event[first.end() :])
+    first = _DATA.search(event.head)
+    data = b"" if first is None else _DATA.sub(b"\n", event.head[first.end() :])
+    return OversizedBody(data, event.size, event.tail.rstrip(b"\n"))
 
 
 async def read_body(stream: AsyncIterable[bytes], cap: int, announced: int | None, turn: Turn) -> bytes:

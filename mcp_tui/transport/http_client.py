@@ -16,7 +16,7 @@ import time
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import httpx
 
@@ -94,13 +94,8 @@ def _nothing() -> None:
     pass
 
 
-class _Stream(Protocol):
-    """A socket as httpcore holds it."""
-
-    async def aclose(self) -> None: ...
-
-
-async def _close(streams: list[_Stream]) -> None:
+async def _close(streams: list[Any]) -> None:
+    """Close sockets as httpcore holds them."""
     while streams:
         await streams.pop().aclose()
 
@@ -193,7 +188,7 @@ class HttpClient:
         if self._make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
         place = _Place(self._room[urgent])
-        half_open: list[_Stream] = []
+        half_open: list[Any] = []
         begun = False
 
         async def trace(event: str, info: dict[str, Any]) -> None:
@@ -203,7 +198,8 @@ class HttpClient:
                     await place.take()  # one that was idle may have been closed by the server meanwhile
                 case "connection.connect_tcp.complete":
                     half_open.append(info["return_value"])
-                    self._check_peer(info["return_value"])
+                    if self._peer is not None and not self.proxy:
+                        self._peer(str(half_open[-1].get_extra_info("server_addr")[0]))
                 case "connection.start_tls.complete":
                     half_open.clear()
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
@@ -263,7 +259,7 @@ class HttpClient:
         spawn(connection.aclose(), name="close an idle connection")
 
     async def _ask(
-        self, connection: Connection, request: httpx.Request, half_open: list[_Stream]
+        self, connection: Connection, request: httpx.Request, half_open: list[Any]
     ) -> httpx.Response:
         """The response to a request; a connection that was refused or reset before it stood is tried again, briefly."""
         pauses = iter(AGAIN)
@@ -279,10 +275,6 @@ class HttpClient:
                     raise
             await _close(half_open)
             await asyncio.sleep(pause)
-
-    def _check_peer(self, stream: Any) -> None:
-        if self._peer is not None and not self.proxy:
-            self._peer(str(stream.get_extra_info("server_addr")[0]))
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The user's headers, and over them the protocol's."""

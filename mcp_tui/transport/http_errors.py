@@ -113,7 +113,7 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
     if status == 202:
         return "the server accepted the request without a response (HTTP 202)"
     if status >= 400:
-        what = f"the server answered HTTP {status} {_phrase(status)}".rstrip()
+        what = f"the server answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         if status in (404, 405):
             return f"{what}. Is this the MCP endpoint?"
         wait = readable(headers.get("retry-after", ""), 40)
@@ -150,10 +150,6 @@ def said(body: bytes, headers: Mapping[str, str]) -> str:
             value = next((fields[name] for name in names if fields.get(name)), None)
         text = value if isinstance(value, str) else ""
     return readable(" ".join(text.split()))
-
-
-def _phrase(status: int) -> str:
-    return httpx.codes.get_reason_phrase(status)
 
 
 def media_type(headers: Mapping[str, str]) -> str:

@@ -79,7 +79,7 @@ class Fetcher:
     def __init__(self, server: Address, *, insecure: bool = False) -> None:
         self.server = server
         self._insecure = insecure
-        self._allowed: set[Reach] | None = None
+        self._allowed: set[Reach] = set()
 
     async def fetch(
         self, url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -99,10 +99,10 @@ class Fetcher:
         )
         try:
             async with asyncio.timeout(PATIENCE):
-                allowed = await self._reachable()
+                await self._look_up()
                 client.open()
                 # a proxy looks up names by itself, but not addresses
-                self._check(address, _literal(address) if client.proxy else await _resolved(address), allowed)
+                self._check(address, _literal(address) if client.proxy else await _resolved(address))
                 return await _exchange(client, form, headers or {})
         except TimeoutError:
             raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
@@ -128,17 +128,16 @@ class Fetcher:
             raise TransportError(f"{address.shown} does not use https, so it is not used for signing in")
         return address
 
-    async def _reachable(self) -> set[Reach]:
-        if self._allowed is None:
+    async def _look_up(self) -> None:
+        if not self._allowed:
             found = {reach(ip) for ip in await _resolved(self.server)} or {Reach.PUBLIC}
-            self._allowed = set[Reach]().union(*(_FROM[each] for each in found))
-        return self._allowed
+            self._allowed = self._allowed.union(*(_FROM[each] for each in found))
 
-    def _check(self, address: Address, ips: list[str], allowed: set[Reach] | None = None) -> None:
+    def _check(self, address: Address, ips: list[str]) -> None:
         """Refuse an address of the network that the MCP server is not in."""
         for ip in ips:
             where = reach(ip)
-            if where not in (allowed or self._allowed or {Reach.PUBLIC}):
+            if where not in self._allowed:
                 text = (
                     f"{address.shown} is at the {where.value} address {ip}, which the MCP server may not name"
                 )

@@ -342,7 +342,9 @@ class Listening:
             if await self._session.renewed(error.challenge):
                 return "a new token was needed"
             if error.status < 500:
-                self._absent(error)
+                self._session.mute = error.status == 404
+                if error.status not in (400, 404, 405):
+                    self._session.sink.happened(text=f"no notification stream: {error}")
                 return None
             return str(error)
         except EXPECTED as error:
@@ -354,11 +356,6 @@ class Listening:
         self.answered.set()
         if not self._told:
             self._session.sink.happened(text="listening to the server's notification stream")
-
-    def _absent(self, error: Refused) -> None:
-        self._session.mute = error.status == 404
-        if error.status not in (400, 404, 405):
-            self._session.sink.happened(text=f"no notification stream: {error}")
 
 
 def pause(retry: float, failures: int) -> float:

@@ -105,25 +105,20 @@ def _program(name: str, search: str, cwd: Path) -> str:
     raise TransportError(f"Command not found: {name}. Install it or give its full path.")
 
 
+_WHY: Final = {
+    0: f"Its guard process ({sys.executable}) exited at once.",
+    errno.ENOENT: "The interpreter named in its first line (#!) does not exist. Install it or correct the line.",
+    errno.ENOEXEC: "It is not a program for this machine, nor a script that names its interpreter in the first line (#!).",
+    errno.EACCES: "Permission denied for it or its interpreter (#!). Check the permissions.",
+    errno.E2BIG: "The arguments and the environment are too long. Shorten them.",
+}
+"""Why the operating system would not run a program that was found, by errno; 0 where nobody could tell."""
+
+
 def refused(launch: Launch, error: int) -> TransportError:
-    """Why the operating system would not run a program that was found."""
-    name = shlex.quote(launch.command[0])
-    match error:
-        case errno.ENOENT:
-            why = (
-                "The interpreter named in its first line (#!) does not exist. Install it or correct the line."
-            )
-        case errno.ENOEXEC:
-            why = "It is not a program for this machine, nor a script that names its interpreter in the first line (#!)."
-        case errno.EACCES:
-            why = "Permission denied for it or its interpreter (#!). Check the permissions."
-        case errno.E2BIG:
-            why = "The arguments and the environment are too long. Shorten them."
-        case 0:
-            why = f"Its guard process ({sys.executable}) exited at once."
-        case _:
-            why = os.strerror(error)
-    return TransportError(f"Cannot start {name}. {why}")
+    """Why a program that was found could not be started."""
+    why = _WHY.get(error) or os.strerror(error)
+    return TransportError(f"Cannot start {shlex.quote(launch.command[0])}. {why}")
 
 
 # -- its start and its end -------------------------------------------------------------------------------------
