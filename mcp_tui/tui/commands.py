@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from mcp_tui.config import files, saved
-from mcp_tui.config.definitions import Input
-from mcp_tui.config.files import ConfigError
-from mcp_tui.config.saved import NAME, SavedCall, SecretArguments
-from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import DIALOG, hint
 from mcp_tui.tui.screens.dialog import copied
+from mcp_tui.tui.screens.parts.saved_calls import Found
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
@@ -39,8 +34,6 @@ VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prom
 
 
 T = TypeVar("T")
-
-Found = tuple[SafeText, SafeText, Callable[[], object]]
 
 
 class Commands(Provider):
@@ -84,7 +77,7 @@ class Commands(Provider):
                 )
         yield from _elsewhere(cast("WorkbenchApp", self.app), query)
         yield from self._told(screen, query)
-        yield from saved_calls(screen)
+        yield from screen.saved.offers()
         for kind, verb in VERBS.items():
             for entry in _narrowed(session.catalogue.entries.get(kind, ()), _entry, query):
                 said = entry.raw.get("description")
@@ -212,85 +205,3 @@ async def _cancel_at(app: WorkbenchApp, server: Session, row: Request) -> None:
 def _plain(note: SafeText) -> str | None:
     """The palette reads a help text as markup, unless it is content already."""
     return cast("str", Content(note)) if note else None
-
-
-# -- saved calls -----------------------------------------------------------------------------------------------
-
-
-def saved_calls(screen: Workbench) -> Iterator[Found]:
-    """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
-    folder = cast("WorkbenchApp", screen.host).preferences.saved or files.saved_folder()
-    row = screen.table.selected
-    if row is not None and row.method == "tools/call" and not row.internal:
-        title = safe("Save call {} {}", row.id, request(row))
-        yield title, words("save it under a name to run it again"), partial(_ask_name, screen, row, folder)
-    server = saved.server_of(screen.session.client.target)
-    for each in saved.load(folder)[0]:
-        if each.server == server:
-            params = {"name": each.tool, "arguments": each.arguments}
-            run = partial(screen.connection.call, "tools/call", params)
-            yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
-
-
-async def choose_saved_call(screen: Workbench) -> None:
-    """List the calls that are saved for this server, and the selected one to be saved."""
-    from mcp_tui.tui.screens.dialog import MenuScreen
-
-    found = list(saved_calls(screen))
-
-    def chosen(number: str | None) -> None:
-        if number is not None:
-            found[int(number)][2]()
-
-    if found:
-        choices = [(str(number), title) for number, (title, _, _) in enumerate(found)]
-        await screen.ask(MenuScreen(words("Saved calls"), choices, words("")), chosen)
-    else:
-        screen.refuse(words("No saved calls yet. Select a call, then press the key again to save it."))
-
-
-def _ask_name(screen: Workbench, row: Request, folder: Path) -> None:
-    """Ask for a name, then save."""
-    from mcp_tui.tui.screens.inputs import InputsScreen
-
-    asked = screen.payloads.request(row)
-    params = as_object(asked[1]) if asked is not None else {}
-    tool = params.get("name")
-    if not isinstance(tool, str):
-        screen.refuse(safe("The arguments of request {} are no longer available", row.id))
-        return
-    arguments, server = as_object(params.get("arguments")), saved.server_of(screen.session.client.target)
-
-    def answered(answers: dict[str, str] | None) -> None:
-        if answers is not None:
-            name = answers["name"][:NAME].strip()
-            call = SavedCall(name=name, tool=tool, arguments=arguments, server=server)
-            _save_call(screen, call, folder)
-
-    field = Input(id="name", description="Name of the saved call", default=tool[:NAME])
-    screen.host.push_screen(InputsScreen("Save call", [field], ask=False), answered)
-
-
-def _save_call(screen: Workbench, call: SavedCall, folder: Path, *, secrets: bool = False) -> None:
-    try:
-        saved.save(folder, call, secrets=secrets)
-    except SecretArguments as found:
-        _confirm_secrets(screen, call, folder, found.names)
-    except ConfigError as error:
-        screen.keys.tell(brief(str(error), 300), "error")
-    else:
-        screen.keys.tell(safe("Saved. Run it with: mcp-tui call --saved {}", brief(call.name, 64)), "success")
-
-
-def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: list[str]) -> None:
-    from mcp_tui.tui.screens.dialog import ConfirmScreen
-
-    lines = [
-        words("These arguments look like secrets:"),
-        *(safe("  {}", brief(name, 60)) for name in names),
-        words("Saving stores them unencrypted in a file readable only by you."),
-    ]
-    asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
-    screen.host.push_screen(
-        asked, lambda yes: _save_call(screen, call, folder, secrets=True) if yes else None
-    )

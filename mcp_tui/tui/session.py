@@ -32,14 +32,12 @@ from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sectio
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines
 
 SLOW: Final = 1.0
 """Seconds of connecting after which the screen tells step by step what is waited for."""
-
-_NOTHING: Final = words("")
 
 
 class Session:
@@ -71,7 +69,7 @@ class Session:
         self.limits = self.limits_of("")
         self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
-        self.trouble = words("")
+        self.trouble = NOTHING
         self.version = 0
         self.around = ALONE
         self.shown = self._told_lost = False
@@ -128,7 +126,7 @@ class Session:
         elif not was:
             self._stand(Link.CONNECTING, safe("Connecting: {}", detail))
 
-    def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
+    def _stand(self, link: Link, trouble: SafeText = NOTHING) -> None:
         said = clean(sentence(trouble)) if trouble else trouble
         self.link, self.trouble, self.since, self.broke = link, said, None, False
         self.version += 1
@@ -206,7 +204,7 @@ class Session:
     def name(self) -> SafeText:
         """The server as it calls itself, or the target's name."""
         info = self.client.info
-        said = words("") if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
+        said = NOTHING if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
         return said or title(self.client.target)
 
     @property
@@ -215,7 +213,7 @@ class Session:
         if self.link is Link.CONNECTING and self.sign_in is not None and self.sign_in.active:
             return self.sign_in.state()
         steps = self.client.steps
-        return brief(steps[-1].text, 200) if self.link is Link.CONNECTING and steps else _NOTHING
+        return brief(steps[-1].text, 200) if self.link is Link.CONNECTING and steps else NOTHING
 
     @property
     def slow(self) -> bool:
@@ -231,7 +229,7 @@ class Session:
     def facts(self, now: float) -> ServerFacts:
         """What the server bar says at ``now`` (monotonic seconds)."""
         info = self.client.info
-        sign_in = _NOTHING if self.sign_in is None else self.sign_in.word
+        sign_in = NOTHING if self.sign_in is None else self.sign_in.word
         connecting = self.link is Link.CONNECTING
         kind = "stdio" if isinstance(self.client.target, StdioTarget) else "http"
         return ServerFacts(
@@ -239,13 +237,13 @@ class Session:
             name=self.name,
             transport=(clean(kind) if info is None else clean(info.transport)),
             pid=None if info is None else info.pid,
-            revision=words("") if info is None else clean(info.revision.name),
-            detail=self.trouble or (sign_in if connecting else _NOTHING) or self.doing,
+            revision=NOTHING if info is None else clean(info.revision.name),
+            detail=self.trouble or (sign_in if connecting else NOTHING) or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._counts(now), asks=len(self.questions.waiting)),
             limits=self.limits,
             around=self.around,
-            sign_in=_NOTHING if connecting else sign_in,
+            sign_in=NOTHING if connecting else sign_in,
         )
 
     # -- what the panes show ---------------------------------------------------------------------------------
@@ -376,7 +374,7 @@ class Session:
             self.stale.discard(kind)
             try:
                 before = self.catalogue.entries.get(kind)
-                found, problem = await self.lists.read(kind), words("")
+                found, problem = await self.lists.read(kind), NOTHING
                 changed = difference([] if before is None else [each.raw for each in before], found)
                 if before is not None and changed:
                     self.client.note(f"{kind}: {changed}")
@@ -468,7 +466,7 @@ class Servers:
         """Tell every session its place among the others, and the one on the screen what the others want."""
         count = len(self.all)
         for at, server in enumerate(self.all, 1):
-            whose = self.name(server) if count > 1 else words("")
+            whose = self.name(server) if count > 1 else NOTHING
             wants = tuple(self._wants()) if server.shown else ()
             server.place(Around(at, count, whose, wants))
 
@@ -496,4 +494,4 @@ def _called(server: Session) -> SafeText:
     target, info = server.client.target, server.client.info
     if target.name:
         return brief(target.name, NAME)
-    return (brief(info.name, NAME) if info is not None else words("")) or brief(clean(title(target)), NAME)
+    return (brief(info.name, NAME) if info is not None else NOTHING) or brief(clean(title(target)), NAME)

@@ -3,14 +3,13 @@ from __future__ import annotations
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, SavedServer
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui import commands
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from tests.tui.driving import Driven, driving
 
 
 def offered(driven: Driven) -> dict[str, object]:
-    return {str(title): run for title, _, run in commands.saved_calls(driven.bench)}
+    return {str(title): run for title, _, run in driven.bench.saved.offers()}
 
 
 async def palette(driven: Driven, text: str) -> None:

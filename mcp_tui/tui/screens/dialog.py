@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, key_of
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii, styled
 
 LOW: Final = 16
@@ -32,7 +32,6 @@ _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
 _OF_TEXTUAL: Final = "BINDINGS"
 """The keys of a class, as Textual looks for them when the class is made."""
 
-_NOTHING: Final = words("")
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
@@ -115,15 +114,13 @@ class Dialog(ModalScreen[ScreenResultType]):
         setattr(cls, _OF_TEXTUAL, bindings(*vars(cls).get("SCOPES", ())))
         super().__init_subclass__(**given)
 
-    def __init__(
-        self, *inside: Widget, title: SafeText = _NOTHING, buttons: Sequence[KeyButton] = ()
-    ) -> None:
+    def __init__(self, *inside: Widget, title: SafeText = NOTHING, buttons: Sequence[KeyButton] = ()) -> None:
         super().__init__()
         self._declared = title, inside, buttons
         self._box = Vertical(id="dialog")
         self._key_line = place("keys")
         self.foot: tuple[KeyButton, ...] = ()
-        self._title = _NOTHING
+        self._title = NOTHING
         self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
@@ -257,8 +254,8 @@ class Dialog(ModalScreen[ScreenResultType]):
     @property
     def whose(self) -> SafeText:
         """The server that the dialog is about, as words to end a title with; empty while there is only one."""
-        name = cast("SafeText", getattr(self.host, "whose", _NOTHING))
-        return safe(" · {}", name) if name and self.OF_SERVER else _NOTHING
+        name = cast("SafeText", getattr(self.host, "whose", NOTHING))
+        return safe(" · {}", name) if name and self.OF_SERVER else NOTHING
 
     def caption(self, title: SafeText) -> None:
         """Set the title in the frame, and with several servers whose it is."""
@@ -375,7 +372,7 @@ class ConfirmScreen(Dialog[bool]):
     ) -> None:
         self._lines = lines
         self._interrupt = interrupt
-        self._lead_text = lead or words("")
+        self._lead_text = lead or NOTHING
         self._lead = place()
         self.text = place()
         self._scroll = VerticalScroll(self.text, can_focus=False)

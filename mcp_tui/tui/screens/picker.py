@@ -27,11 +27,10 @@ from mcp_tui.config.sources import Surroundings
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER
 from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
 _OURS: Final = words("mcp-tui")
-_NOTHING: Final = words("")
 
 
 @fact
@@ -40,7 +39,7 @@ class ServerChoice:
 
     group: SafeText = _OURS
     name: SafeText
-    said: SafeText = _NOTHING
+    said: SafeText = NOTHING
     availability: Availability = Availability.USABLE
     definition: Definition | None = None
     line: str = ""
@@ -306,7 +305,7 @@ class PickerScreen(Dialog[Target | None]):
             more = f" (and {len(self._problems) - 1} more)" if len(self._problems) > 1 else ""
             self._say(safe("{}{}.", self._problems[0], more), wrong=True)
         else:
-            self._say(words(""))
+            self._say(NOTHING)
 
     def _say(self, text: SafeText, *, wrong: bool = False) -> None:
         self.say(self._about, (text, "$error" if wrong else "$text-muted"))

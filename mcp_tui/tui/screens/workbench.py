@@ -12,6 +12,7 @@ from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.questions import QuestionPrompts
+from mcp_tui.tui.screens.parts.saved_calls import SavedCalls
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
@@ -32,6 +33,7 @@ class Workbench(SessionScreen):
         self.connection = ConnectionKeys(self, session, self.table)
         self.cancelling = Cancelling(self, session, self.table)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
+        self.saved = SavedCalls(self, session, self.table, self.payloads, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.action_cancel_now = self.cancelling.cancel_now
         self.action_cancel_all = self.cancelling.cancel_all
@@ -39,6 +41,7 @@ class Workbench(SessionScreen):
         self.action_new = self.calling.tools
         self.action_again = self.calling.again
         self.action_edit = self.calling.edit
+        self.action_saved = self.saved.choose
         self.action_answer = self.questions.answer
         self.action_server = self.connection.menu
         self.action_sign_in = self.connection.sign_in
@@ -121,13 +124,6 @@ class Workbench(SessionScreen):
             self.refuse(words("Still connecting, nothing to write yet"))
         else:
             super().action_save()
-
-    async def action_saved(self) -> None:
-        """List the calls that are saved for this server, and the selected one to be saved."""
-        from mcp_tui.tui.commands import choose_saved_call
-
-        if self.connection.connected():
-            await choose_saved_call(self)
 
     async def action_probe(self) -> None:
         await self.connection.probe(self.entry())

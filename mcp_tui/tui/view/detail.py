@@ -25,6 +25,7 @@ from mcp_tui.tui.view.cancellations import CAUSES
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, request, silence
 from mcp_tui.tui.view.text import (
+    NOTHING,
     SHOWN,
     SafeText,
     brief,
@@ -47,9 +48,6 @@ ERROR: Final = words("Error")
 """The title of an error in full."""
 
 
-_NOTHING: Final = words("")
-
-
 @frozen
 class Section:
     """A titled block of lines; the title may be empty."""
@@ -63,8 +61,8 @@ def sections(
     now: float,
     payloads: Iterable[Section] = (),
     *,
-    command: SafeText = _NOTHING,
-    advice: SafeText = _NOTHING,
+    command: SafeText = NOTHING,
+    advice: SafeText = NOTHING,
     server_requests: Iterable[ServerRequest] = (),
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds): the answer, then the request, then the story.
@@ -77,7 +75,7 @@ def sections(
     known = list(_outcome(row, now, error=all(each.title != ERROR for each in payloads)))
     if advice:
         known.insert(1, fact("help", advice, "accent"))
-    found = [Section(_NOTHING, tuple(known)), *payloads, Section(words("About"), tuple(_about(row)))]
+    found = [Section(NOTHING, tuple(known)), *payloads, Section(words("About"), tuple(_about(row)))]
     found.append(Section(words("History"), tuple(history(row, server_requests))))
     if command:
         found.append(Section(words("Headless"), (line(command),)))
@@ -116,8 +114,8 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     """What came of ``row``, or how far it is; its ``error`` where no section shows it in full."""
     shown = badge(row, now)
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
-    ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
-    took = _NOTHING
+    ago = NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
+    took = NOTHING
     if row.sent_at is not None:
         answered = row.state in (State.COMPLETED, State.FAILED)
         ran = "running" if row.open else "took" if answered else "after"
@@ -151,8 +149,8 @@ def limits(row: Request) -> SafeText:
     """Both clocks: ``60s without progress, 10m in all``."""
     idle, maximum = row.limits.timeout, row.limits.max_timeout
     parts = (
-        _NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
-        _NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
+        NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
+        NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
     )
     return join(parts, ", ") or words("none")
 
@@ -230,7 +228,7 @@ def server_request_sections(
     ]
     if server_request.parent is not None:
         known.append(fact("for", safe("request {}", brief(str(server_request.parent), 80))))
-    return [Section(_NOTHING, tuple(known)), *sent]
+    return [Section(NOTHING, tuple(known)), *sent]
 
 
 def _told(row: Request, event: ev.Event) -> _Told:
@@ -371,7 +369,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     if error:
         return [Section(ERROR, _error(response))]
     found = ordered(parts(response)[:-1])
-    sections = [Section(words(""), told(found))] if found else []
+    sections = [Section(NOTHING, told(found))] if found else []
     if broken:
         lines = tuple(line((brief(str(each), 400), "error")) for each in broken[:20])
         sections.append(Section(words("Does not match the output schema"), lines))
@@ -475,7 +473,7 @@ def label(part: Part) -> SafeText:
     sort = clean(part.sort.value)
     mime = brief(part.mime, 60)
     uri = brief(part.uri, 200)
-    role = safe("{}:", brief(part.role, 20)) if part.role else words("")
+    role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
     match part.sort:
         case PartKind.LINK:
             return join((role, sort, brief(part.name, 80), uri, mime, brief(part.text, 120)), "  ")

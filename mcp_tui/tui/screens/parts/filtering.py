@@ -22,7 +22,7 @@ from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.pane_filters import cancellations_filter, catalogue_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -41,8 +41,6 @@ _LISTS: Final = {
     ),
 }
 """What the line of the filter says of each list, and an example."""
-
-_NOTHING: Final = words("")
 
 
 class FilterLine(Horizontal):
@@ -77,7 +75,7 @@ class Filtering:
         self._terms: dict[str, Terms[Any]] = dict.fromkeys(self._readers, Terms[Any]())
         self._cancel_sort = NEWEST
         self._only: Request | None = None
-        self._counted: tuple[object, SafeText] = None, _NOTHING
+        self._counted: tuple[object, SafeText] = None, NOTHING
         self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
         self._narrowed: dict[str, FilteredLines[Any]] = {
             "cancellations": self.cancellations,
@@ -103,7 +101,7 @@ class Filtering:
         if not self.input.has_focus:
             self.line.display = bool(self.input.value) and pane.display
         if self.line.display:
-            said = pane.counted if pane.wanted else _NOTHING
+            said = pane.counted if pane.wanted else NOTHING
             self.line.passing.update(
                 words("not understood") if self._terms_of(self._typed_for).problem else said
             )
@@ -135,7 +133,7 @@ class Filtering:
         shown = self.cancellations
         known = shown.version, len(shown.numbers)
         if len(shown.numbers) > COUNTED:
-            return _NOTHING
+            return NOTHING
         if known != self._counted[0]:
             self._counted = known, counted(shown.items(), self._scene.now())
         return self._counted[1]
