@@ -9,12 +9,10 @@ from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Styled = tuple[SafeText, str]
 """A piece of text and its style in Textual's notation."""
-
-_NOTHING: Final = words("")
 
 _FORMATS: Final = {
     "date": words("date, as 2026-11-21"),
@@ -94,8 +92,8 @@ def _figure(value_: Json) -> bool:
 
 def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
     low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
-    said = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else _NOTHING
-    return safe("{} {}", said, unit) if said else _NOTHING
+    said = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else NOTHING
+    return safe("{} {}", said, unit) if said else NOTHING
 
 
 def value(value_: Json) -> SafeText:
@@ -118,7 +116,7 @@ def sketch(schema: Json, depth: int = 3) -> SafeText:
     if properties and depth:
         shown = (brief(json.dumps(name, ensure_ascii=False), 30) for name in list(properties)[:4])
         names = [safe("{}: …", name) for name in shown]
-        more = words(" …") if len(properties) > 4 else _NOTHING
+        more = words(" …") if len(properties) > 4 else NOTHING
         return safe("{{{}{}}}", join(names, ", "), more)
     return words("{…}") if kind_ == "object" else words("…")
 
@@ -153,7 +151,7 @@ def about(field: Field, entry: FieldEntry) -> list[Styled]:
     name = brief(".".join(field.path), 80) or words("other arguments")
     title = brief(field.said("title"), 80)
     if title.casefold().replace(" ", "_") == field.name.casefold():
-        title = _NOTHING
+        title = NOTHING
     description = brief(" ".join(field.said("description")[:1000].split()), 600)
     pieces: list[Styled] = [
         (name, "bold"),
