@@ -59,8 +59,8 @@ class _Folded:
 
 
 class RecordedBook:
-    """A book that can be put to any position of a recording. It has what views ask of a book: ``order``, ``get``,
-    ``version``; the version changes with the position.
+    """A book that can be put to any position of a recording. It has what views ask of a book; ``version`` changes with the
+    position, and ``internal`` has the places of requests to come as well.
 
     ``position`` is how many events have happened, ``over`` whether that is all that will ever be in the recording.
     ``unreadable`` counts events whose records turned out to be damaged.

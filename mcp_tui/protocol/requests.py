@@ -490,6 +490,7 @@ class Book:
     """
 
     sortable = 20_000
+    """How many rows can be looked at one after the other without a screen standing still."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(_is_over)
@@ -525,7 +526,7 @@ class Book:
         return self.order.is_over(place)
 
     def parent(self, place: int) -> int | None:
-        """The place of the row that the one at a place was called for."""
+        """The place of the row that the one at a place was called for: a poll of its task, its cancel."""
         parent = self.order[place].parent
         return None if parent is None else self.place(parent)
 

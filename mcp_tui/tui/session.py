@@ -250,21 +250,26 @@ class Session:
 
     @property
     def ticking(self) -> bool:
+        """Whether what the server bar says changes with the time alone."""
         return self.since is not None or self.link is Link.CONNECTING
 
     def redactor(self) -> Redactor:
+        """What takes out of a text what the journal would."""
         return redactor(self.client.target, self.client.store.learned)
 
     def now(self) -> float:
+        """The moment that is shown."""
         return self.client.now()
 
     def stamp(self) -> object:
+        """Something that is equal to what it was as long as no pane has to be drawn anew."""
         client = self.client
         versions = (self.version, self.catalogue.version, self.questions.version)
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 
     def none(self) -> SafeText:
+        """What stands in place of requests where there are none."""
         match self.link:
             case Link.CONNECTING:
                 doing = self.doing or words("…")
@@ -285,6 +290,7 @@ class Session:
         return clean(within(self.trouble))
 
     def about(self) -> list[Section]:
+        """What the detail says while no request is selected."""
         client = self.client
         if client.info is not None:
             return server_sections(client.info)
@@ -295,9 +301,11 @@ class Session:
         return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
 
     def called(self) -> bool:
+        """Whether a person has called anything."""
         return any(not row.internal for row in self.client.book.order)
 
     def frame(self, seq: int) -> FrameHead | None:
+        """What is known of a frame."""
         frames = self.client.store.frames
         index = frames.find(seq)
         return None if index is None else frames[index]

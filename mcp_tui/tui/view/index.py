@@ -8,7 +8,7 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
@@ -17,6 +17,10 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.lines import BUDGET
+
+if TYPE_CHECKING:
+    from mcp_tui.journal.recorded_book import RecordedBook
+    from mcp_tui.protocol.requests import Book
 
 AT_ONCE: Final = 200
 """Rows that a filter looks at each time, whatever time that takes."""
@@ -33,60 +37,8 @@ def key(row: Request) -> Key:
     return type(row.id), row.id
 
 
-class Rows(Protocol):
-    """Requests by their place, oldest first: the book of a session, or what a recording tells of one at a moment."""
-
-    @property
-    def order(self) -> Sequence[Request]: ...
-
-    @property
-    def version(self) -> int:
-        """Changes with every event that a row takes in."""
-        ...
-
-    @property
-    def sortable(self) -> int:
-        """How many rows can be looked at one after the other without the screen standing still."""
-        ...
-
-    @property
-    def internal(self) -> Sequence[int]:
-        """The places of the client's own requests, sorted; a recording knows of those to come."""
-        ...
-
-    @property
-    def cancelled(self) -> Sequence[int]:
-        """The places of cancelled requests in the order of their first cancels, but for the client's own."""
-        ...
-
-    @property
-    def server_requests(self) -> Sequence[ServerRequest]:
-        """The server's own requests, oldest first. Another object where any but the newest may be others."""
-        ...
-
-    def get(self, id: RequestId) -> Request | None:
-        """The row of an id, by type and value."""
-        ...
-
-    def place(self, id: RequestId) -> int | None:
-        """The place of an id; in a recording also of one to come."""
-        ...
-
-    def row(self, place: int) -> Request:
-        """The row at a place; in a recording also at one to come, as far as it is known then."""
-        ...
-
-    def is_over(self, place: int) -> bool:
-        """Whether the row at a place is over, found without a look at it."""
-        ...
-
-    def parent(self, place: int) -> int | None:
-        """The place of the row that the one at a place was called for: a poll of its task, its cancel."""
-        ...
-
-    def changed_since(self, version: int) -> set[int] | None:
-        """The places of rows that changed since a version; ``None`` where that is not known."""
-        ...
+Rows: TypeAlias = "Book | RecordedBook"
+"""Requests by their place, oldest first: those of a session, or what a recording tells of one at a moment."""
 
 
 def has(places: Sequence[int], place: int) -> bool:

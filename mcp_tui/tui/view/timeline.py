@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice, pairwise
-from typing import Final, LiteralString, Protocol
+from typing import Final, LiteralString, TypeAlias
 
 from mcp_tui.journal.event_table import LATE
 from mcp_tui.journal.frames import Frames
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import late_answer, late_progress
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import TIMEOUTS, badge
-from mcp_tui.tui.view.index import Rows, has, put
+from mcp_tui.tui.view.index import put
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words
@@ -401,36 +401,34 @@ _FINAL: Final = frozenset({State.COMPLETED, State.FAILED})
 """States after which nothing makes a request longer: an answer that comes to any other is late."""
 
 
-class Spans(Protocol):
-    """Requests by when they were under way. Times are monotonic seconds.
-
-    A request is under way from its call to its outcome, or to what came late.
-    """
-
-    origin: float
-    """Seconds since the epoch when the monotonic clock read 0."""
-
-    def update(self) -> bool:
-        """Take in what happened; returns whether anything did."""
-        ...
-
-    def first(self) -> float | None:
-        """When the first request was called."""
-        ...
-
-    def during(self, begin: float, end: float) -> Iterator[Request]:
-        """The requests under way between two moments, newest first."""
-        ...
-
-    def messages(self, until: float) -> int:
-        """How many messages went either way before a moment."""
-        ...
+def _under_way(
+    begins: Sequence[float],
+    ends: Sequence[float],
+    latest: Callable[[int], float],
+    begin: float,
+    end: float,
+    late: Collection[int] = (),
+) -> Iterator[int]:
+    """The places of requests between two moments, and of the ``late`` ones; ``latest`` is the last end in a block."""
+    kept = {each // BLOCK for each in late}
+    place = bisect_right(begins, end) - 1
+    while place >= 0:
+        block = place // BLOCK
+        if latest(block) < begin and block not in kept:
+            place = block * BLOCK - 1
+            continue
+        if ends[place] >= begin or place in late:
+            yield place
+        place -= 1
 
 
 class BookSpans:
-    """Those of a book that grows."""
+    """Requests of a book that grows, by when they were under way: from a call to its outcome, or to what came late.
 
-    def __init__(self, book: Rows, frames: Frames, *, origin: float) -> None:
+    Times are monotonic seconds. ``origin`` is the epoch, in seconds, at which that clock read 0.
+    """
+
+    def __init__(self, book: Book, frames: Frames, *, origin: float) -> None:
         self.origin = origin
         self._book = book
         self._frames = frames
@@ -441,14 +439,15 @@ class BookSpans:
         self._seen = -1
 
     def update(self) -> bool:
+        """Take in what happened; returns whether anything did."""
         if self._book.version == self._seen:
             return False
-        changed = self._book.changed_since(self._seen) if self._begins else set[int]()
+        changed = self._book.changed_since(self._seen)
         self._seen = self._book.version
         order = self._book.order
-        places = self._watched if changed is None else changed
-        for place in [place for place in places if has(self._watched, place)]:
-            self._take(place, order[place])
+        for place in [*(self._watched if changed is None else changed)]:
+            if place < len(self._begins):
+                self._take(place, order[place])
         for place in range(len(self._begins), len(order)):
             row = order[place]
             self._begins.append(row.called_at)
@@ -469,25 +468,21 @@ class BookSpans:
             self._latest[block] = max(self._ends[block * BLOCK : (block + 1) * BLOCK])
 
     def first(self) -> float | None:
+        """When the first request was called."""
         return self._begins[0] if self._begins else None
 
     def during(self, begin: float, end: float) -> Iterator[Request]:
-        place = bisect_right(self._begins, end) - 1
-        order = self._book.order
-        while place >= 0:
-            if self._latest[place // BLOCK] < begin:
-                place = place // BLOCK * BLOCK - 1
-                continue
-            if self._ends[place] >= begin:
-                yield order[place]
-            place -= 1
+        """The requests under way between two moments, newest first."""
+        places = _under_way(self._begins, self._ends, self._latest.__getitem__, begin, end)
+        return map(self._book.row, places)
 
     def messages(self, until: float) -> int:
+        """How many messages went either way before a moment."""
         return self._frames.hidden + self._frames.until(until)
 
 
 class RecordedSpans:
-    """Those of a recording at a moment: found by the numbers of events, so that no request is folded but the ones given."""
+    """The same of a recording at a moment: found by the numbers of events, so that no request is folded but those given."""
 
     def __init__(self, book: RecordedBook, *, origin: float) -> None:
         self.origin = origin
@@ -510,17 +505,8 @@ class RecordedSpans:
     def during(self, begin: float, end: float) -> Iterator[Request]:
         book, table = self._book, self._book.recording.table
         since, until = self._position(begin), min(book.position, self._position(end))
-        number = bisect_left(table.first, until) - 1
         late = self._late(since, until)
-        blocks = {each // BLOCK for each in late}
-        while number >= 0:
-            block = number // BLOCK
-            if block not in blocks and self._last_over(block) < since:
-                number = block * BLOCK - 1
-                continue
-            if table.over[number] >= since or number in late:
-                yield book.row(number)
-            number -= 1
+        return map(book.row, _under_way(table.first, table.over, self._last_over, since, until - 1, late))
 
     def _late(self, since: int, until: int) -> set[int]:
         """The requests that were answered late between two positions."""
@@ -562,3 +548,6 @@ def ended(row: Request) -> float:
     if row.ended_at is None or row.state is State.CANCEL_REQUESTED:
         return math.inf
     return max(row.ended_at, *(row.ended_at + each.last_after for each in row.late), row.ended_at)
+
+
+Spans: TypeAlias = BookSpans | RecordedSpans
