@@ -29,10 +29,6 @@ Hint = tuple[LiteralString, str]
 _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
 """The space between two arrows, for which they have no need."""
 
-_OF_TEXTUAL: Final = "BINDINGS"
-"""The keys of a class, as Textual looks for them when the class is made."""
-
-
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
 
@@ -111,7 +107,8 @@ class Dialog(ModalScreen[ScreenResultType]):
     """Seconds between two calls of :meth:`tick`; 0 for none."""
 
     def __init_subclass__(cls, **given: bool) -> None:
-        setattr(cls, _OF_TEXTUAL, bindings(*vars(cls).get("SCOPES", ())))
+        # Textual looks for them when the class is made.
+        cls.BINDINGS = bindings(*vars(cls).get("SCOPES", ()))  # pyright: ignore[reportConstantRedefinition]
         super().__init_subclass__(**given)
 
     def __init__(self, *inside: Widget, title: SafeText = NOTHING, buttons: Sequence[KeyButton] = ()) -> None:
@@ -121,7 +118,6 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._key_line = place("keys")
         self.foot: tuple[KeyButton, ...] = ()
         self._title = NOTHING
-        self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
         self.line: Callable[[], int | None] = lambda: None
@@ -177,7 +173,10 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def tick(self) -> None:
         """Show what changed: here the title and the keys."""
-        self.caption(self.heading())
+        title = self.heading()
+        if title != self._title:
+            self._title = title
+            self._box.border_title = Content(safe("{}{}", title, self.whose))
         said = self.keys(self.hints())
         cells = sum(each.cells + 1 for each in self.foot)
         cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
@@ -257,12 +256,6 @@ class Dialog(ModalScreen[ScreenResultType]):
         name = cast("SafeText", getattr(self.host, "whose", NOTHING))
         return safe(" · {}", name) if name and self.OF_SERVER else NOTHING
 
-    def caption(self, title: SafeText) -> None:
-        """Set the title in the frame, and with several servers whose it is."""
-        if title != self._title:
-            self._title = title
-            self._box.border_title = Content(safe("{}{}", title, self.whose))
-
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""
         room = min(self._box.size.width or 64, self.size.width) - 2 - width(self.whose)
@@ -271,9 +264,9 @@ class Dialog(ModalScreen[ScreenResultType]):
     def say(self, place: Static, *pieces: Piece) -> None:
         """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
         said = written(*pieces)
-        known = self._said.get(place)
-        if known is None or not known.is_same(said):  # they are equal where only their words are
-            self._said[place] = said
+        known = place.content
+        # They are equal where only their words are.
+        if not (isinstance(known, Content) and known.is_same(said)):
             place.display = bool(said)
             place.update(said)
 
@@ -327,10 +320,11 @@ def copied(screen: Screen[Any]) -> bool:
     return bool(text)
 
 
-def place(id: str | None = None, classes: str | None = None) -> Static:
-    """Where :meth:`Dialog.say` writes; until then, and where that is nothing, it takes no room."""
-    made = Static(markup=False, id=id, classes=classes)
-    made.display = False
+def place(id: str | None = None, *said: Piece, classes: str | None = None) -> Static:
+    """Where :meth:`Dialog.say` writes, over what is ``said`` at first; where that is nothing, it takes no room."""
+    content = written(*said)
+    made = Static(content, markup=False, id=id, classes=classes)
+    made.display = bool(content)
     return made
 
 
@@ -370,28 +364,21 @@ class ConfirmScreen(Dialog[bool]):
         interrupt: bool = False,
         lead: SafeText | None = None,
     ) -> None:
-        self._lines = lines
         self._interrupt = interrupt
-        self._lead_text = lead or NOTHING
-        self._lead = place()
-        self.text = place()
+        said = (written(each) if isinstance(each, str) else written(*each) for each in lines)
+        self.text = Static(Content("\n").join(said), markup=False)
         self._scroll = VerticalScroll(self.text, can_focus=False)
         self._scroll.display = bool(lines)
         buttons = KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")
         buttons[0].add_class("-yes")
-        super().__init__(self._lead, self._scroll, title=clean(title), buttons=buttons)
+        warning = place(None, (lead or NOTHING, "$warning"))
+        super().__init__(warning, self._scroll, title=clean(title), buttons=buttons)
         self.set_class(bool(lead), "-long")
 
     def hints(self) -> Sequence[Hint]:
         return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
 
     def on_mount(self) -> None:
-        self.say(self._lead, (self._lead_text, "$warning"))
-        pieces: list[Piece] = []
-        for number, each in enumerate(self._lines):
-            pieces += [words("\n")] if number else []
-            pieces += [each] if isinstance(each, str) else each
-        self.say(self.text, *pieces)
         self.call_after_refresh(self.tick)
 
     def action_answer(self, answer: bool) -> None:
@@ -434,17 +421,14 @@ class MenuScreen(Dialog[str | None]):
     SCOPES = (MENU,)
     HINTS = [("enter", "Choose"), ("app.back", "Back")]
 
-    def __init__(self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText) -> None:
-        self._note_text = note
-        self._note = place("note")
+    def __init__(
+        self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText = NOTHING
+    ) -> None:
         self.list = OptionList(
             *(Option(Content(text), id=key) for key, text in choices), markup=False, compact=True
         )
         self.list.display = bool(choices)
-        super().__init__(self._note, self.list, title=title)
-
-    def on_mount(self) -> None:
-        self.say(self._note, self._note_text)
+        super().__init__(place("note", note), self.list, title=title)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
