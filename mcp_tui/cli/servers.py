@@ -63,22 +63,13 @@ def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
     rows: list[list[SafeText]] = []
     for each, state, said in stands:
         shown = what(each) if state in startable else said
-        row = (each.name, state.value, each.source.title, _short(each.place, around), shown)
+        row = (each.name, state.value, each.source.title, around.short(each.place), shown)
         rows.append([clean(cell) for cell in row])
     yield from table(rows)
     if any(state is Availability.CONSENT for _, state, _ in stands):
         warn("Servers from a project's file need approval. Run mcp-tui servers --trust NAME.")
     if not found.servers and not found.problems:
         warn("No servers in the config files. Use --config FILE, a URL, or -- COMMAND.")
-
-
-def _short(path: str, around: Surroundings) -> str:
-    """A path as a person would write it here."""
-    for folder, instead in ((around.cwd, ""), (around.home, "~/")):
-        prefix = f"{folder}/"
-        if len(prefix) > 2 and path.startswith(prefix):
-            return instead + path.removeprefix(prefix)
-    return path
 
 
 def _fields(each: Definition, state: Availability, said: str) -> dict[str, object]:

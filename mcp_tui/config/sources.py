@@ -85,6 +85,14 @@ class Surroundings:
             cwd = home
         return Surroundings(os.environ, home, cwd, sys.platform)
 
+    def short(self, path: str) -> str:
+        """A path as a person would write it here."""
+        for folder, instead in ((self.cwd, ""), (self.home, "~/")):
+            prefix = f"{folder}/"
+            if len(prefix) > 2 and path.startswith(prefix):
+                return instead + path.removeprefix(prefix)
+        return path
+
     @property
     def config(self) -> Path:
         """Where this platform keeps the settings of programs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, LiteralString, TypeVar, cast
+from typing import Final, LiteralString, TypeVar, cast
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -14,20 +14,16 @@ from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys import Key, key_of
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
-
-if TYPE_CHECKING:
-    from mcp_tui.client.settings import Target
-    from mcp_tui.tui.preferences import Preferences
-
 
 Result = TypeVar("Result")
 
@@ -96,7 +92,7 @@ class LayoutScreen(Screen[None]):
     @property
     def host(self) -> App[object]:
         """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
 
     @property
     def guard(self) -> KeyGuard:
@@ -367,7 +363,7 @@ class Opening(LayoutScreen):
             self.pane = look.pane
 
     def compose(self) -> ComposeResult:
-        self.place(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]
+        self.place(self.host.size.width)
         self.show_pane(self.pane)
         yield self.bar
         with Container(id="body"):

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from textual.content import Content
@@ -23,10 +22,9 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.filling import what
 from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
-from mcp_tui.config.sources import Surroundings
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER
-from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, consent_screen, copied, place
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
@@ -77,19 +75,12 @@ def _choice(definition: Definition) -> ServerChoice:
     state, said = availability(definition)
     shown = said if state is Availability.PROBLEM else what(definition)
     return ServerChoice(
-        group=clean(f"{definition.source.title}  {_short(definition.file, definition.around)}"),
+        group=clean(f"{definition.source.title}  {definition.around.short(str(definition.file))}"),
         name=brief(definition.name, 80),
         said=brief(shown, 400),
         availability=state,
         definition=definition,
     )
-
-
-def _short(file: Path, around: Surroundings) -> str:
-    for folder, instead in ((around.cwd, ""), (around.home, "~/")):
-        if folder != Path(folder.anchor) and file.is_relative_to(folder):
-            return f"{instead}{file.relative_to(folder)}"
-    return str(file)
 
 
 def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoice]:
@@ -207,9 +198,9 @@ class PickerScreen(Dialog[Target | None]):
 
     def on_mount(self) -> None:
         self._say(words("Reading the config files …"))
-        self.run_worker(self._fill(), exit_on_error=True)
+        self.run_worker(self._fill())
         if self._first is not None:
-            self.run_worker(self._choose(self._first), exit_on_error=True)
+            self.run_worker(self._choose(self._first))
 
     async def _fill(self) -> None:
         """Read the files beside the screen: some tools keep megabytes of history in theirs."""
@@ -270,12 +261,7 @@ class PickerScreen(Dialog[Target | None]):
         if not each.said:
             return Content(safe("{}{}", cursor, clip(each.name, inner - 2)))
         name = fit(clip(each.name, cells), cells)
-        mark = {
-            Availability.CONSENT: "needs consent  ",
-            Availability.ASKS: "asks  ",
-            Availability.DISABLED: "disabled  ",
-            Availability.PROBLEM: "problem  ",
-        }.get(each.availability, "")
+        mark = NOTHING if each.availability is Availability.USABLE else safe("{}  ", each.availability.value)
         rest = clip(each.said, max(4, inner - cells - 4 - len(mark)))
         dim = "$text-muted" if each.usable else "$text-muted dim"
         return Content.assemble(
@@ -360,7 +346,7 @@ class PickerScreen(Dialog[Target | None]):
         if chosen is None:
             return
         if chosen.definition is not None:
-            self.run_worker(self._choose(chosen.definition), exclusive=True, exit_on_error=True)
+            self.run_worker(self._choose(chosen.definition), exclusive=True)
         else:
             self._open(chosen.line)
 
@@ -375,7 +361,6 @@ class PickerScreen(Dialog[Target | None]):
 
     async def _choose(self, definition: Definition) -> None:
         """Ask what has to be asked, then open the server."""
-        from mcp_tui.tui.screens.dialog import consent_screen
         from mcp_tui.tui.screens.inputs import InputsScreen
 
         wrong = problem(definition)

@@ -155,7 +155,7 @@ class ProbeScreen(ModalScreen[None]):
     @property
     def host(self) -> App[object]:
         """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
 
     @property
     def running(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from mcp_tui.journal.index import (
     LoggedCancellation,
     Query,
     RecordedSession,
+    ask,
     cancellations,
     count,
     parse_query,
@@ -33,7 +35,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
 from mcp_tui.tui.view.filters import unknown_filter
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
@@ -63,7 +65,7 @@ class RecordingsScreen(MenuScreen):
         self._folder = folder
         self._current = frozenset(current)
         self._found: list[Journal] = []
-        note = words("")
+        note = NOTHING
         try:
             kept = (each for each in reversed(journals(folder)) if each.purpose != "probe")
             self._found = list(islice(kept, MOST))
@@ -93,7 +95,6 @@ class RecordingsScreen(MenuScreen):
 
     async def _look_up(self) -> None:
         """Ask the index for what names of files do not tell. It may have to be made first: the list is there before."""
-        from mcp_tui.journal.index import ask
 
         def question(file: sqlite3.Connection) -> tuple[dict[str, RecordedSession], dict[str, int]]:
             known = {session.name: session for session in sessions(file)}
@@ -125,7 +126,7 @@ class Found:
 
     entries: Sequence[LoggedCancellation] = ()
     count: int = 0
-    paths: dict[str, Path] | None = None
+    paths: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
 def parse_filter(text: str) -> Query:
@@ -159,7 +160,7 @@ class Entries:
         entry = self._entries[number]
         shown = logged(entry)
         day = fit(clean(_day(entry.wall)), 10)
-        server = fit(brief(entry.server), 18) if width >= _WIDE else words("")
+        server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
         before = join((day, server), "  ")
         line = self._columns.line(shown, width - len(before) - 2)
         return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
@@ -225,7 +226,6 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     async def _look_up(self, query: Query) -> None:
         """Ask the index beside the screen: it may have to be made first."""
-        from mcp_tui.journal.index import ask
 
         def question(file: sqlite3.Connection) -> Found:
             paths = {session.name: session.path for session in sessions(file)}
@@ -273,17 +273,13 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        selected = self._lines.selected
-        self._open(None if selected is None else selected.key)
+        self._lines.action_activate()
 
     def on_line_list_activated(self, event: LineList.Activated) -> None:
         event.stop()
-        self._open(event.key)
-
-    def _open(self, entry: object) -> None:
-        path = (self._found.paths or {}).get(entry.session) if isinstance(entry, LoggedCancellation) else None
-        if isinstance(entry, LoggedCancellation) and path is not None:
-            self.dismiss((path, entry))
+        entry, paths = event.key, self._found.paths
+        if isinstance(entry, LoggedCancellation) and entry.session in paths:
+            self.dismiss((paths[entry.session], entry))
 
     def action_close(self) -> None:
         """Clear what was typed; else close."""

@@ -46,7 +46,6 @@ class ServersScreen(Dialog[ServerPick | None]):
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
         self._list = OptionList(markup=False, compact=True)
-        self._shown: list[Content] = []
         super().__init__(self._list)
 
     def heading(self) -> SafeText:
@@ -54,21 +53,19 @@ class ServersScreen(Dialog[ServerPick | None]):
         return words("1 server") if count == 1 else safe("{:,} servers", count)
 
     def on_mount(self) -> None:
-        self._shown = self._lines()
-        self._list.add_options([Option(each) for each in self._shown])
+        self._list.add_options(map(Option, self._lines()))
         current = self._servers.current
         self._list.highlighted = 0 if current is None else self._servers.all.index(current)
 
     def tick(self) -> None:
         """Say anew what changed of each; one that was closed elsewhere ends the list."""
         lines = self._lines()
-        if len(lines) != len(self._shown):
+        if len(lines) != self._list.option_count:
             self.close_by_itself()
             return
-        for at, (before, now) in enumerate(zip(self._shown, lines, strict=True)):
-            if before != now:
+        for at, (shown, now) in enumerate(zip(self._list.options, lines, strict=True)):
+            if shown.prompt != now:
                 self._list.replace_option_prompt_at_index(at, now)
-        self._shown = lines
         super().tick()
 
     def _lines(self) -> list[Content]:

@@ -51,7 +51,26 @@ class SessionScreen(LayoutScreen):
         self.keys.offered = self.footed
         self.table = RequestTable(scene.book, now=scene.now, id="requests")
         self.detail = Detail(id="detail")
-        self.catalogue, self.cancellations, self.log_list, self.wire = _lists(scene)
+        self.catalogue = LineList(
+            scene.catalogue,
+            title="Catalogue",
+            what="item",
+            from_top=True,
+            count=lambda: scene.catalogue.matching,
+            total=lambda: scene.catalogue.count,
+            empty="Nothing listed so far.",
+            id="catalogue",
+        )
+        self.cancellations = LineList(
+            scene.cancellations,
+            title="Cancellations",
+            what="cancellation",
+            newest_first=True,
+            empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
+            id="cancellations",
+        )
+        self.log_list = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
+        self.wire = LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire")
         self.timeline = Timeline(
             scene.spans,
             shows=self.table.shows,
@@ -92,7 +111,6 @@ class SessionScreen(LayoutScreen):
         yield self.keys
 
     def on_mount(self) -> None:
-        self.filtering.line.display = False
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
         self._looks = self.set_interval(TICK, self._tick)
@@ -378,35 +396,6 @@ class SessionScreen(LayoutScreen):
 
     def action_save(self) -> None:
         self.copying.save()
-
-
-def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
-    """The catalogue, the cancellation log, the log, and the messages of a scene."""
-    catalogue = LineList(
-        scene.catalogue,
-        title="Catalogue",
-        what="item",
-        from_top=True,
-        count=lambda: scene.catalogue.matching,
-        total=lambda: scene.catalogue.count,
-        empty="Nothing listed so far.",
-        id="catalogue",
-    )
-    cancellations = LineList(
-        scene.cancellations,
-        title="Cancellations",
-        what="cancellation",
-        newest_first=True,
-        empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
-        id="cancellations",
-    )
-    log = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
-    return (
-        catalogue,
-        cancellations,
-        log,
-        LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire"),
-    )
 
 
 def _is_young(table: RequestTable, now: float) -> bool:

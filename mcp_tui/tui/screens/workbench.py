@@ -86,7 +86,29 @@ class Workbench(SessionScreen):
         return self.connection.advice(row)
 
     def idle(self) -> frozenset[str]:
-        return _idle(self.session, self.table.selected, stops_connecting=self._stops_connecting())
+        session, row = self.session, self.table.selected
+        idle = set(NOT_YET) if session.link is Link.CONNECTING else set[str]()
+        if row is None or not row.open:
+            idle |= {"request.cancel", "request.cancel-now", "request.extend"}
+            if self._stops_connecting():
+                idle.remove("request.cancel")
+        if row is None:
+            idle |= {"request.again", "request.copy", "request.save"}
+        if row is None or row.method != "tools/call":
+            idle.add("request.edit")
+        if not session.questions.waiting:
+            idle.add("question.answer")
+        if not session.running:
+            idle.add("request.cancel-all")
+        lost, sign_in = session.link is Link.LOST, session.sign_in
+        idle |= {"request.new", "request.again", "request.edit"} if lost else {"server.menu"}
+        if sign_in is not None and (sign_in.active or (lost and sign_in.required)):
+            idle.discard("server.sign-in")
+        else:
+            idle.add("server.sign-in")
+        if session.around.of < 2:
+            idle.add("server.next")
+        return frozenset(idle)
 
     async def activate(self, entry: Entry) -> None:
         await self.calling.entry(entry)
@@ -127,29 +149,3 @@ class Workbench(SessionScreen):
 
     async def action_probe(self) -> None:
         await self.connection.probe(self.entry())
-
-
-def _idle(session: Session, row: Request | None, *, stops_connecting: bool) -> frozenset[str]:
-    """Keys of the workbench that would do nothing now, by id."""
-    idle = set(NOT_YET) if session.link is Link.CONNECTING else set[str]()
-    if row is None or not row.open:
-        idle |= {"request.cancel", "request.cancel-now", "request.extend"}
-        if stops_connecting:
-            idle.remove("request.cancel")
-    if row is None:
-        idle |= {"request.again", "request.copy", "request.save"}
-    if row is None or row.method != "tools/call":
-        idle.add("request.edit")
-    if not session.questions.waiting:
-        idle.add("question.answer")
-    if not session.running:
-        idle.add("request.cancel-all")
-    lost, sign_in = session.link is Link.LOST, session.sign_in
-    idle |= {"request.new", "request.again", "request.edit"} if lost else {"server.menu"}
-    if sign_in is not None and (sign_in.active or (lost and sign_in.required)):
-        idle.discard("server.sign-in")
-    else:
-        idle.add("server.sign-in")
-    if session.around.of < 2:
-        idle.add("server.next")
-    return frozenset(idle)

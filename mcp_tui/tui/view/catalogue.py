@@ -161,13 +161,6 @@ _FACTS: Final[tuple[tuple[LiteralString, str], ...]] = (
     ("bytes", "size"),
 )
 
-_ONE: Final = {
-    "tools": words("Tool"),
-    "resources": words("Resource"),
-    "templates": words("Template"),
-    "prompts": words("Prompt"),
-}
-
 
 def entry_sections(entry: Entry) -> list[Section]:
     """All of it, in the order in which one wants to know it."""
@@ -182,7 +175,7 @@ def entry_sections(entry: Entry) -> list[Section]:
     if isinstance(support, str):
         facts.append(fact("task", brief(support, 2000)))
     facts += [fact("icon", brief(said, 2000)) for said in _icons(raw.get("icons"))]
-    made = [Section(_ONE.get(entry.kind, TITLES["tools"]), tuple(facts))]
+    made = [Section(brief(TITLES[entry.kind].removesuffix("s")), tuple(facts))]
     description = raw.get("description")
     if isinstance(description, str) and description.strip():
         said = tuple(line(text) for text in paragraphs(description.strip()))
