@@ -13,7 +13,6 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
 from mcp_tui.tui.view.columns import Need, allot
@@ -209,7 +208,6 @@ class CallScreen(Dialog[Call | None]):
     """
 
     SCOPES = (CHOOSE, CALL)
-    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = ""
 

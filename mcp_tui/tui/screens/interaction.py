@@ -30,7 +30,6 @@ from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
 from mcp_tui.tui.preferences import Consents, uri_of
 from mcp_tui.tui.questions import Question
@@ -125,7 +124,6 @@ class InteractionScreen(Dialog[Answer | None]):
     """
 
     SCOPES = (QUESTION,)
-    BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
 
@@ -303,7 +301,6 @@ class LinkScreen(InteractionScreen):
     """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
 
     SCOPES = (LINK,)
-    BINDINGS = bindings(*SCOPES)
 
     DEFAULT_CSS = """
     LinkScreen #wrong { margin-top: 1; }

@@ -13,7 +13,6 @@ from textual.widgets import Input
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import as_object, read_json
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
@@ -56,7 +55,6 @@ class ResultScreen(Dialog[str | None]):
     """
 
     SCOPES = (RESULT,)
-    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "Pager"
 
