@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from mcp_tui.journal.folder import open_journal
-from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.files import new_journal_path
 from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 
@@ -35,7 +35,7 @@ sys.exit(status)
 
 def write(frames: int) -> Path:
     """A journal of so many frames, with two calls in five that make progress once."""
-    writer = open_journal("bench", redactor=Redactor())
+    writer = Writer(new_journal_path("bench"))
     store = Store(writer, soon=lambda _: None)
     store.event(ev.Connected(at=0.0, transport="stdio", revision="2025-11-25", server="bench 1"))
     id_ = seq = 0

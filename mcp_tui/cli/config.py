@@ -14,7 +14,7 @@ from mcp_tui.cli.status import Exit
 from mcp_tui.cli.target import loaded, saved_folder
 from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, joined
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.index import NAME as INDEX
 from mcp_tui.tui.view.text import SafeText, clean
 

@@ -21,8 +21,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import csv_line, out, utc, warn
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
-from mcp_tui.journal.files import open_parts, open_private
-from mcp_tui.journal.folder import Journal
+from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record, why

@@ -15,8 +15,8 @@ from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import colourful, csv_line, dump, out, table, utc, warn
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.journal import folder, index
-from mcp_tui.journal.folder import Journal
+from mcp_tui.journal import files, index
+from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
@@ -106,8 +106,8 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
         return LogResult(sessions, index.cancellations(file, wanted), [], index.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
-        place = folder.journal_folder()
-        folder.journals(place)  # refuses a folder that is not ours before the index is put there
+        place = files.journal_folder()
+        files.journals(place)  # refuses a folder that is not ours before the index is put there
         found = index.ask(place, question, _ahead, latest=True)
     else:
         Recording(where.paths[0]).close()
@@ -151,7 +151,7 @@ def _print(given: Words, found: LogResult, forms: Forms) -> None:
 def _nothing(given: Words, found: LogResult) -> str:
     count = len(found.sessions)
     if not count:
-        return f"No recorded sessions in {clean(str(folder.journal_folder()))}."
+        return f"No recorded sessions in {clean(str(files.journal_folder()))}."
     among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
     chosen = any(getattr(given.options, each) is not None for each in QUERY_NAMES)
     return f"No {'matching ' if chosen else ''}cancellations in {among}."

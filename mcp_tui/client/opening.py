@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.journal.folder import open_journal
+from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
@@ -48,12 +48,9 @@ def open_store(
     problem = ""
     if journal:
         try:
-            name = target.name or _word(target)
-            writers.append(
-                open_journal(
-                    name, redactor=redactor, header=header, keep_days=keep_days, keep_bytes=keep_bytes
-                )
-            )
+            path = new_journal_path(target.name or _word(target))
+            prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
+            writers.append(Writer(path, redactor=redactor, header=header, rotate=PART_BYTES))
         except RecordingError as error:
             problem = str(error)
     if record is not None:

@@ -1,4 +1,4 @@
-"""Files that mcp-tui makes by itself, each for its owner only; the parts of a journal; and who still writes one.
+"""Files that mcp-tui makes by itself, each for its owner only: where journals are, for how long, in parts; who writes one.
 
 A journal that outgrew one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl`` and so on.
 Each begins with the header of the session and its own number in it (``"part":2``), so that each can be read alone and none
@@ -11,19 +11,32 @@ import errno
 import fcntl
 import io
 import os
+import re
 import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
-from mcp_tui.journal.state import make_folders
-from mcp_tui.protocol.messages import Json
+from mcp_tui.journal.state import make_folders, state_folder
+from mcp_tui.protocol.messages import Json, as_text
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+PART_BYTES: Final = 256 * 1024 * 1024
+"""Bytes from which on a journal goes on in another file."""
+
+FRESH: Final = 24 * 3600.0
+"""Seconds since its last record in which a journal may still be written, where the file system has no lock that says so."""
+
+_OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
+"""The name of a journal, and of a part of one: the name of its session, and the number."""
+
 
 _HEAD: Final = 65_536
 """Bytes at the beginning of a part within which its header ends."""
@@ -41,22 +54,21 @@ def part_header(line: bytes, number: int) -> bytes:
 
 def parts_of(path: Path) -> list[Path]:
     """The parts of the session that begins at ``path``, in order: what is only named like a part is none."""
-    parts, session = [path], _session(path)[0]
+    parts, session = [path], read_header(path).get("id")
     while session:
         number = len(parts) + 1
-        part = part_path(path, number)
-        if _session(part) != (session, number):
+        header = read_header(part_path(path, number))
+        if (header.get("id"), header.get("part")) != (session, number):
             break
-        parts.append(part)
+        parts.append(part_path(path, number))
     return parts
 
 
-def _session(path: Path) -> tuple[object, object]:
-    """The session's id and the part's number, as the first line has them."""
-    header: dict[str, Json] = {}
+def read_header(path: Path) -> dict[str, Json]:
+    """The header of a part, as its first line has it; empty where that cannot be read."""
     with suppress(OSError):
-        header = read_record(read_start(path, _HEAD).partition(b"\n")[0]) or {}
-    return header.get("id"), header.get("part", 1)
+        return read_record(read_start(path, _HEAD).partition(b"\n")[0]) or {}
+    return {}
 
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -249,3 +261,117 @@ def open_private(path: Path, *, replace: bool) -> int:
         if replace:
             os.ftruncate(file, 0)
     return file
+
+
+# -- the folder of journals ------------------------------------------------------------------------------------
+
+
+def journal_folder() -> Path:
+    """Where journals are: ``journal`` in the state folder."""
+    return state_folder() / "journal"
+
+
+def new_journal_path(server_name: str) -> Path:
+    """The path of a new journal, ``journal/2026-11-21T031500-everything-4711.jsonl`` in the state folder.
+
+    Makes the folder, readable by its owner only.
+
+    Raises:
+        RecordingError: the folder cannot be made, or belongs to somebody else.
+    """
+    folder = journal_folder()
+    make_private(folder)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.") or "server"
+    stamp = clock.local_stamp(clock.wall()).replace(" ", "T").replace(":", "")
+    stem = f"{stamp}-{name}-{os.getpid()}"
+    path, number = folder / f"{stem}.jsonl", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}.jsonl"
+    return path
+
+
+class Journal(NamedTuple):
+    """A journal in the folder: the name of its session, its files in order, and what the system says of them.
+
+    ``written`` is the moment of its last record, in seconds since the epoch; ``size`` its bytes in all; ``inode`` the number
+    of its first file.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    written: float
+    size: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> Journal:
+        """A recording anywhere, under the name of its path.
+
+        Raises:
+            OSError: there is none.
+        """
+        return cls.made(str(path), [(each, each.stat()) for each in parts_of(path)])
+
+    @classmethod
+    def made(cls, name: str, parts: Sequence[tuple[Path, os.stat_result]]) -> Journal:
+        """A journal of its files, in order, and what the system says of each."""
+        return cls(
+            name=name,
+            paths=tuple(path for path, _ in parts),
+            written=max(status.st_mtime for _, status in parts),
+            size=sum(status.st_size for _, status in parts),
+            inode=parts[0][1].st_ino,
+        )
+
+    @property
+    def purpose(self) -> str:
+        """That of :class:`~mcp_tui.journal.records.Header`, read from the file; empty where that cannot be read."""
+        return as_text(read_header(self.paths[0]).get("purpose"))
+
+
+def journals(folder: Path) -> list[Journal]:
+    """The journals in a folder, sorted by name, which is oldest first; none where the folder does not exist.
+
+    Files with another name, files that are not regular, and files of another user are left out.
+
+    Raises:
+        RecordingError: the folder cannot be read, or belongs to another user.
+    """
+    found: dict[str, dict[int, tuple[Path, os.stat_result]]] = {}
+    try:
+        if not is_ours(folder.stat()):
+            raise RecordingError(f"The journal folder {folder} belongs to another user.")
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RecordingError(f"Cannot read the journal folder {folder}: {why(error)}.") from None
+    for entry in entries:
+        match = _OURS.fullmatch(entry.name)
+        if match is None:
+            continue
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and is_ours(status):
+                found.setdefault(match[1], {})[int(match[2] or 1)] = Path(entry.path), status
+    return [Journal.made(name, [part for _, part in sorted(found[name].items())]) for name in sorted(found)]
+
+
+def prune(folder: Path, *, keep_days: float | None = None, keep_bytes: int | None = None) -> None:
+    """Delete journals that are too old, and the oldest while all are too large, but none that is being written."""
+    now = clock.wall()
+    size = 0
+    for journal in sorted(journals(folder), key=attrgetter("written"), reverse=True):
+        size += journal.size
+        old = keep_days is not None and journal.written < now - keep_days * 86_400
+        if (old or (keep_bytes is not None and size > keep_bytes)) and not _is_written(journal, now):
+            size -= journal.size
+            for path in journal.paths:
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _is_written(journal: Journal, now: float) -> bool:
+    held = is_held(journal.paths[-1])
+    return journal.written > now - FRESH if held is None else held

@@ -24,8 +24,7 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal.event_table import KINDS, NONE
-from mcp_tui.journal.files import is_held, open_private
-from mcp_tui.journal.folder import Journal, journals
+from mcp_tui.journal.files import Journal, is_held, journals, open_private
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import (

@@ -8,8 +8,8 @@ compare :attr:`Store.version`; nothing is pushed to them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, overload
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from mcp_tui.journal.frames import Direction, FrameHead, Frames
 from mcp_tui.journal.records import texts_of
@@ -194,43 +194,30 @@ class Store:
                 self.event(Note(at=self._at, text=problem))
 
 
-class EventLog(Sequence[Event]):
+class EventLog(list[Event]):
     """The newest events of a log, oldest first; :attr:`dropped` counts those let go, in bulk."""
 
     def __init__(self, capacity: int, text: int) -> None:
+        super().__init__()
         self.dropped = 0
         self._capacity = capacity
         self._full = capacity + max(1, capacity // 8)
         self._text = text
         self._texts = 0
-        self._events: list[Event] = []
 
     def append(self, event: Event) -> None:
         """Add the newest event."""
-        self._events.append(event)
+        super().append(event)
         self._texts += _length(event)
-        if len(self._events) >= self._full:
-            self._let_go(len(self._events) - self._capacity)
-        while self._texts > self._text and len(self._events) > 1:
-            self._let_go(max(1, len(self._events) // 8))
+        if len(self) >= self._full:
+            self._let_go(len(self) - self._capacity)
+        while self._texts > self._text and len(self) > 1:
+            self._let_go(max(1, len(self) // 8))
 
     def _let_go(self, surplus: int) -> None:
-        self._texts -= sum(map(_length, self._events[:surplus]))
-        del self._events[:surplus]
+        self._texts -= sum(map(_length, self[:surplus]))
+        del self[:surplus]
         self.dropped += surplus
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        return self._events[index]
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._events)
 
 
 def _length(event: Event) -> int:

@@ -410,7 +410,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     async def action_recordings(self) -> None:
         """Let a person choose one of the sessions that were kept."""
-        from mcp_tui.journal.folder import journal_folder
+        from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         def chosen(path: str | None) -> None:
@@ -422,7 +422,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     def action_history(self) -> None:
         """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
-        from mcp_tui.journal.folder import journal_folder
+        from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
         def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from mcp_tui.cli import main
 from mcp_tui.cli.status import Exit
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
 
 USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE

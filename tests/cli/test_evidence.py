@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tui.cli.status import Exit
 from mcp_tui.client import ClientSettings, HttpTarget
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Signal
 from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, SERVERS, Ran, run, running, scripted

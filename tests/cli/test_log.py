@@ -14,7 +14,7 @@ import pytest
 from mcp_tui import clock
 from mcp_tui.cli.output import csv_line
 from mcp_tui.cli.status import Exit
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
 from tests.cli.running import run

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.cli.status import Exit
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from tests.cli.running import HANDSHAKE, SERVERS, run
 
 pytestmark = pytest.mark.slow  # every command is run once over each transport

@@ -14,10 +14,10 @@ import time
 from contextlib import suppress
 
 from mcp_tui.journal import index
-from mcp_tui.journal.folder import journal_folder, open_journal
+from mcp_tui.journal.files import journal_folder, new_journal_path, prune
 from mcp_tui.journal.index import Query
-from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
 
@@ -28,7 +28,9 @@ def write(rate: int, seconds: float) -> dict[str, object]:
     made: dict[str, int] = {}
     began = time.monotonic()
     while time.monotonic() - began < seconds:
-        writer = open_journal("busy", redactor=Redactor(), part_bytes=300_000)
+        path = new_journal_path("busy")
+        prune(path.parent, keep_days=30, keep_bytes=2_000_000_000)
+        writer = Writer(path, rotate=300_000)
         store = Store(writer, soon=lambda _: None)
         number = 0
         while number < 2_000 and time.monotonic() - began < seconds:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.journal import index
-from mcp_tui.journal.files import open_parts
-from mcp_tui.journal.folder import journal_folder, journals
+from mcp_tui.journal.files import journal_folder, journals, open_parts
 from mcp_tui.journal.index import Query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record

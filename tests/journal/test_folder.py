@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal import folder
+from mcp_tui.journal import files
 from mcp_tui.journal.records import RecordingError
 
 
@@ -27,12 +27,12 @@ def mode(path: Path) -> int:
 def test_the_folder_is_the_one_that_the_environment_names(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert folder.state_folder() == state
+    assert files.state_folder() == state
     monkeypatch.setenv("MCP_TUI_STATE", "~/there")
-    assert folder.state_folder() == Path.home() / "there"
+    assert files.state_folder() == Path.home() / "there"
     monkeypatch.delenv("MCP_TUI_STATE")
-    assert folder.state_folder().name == "mcp-tui"
-    assert folder.state_folder().is_relative_to(Path.home())
+    assert files.state_folder().name == "mcp-tui"
+    assert files.state_folder().is_relative_to(Path.home())
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_folder_is_the_one_that_the_environment_names(
     ],
 )
 def test_a_name_cannot_leave_the_folder(state: Path, name: str, safe: str) -> None:
-    path = folder.new_journal_path(name)
+    path = files.new_journal_path(name)
     assert path.parent == state / "journal"
     assert path.name.split("-", 3)[3] == f"{safe}-{os.getpid()}.jsonl"
 
@@ -57,12 +57,12 @@ def test_a_name_cannot_leave_the_folder(state: Path, name: str, safe: str) -> No
 def test_folders_are_private_whatever_the_umask(state: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        path = folder.new_journal_path("x")
+        path = files.new_journal_path("x")
     finally:
         os.umask(before)
     assert [mode(each) for each in (path.parent, state, state.parent)] == [0o700] * 3
     path.parent.chmod(0o755)
-    folder.new_journal_path("x")
+    files.new_journal_path("x")
     assert mode(path.parent) == 0o700
 
 
@@ -89,19 +89,19 @@ def name(number: int, part: str = "") -> str:
 def test_what_is_too_old_is_deleted(tmp_path: Path) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days)
-    folder.prune(tmp_path, keep_days=5.5)
+    files.prune(tmp_path, keep_days=5.5)
     assert left(tmp_path) == {name(days) for days in range(1, 6)}
-    folder.prune(tmp_path, keep_days=None)
+    files.prune(tmp_path, keep_days=None)
     assert len(left(tmp_path)) == 5
-    folder.prune(tmp_path / "missing")
+    files.prune(tmp_path / "missing")
 
 
 def test_the_oldest_are_deleted_while_all_are_too_large(tmp_path: Path) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days)
-    folder.prune(tmp_path, keep_bytes=350)
+    files.prune(tmp_path, keep_bytes=350)
     assert left(tmp_path) == {name(1), name(2), name(3)}
-    folder.prune(tmp_path, keep_bytes=None)
+    files.prune(tmp_path, keep_bytes=None)
     assert len(left(tmp_path)) == 3
 
 
@@ -116,18 +116,16 @@ def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
     for other in ("notes.txt", "for-a-colleague.jsonl", "2026-01-01.jsonl", f"{name(4)}.bak", "index.sqlite"):
         journal(state, other, days=400)
     before = left(state)
-    folder.prune(state, keep_days=0, keep_bytes=0)
+    files.prune(state, keep_days=0, keep_bytes=0)
     assert left(state) == before
     assert precious.exists()
 
 
 HOLD = """
 import sys
-from mcp_tui.journal import folder
-from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import Note
-writer = folder.open_journal("held", redactor=Redactor())
+from mcp_tui.journal import files
+from mcp_tui.journal.writer import Writer
+writer = Writer(files.new_journal_path("held"))
 print(writer.path.name, flush=True)
 sys.stdin.read()
 """
@@ -142,11 +140,11 @@ def test_the_journal_of_a_living_process_is_never_deleted_and_that_of_a_killed_o
     long_ago = time.time() - 400 * DAY  # noqa: TID251
     os.utime(path, (long_ago, long_ago))
     for _ in range(3):
-        folder.prune(path.parent, keep_days=0, keep_bytes=0)
+        files.prune(path.parent, keep_days=0, keep_bytes=0)
         assert path.exists()
     process.kill()
     process.communicate()
-    folder.prune(path.parent, keep_days=0, keep_bytes=0)
+    files.prune(path.parent, keep_days=0, keep_bytes=0)
     assert not path.exists()
 
 
@@ -155,7 +153,7 @@ def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(
         RecordingError, match=r"Cannot read the journal folder .*loop: too many levels of symbolic links\.$"
     ):
-        folder.journals(tmp_path / "loop")
+        files.journals(tmp_path / "loop")
     shut = tmp_path / "shut"
     shut.mkdir(mode=0)
     root = os.geteuid() == 0
@@ -166,9 +164,9 @@ def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         os.seteuid(65534)
     try:
         with pytest.raises(RecordingError, match=r"Cannot read .*: permission denied\.$"):
-            folder.journals(shut)
+            files.journals(shut)
     finally:
         if root:
             os.seteuid(0)
         shut.chmod(0o700)
-    assert folder.journals(tmp_path / "missing") == []
+    assert files.journals(tmp_path / "missing") == []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal import folder, index
+from mcp_tui.journal import files, index
 from mcp_tui.journal.index import LoggedCancellation, Query
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
@@ -132,7 +132,7 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     assert sorted(map(told, found)) == sorted(map(told, live))
     counted = index.ask(place, lambda file: index.count(file, Query()))
     assert counted == sum(not is_internal(made.row) for made in live)
-    again = index.ask_of(folder.journals(place), lambda file: index.cancellations(file, query))
+    again = index.ask_of(files.journals(place), lambda file: index.cancellations(file, query))
     assert [told(entry.cancelled) for entry in again] == list(map(told, found))
     rows = {row.id: row for row in session.ledger.book.order}
     for entry in again:

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from mcp_tui import clock
-from mcp_tui.journal.folder import Journal, journals
+from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import (
     QUERY_NAMES,
     LoggedCancellation,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.index import Query
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.evidence import Outcome

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
