@@ -121,18 +121,16 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
         return {}
     names = [name for tool in tools if isinstance(name := tool.get("name"), str)]
     if wanted.subject not in names:
-        session.printer.say(_unlisted(wanted.subject, names))
+        import difflib
+
+        # servers may know more than they list
+        comparable = [each for each in names[:NAMES] if len(each) <= LONGEST]
+        close = difflib.get_close_matches(wanted.subject, comparable, 1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway).{guess}"
+        session.printer.say(text)
         return {}
     return next(tool for tool in tools if tool.get("name") == wanted.subject)
-
-
-def _unlisted(name: str, names: list[str]) -> str:
-    """What to say of a tool that the server's whole list does not have: servers may know more than they list."""
-    import difflib
-
-    close = difflib.get_close_matches(name, [each for each in names[:NAMES] if len(each) <= LONGEST], 1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
-    return f"mcp-tui: The server does not list a tool {name!r} (calling it anyway).{guess}"
 
 
 async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:

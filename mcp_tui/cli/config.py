@@ -68,7 +68,7 @@ def _shown(value: object) -> SafeText:
 def _places(found: Loaded) -> Iterator[tuple[str, Path]]:
     yield "settings", found.file
     yield "themes", files.themes_folder()
-    yield "saved calls", saved_folder(found)
+    yield "saved calls", saved_folder()
     yield "journals", journal_folder()
     yield "index", journal_folder() / INDEX
     yield "consents", files.consents_folder()

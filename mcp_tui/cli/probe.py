@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import colourful, dump, out
-from mcp_tui.cli.session import INSECURE, Headless, failure, is_insecure, open_store, read_object, tokens_for
+from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
@@ -74,22 +74,15 @@ def _writable(option: str, name: str | None) -> None:
 
 
 async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> int:
-    options, command = given.options, Headless(given, began)
-    if is_insecure(where):
-        command.printer.say(INSECURE, red=True)
+    options, command = given.options, Headless(given, where, began)
     tokens = tokens_for(where)
 
     def store(experiment: str) -> Store:
         """The store of one connection, with a journal, and a recording of its own where one was asked for."""
-        record = options.record
-        if record is not None:
-            path = Path(record)
-            slug = re.sub(r"\W+", "-", experiment)
-            record = str(path.with_name(f"{path.stem}-{slug}{path.suffix}"))
-        made = open_store(given, where, record=record, purpose="probe")
+        made = open_store(given, where, beside=re.sub(r"\W+", "-", experiment), purpose="probe")
         if tokens is not None:
             tokens.taught(made.learn)
-        command.opened(made, where)
+        command.opened(made)
         return made
 
     probe = Probe(

@@ -60,14 +60,15 @@ UNREAD: Final = (
 
 
 class Headless:
-    """A command at work: its printer, and what ends it. To be made in a running loop, by the task that does the work.
+    """A command at work on a server: its printer, and what ends it. To be made in a running loop, by the task that works.
 
     ``began`` is when the command did. ``wind_down`` is called at the first signal; without one the command is cut short.
     """
 
-    def __init__(self, given: Words, began: float) -> None:
+    def __init__(self, given: Words, where: Target, began: float) -> None:
         self.given = given
         self.began = began
+        self.insecure = isinstance(where, HttpTarget) and where.insecure
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
         closed = partial(self.stop, Exit.STDOUT_CLOSED)
@@ -79,6 +80,13 @@ class Headless:
         for number, status in SIGNALS.items():
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self.stop, status)
+        if self.insecure:
+            self.printer.say(INSECURE, red=True)
+        if isinstance(where, HttpTarget) and where.headers:
+            from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
+
+            for name in left_out(where.headers):
+                self.printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
 
     def stop(self, status: Exit) -> None:
         """A signal came, or stdout was closed."""
@@ -97,13 +105,13 @@ class Headless:
     def last_words(self) -> None:
         """Called before a second ctrl+c ends the process."""
 
-    def opened(self, store: Store, where: Target) -> None:
+    def opened(self, store: Store) -> None:
         """Say, once, what the log of a new store says: there is no journal, and that is no reason to stop."""
         for text in [event.text for event in store.log if isinstance(event, Note)]:
             if text not in self._said:
                 self._said.add(text)
                 self.printer.say(f"mcp-tui: {text}")
-        if is_insecure(where):
+        if self.insecure:
             store.event(Note(at=time.monotonic(), text="TLS verification is off (--insecure)"))
 
     async def finish(self) -> None:
@@ -125,7 +133,7 @@ class HeadlessSession(Headless):
     """What a command with one client works with. ``outcome`` prints what is known of its request by now."""
 
     def __init__(self, given: Words, began: float, client: Client) -> None:
-        super().__init__(given, began)
+        super().__init__(given, client.target, began)
         self.client = client
         self.outcome: Callable[[], object] | None = None
         self._unread = False
@@ -170,14 +178,7 @@ async def _run(
     client = Client(where, settings(given, grace=grace), store=store, tokens=tokens_for(where, store))
     session = HeadlessSession(given, began, client)
     printer = session.printer
-    session.opened(store, where)
-    if is_insecure(where):
-        printer.say(INSECURE, red=True)
-    if isinstance(where, HttpTarget) and where.headers:
-        from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
-
-        for name in left_out(where.headers):
-            printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
+    session.opened(store)
     try:
         if printer.json and events:
             client.listen(printer.event)
@@ -212,11 +213,6 @@ def _unwritten(row: Request, now: float) -> bool:
     """Whether the cancel of a request had its time to be written, and was not."""
     since = now if row.cancel_at is None else row.cancel_at
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
-
-
-def is_insecure(where: Target) -> bool:
-    """Whether nobody looks who answers."""
-    return isinstance(where, HttpTarget) and where.insecure
 
 
 def token_hint(where: Target, challenge: Challenge | None) -> str:
@@ -277,20 +273,25 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
     return made
 
 
-def open_store(given: Words, where: Target, *, record: str | None = None, purpose: str = "") -> Store:
-    """The store of a session, with its journal and the recording that was asked for, or another that ``record`` names.
+def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = "") -> Store:
+    """The store of a session, with its journal and the recording that was asked for.
 
-    ``purpose`` is that of the recording's header.
+    ``beside`` is added to the name of the recording's file where one command makes several. ``purpose`` is that of the
+    recording's header.
 
     Raises:
         RecordingError: the recording's file cannot be written.
     """
     options = given.options
     journal = in_force(told=False).journal
+    record = options.record
+    if record and beside:
+        path = Path(record)
+        record = str(path.parent / f"{path.stem}-{beside}{path.suffix}")
     store = opening.open_store(
         where,
         journal=journal.keep and not options.no_journal,
-        record=record or options.record,
+        record=record,
         keep_days=journal.days or None,
         keep_bytes=journal.size * 1_000_000 or None,
         purpose=purpose,
@@ -299,35 +300,26 @@ def open_store(given: Words, where: Target, *, record: str | None = None, purpos
     return store
 
 
-def read_text(source: str, option: str) -> str:
-    """The text that ``JSON``, ``@FILE`` or ``-`` means; from a file or stdin it is UTF-8, whatever the locale is.
+def read_object(source: str, option: str) -> dict[str, Json]:
+    """The JSON object that ``JSON``, ``@FILE`` or ``-`` means; from a file or stdin it is UTF-8, whatever the locale is.
 
     Raises:
-        Failure: the file cannot be read, or there is no stdin.
+        Failure: it cannot be read, there is no stdin, or it is no JSON object.
     """
+    from mcp_tui.client.schemas import parse_json
+
+    text = source
     try:
         if source == "-":
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before
                 raise Failure(f"Cannot read {option} from stdin: stdin is closed.")
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-        if source.startswith("@"):
-            return Path(source[1:]).read_text(encoding="utf-8-sig")
+            text = sys.stdin.buffer.read().decode("utf-8-sig")
+        elif source.startswith("@"):
+            text = Path(source[1:]).read_text(encoding="utf-8-sig")
+        value = parse_json(text)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise Failure(f"Cannot read {source!r} ({option}): {reason}.") from None
-    return source
-
-
-def read_object(source: str, option: str) -> dict[str, Json]:
-    """The JSON object that ``JSON``, ``@FILE`` or ``-`` means.
-
-    Raises:
-        Failure: it cannot be read, or is no JSON object.
-    """
-    from mcp_tui.client.schemas import parse_json
-
-    try:
-        value = parse_json(read_text(source, option))
     except ValueError as error:
         raise Failure(f"{option} is not valid JSON: {error}.") from None
     if not isinstance(value, dict):

@@ -48,9 +48,9 @@ def in_force(*, told: bool = True) -> Settings:
     return found.settings
 
 
-def saved_folder(found: Loaded) -> Path:
+def saved_folder() -> Path:
     """The folder of saved calls."""
-    named = found.settings.saved_calls
+    named = loaded().settings.saved_calls
     return Path(named).expanduser() if named else files.saved_folder()
 
 
@@ -156,10 +156,10 @@ def _configured(given: Words) -> Target:
             f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
         raise NeedsConsent(clean(text), found)
-    return of_definition(found, given)
+    return of_definition(given, found)
 
 
-def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | None = None) -> Target:
+def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | None = None) -> Target:
     """The target that a definition means, with what the words say on top; without ``answers`` its inputs are asked for.
 
     Raises:
@@ -327,7 +327,7 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     named = named or given.options.server is not None
     where = target(given) if named else None
     kept = None if where is None else saved.server_of(where)
-    call = saved.find(saved_folder(loaded()), given.options.saved, kept)
+    call = saved.find(saved_folder(), given.options.saved, kept)
     return call, given if named else _on(call.server, given)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
@@ -70,7 +70,6 @@ def open_workbench(given: Words) -> int:
     from mcp_tui.tui.preferences import ASK, Consents
 
     clients: list[Client] = []
-
     failed: list[RecordingError] = []
 
     def client(chosen: Target) -> Client:
@@ -79,9 +78,10 @@ def open_workbench(given: Words) -> int:
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.journal.store import Store
 
-        record = beside(given.options.record, len(clients) + 1)
         try:
-            store = open_store(given, chosen, record=record, purpose="workbench")
+            # the recording of the first server is where it was asked for, those of others beside it
+            beside = str(len(clients) + 1) if clients else ""
+            store = open_store(given, chosen, beside=beside, purpose="workbench")
         except RecordingError as failure:
             store = Store()
             if clients:
@@ -98,16 +98,13 @@ def open_workbench(given: Words) -> int:
     def limits(chosen: Target, tool: str) -> Limits:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
-    def complete(definition: Definition, answers: Mapping[str, str]) -> Target:
-        return of_definition(definition, given, answers)
-
     wished = in_force(told=False)
     chosen = replace(
         preferences(),
         limits=limits,
-        saved=saved_folder(loaded()),
+        saved=saved_folder(),
         first=first,
-        complete=complete,
+        complete=partial(of_definition, given),
         consents=Consents(
             sampling=wished.sampling.mode,
             command=tuple(wished.sampling.command),
@@ -156,14 +153,6 @@ def show(app: WorkbenchApp) -> int:
     if app.defect is not None:
         raise app.defect
     return app.return_code or status or 0
-
-
-def beside(path: str | None, number: int) -> str | None:
-    """Where the recording of the server of this number goes: that of the first one is as asked for, others beside it."""
-    if not path or number == 1:
-        return path
-    stem, dot, suffix = path.rpartition(".")
-    return f"{stem}-{number}.{suffix}" if dot and stem and "/" not in suffix else f"{path}-{number}"
 
 
 def need_terminal(who: str, instead: str) -> None:

@@ -283,3 +283,9 @@ def test_over_stdio_it_loads_neither_textual_nor_http():
     status, modules = loaded("probe", "--no-journal", *scripted("harmful"))
     assert status == Exit.USAGE
     assert not modules & {"textual", "httpx", "httpcore", "anyio", "pydantic"}
+
+
+def test_a_header_that_the_protocol_sets_is_told_as_in_a_call():
+    ran = run("probe", "-H", "Mcp-Session-Id: mine", "http://127.0.0.1:1/mcp")
+    assert ran.status == Exit.UNREACHABLE
+    assert "mcp-tui: Header 'Mcp-Session-Id' is ignored: the protocol sets it." in ran.err
