@@ -162,27 +162,23 @@ def _in_command(argv: Iterable[str]) -> Iterator[tuple[str, list[_Range]]]:
         awaited = option is not None and is_secret_name(option[1])
 
 
-def _in_text(word: str) -> list[_Range]:
+def _in_text(word: str, at: int = 0) -> list[_Range]:
     """In one word of a command line, or one value: ``NAME=VALUE``, ``--name=value``, ``Name: value``, or a URL."""
-    assignment = _ASSIGNMENT.fullmatch(word)
+    assignment = _ASSIGNMENT.fullmatch(word, at)
     if assignment is not None:
         whole = is_secret_name(assignment[2])
-        return [assignment.span(3)] if whole else _moved(_in_text(assignment[3]), assignment.start(3))
-    header = _HEADER.fullmatch(word)
+        return [assignment.span(3)] if whole else _in_text(word, assignment.start(3))
+    header = _HEADER.fullmatch(word, at)
     if header is not None and not header[2].startswith("//"):
-        return _moved(_in_header(header[1], header[2]), header.start(2))
-    return _in_url(word)
+        return _in_header(header[1], word, header.start(2))
+    return _in_url(word, at)
 
 
-def _moved(ranges: list[_Range], by: int) -> list[_Range]:
-    return [(start + by, end + by) for start, end in ranges]
-
-
-def _in_header(name: str, value: str) -> list[_Range]:
+def _in_header(name: str, value: str, at: int = 0) -> list[_Range]:
     if not is_secret_name(name):
-        return _in_url(value)
-    scheme = _SCHEME.match(value)
-    start = 0 if scheme is None or scheme.end() == len(value) else scheme.end()
+        return _in_url(value, at)
+    scheme = _SCHEME.match(value, at)
+    start = at if scheme is None or scheme.end() == len(value) else scheme.end()
     return [(start, len(value))] if start < len(value) else []
 
 
@@ -202,9 +198,9 @@ def _inside(name: str, secret: str) -> Iterator[str]:
             yield password
 
 
-def _in_url(text: str) -> list[_Range]:
+def _in_url(text: str, at: int = 0) -> list[_Range]:
     ranges: list[_Range] = []
-    for url in _URL.finditer(text):
+    for url in _URL.finditer(text, at):
         if url[1]:
             colon = url[1].find(":")
             ranges.append((url.start(1) + colon + 1, url.end(1)))

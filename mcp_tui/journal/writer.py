@@ -27,8 +27,8 @@ from mcp_tui.journal.records import (
     RecordingError,
     dump,
     encode_event,
+    parse_json,
     raw_of,
-    read_record,
     texts_of,
     why,
 )
@@ -259,7 +259,7 @@ class Writer:
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
         if clean is not raw and head.direction == "out":
-            self._learn(raw)
+            self.redactor.learn(secrets_in(parse_json(raw)))  # whatever is said of them from now on
         record = self._record(head)
         try:
             record["raw"] = clean.decode()
@@ -268,12 +268,6 @@ class Writer:
         if len(clean) != len(raw):
             record["size"] = len(raw)
         return dump(record) + b"\n"
-
-    def _learn(self, raw: bytes) -> None:
-        """Know from now on the secrets that we send."""
-        record = read_record(raw)
-        if record is not None:
-            self.redactor.learn(secrets_in(record))
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
         """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""

@@ -18,7 +18,6 @@ from mcp_tui.protocol.evidence import KIND_WORDS
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
-from mcp_tui.protocol.values import frozen
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -42,26 +41,40 @@ class _Member(NamedTuple):
     empty: str
 
 
-@frozen
 class Description:
     """How the events of one class are told.
 
-    ``source`` is who says it in the log of the session; events without one belong to the history of a request, or to
-    nothing but the journal. ``tone`` is the name of a style. ``headless`` says whether a headless command tells it to a
-    person. ``repeats`` marks events that a server can cause without end, of which a history lets the oldest go.
-    ``named_by_server`` are fields with names or ids that the server chose, which may be secrets that it was given.
+    ``words``, ``arrow``, ``tone`` and ``headless`` are given for all events, or made of each. ``source`` is who says it in
+    the log of the session; events without one belong to the history of a request, or to nothing but the journal. ``tone``
+    is the name of a style. ``headless`` says whether a headless command tells it to a person. ``repeats`` marks events that
+    a server can cause without end, of which a history lets the oldest go. ``named_by_server`` are fields with names or ids
+    that the server chose, which may be secrets that it was given. ``json`` is the event's name and its members: ``key``, or
+    ``key=field``, with ``?`` or ``!`` behind; ``more`` makes others.
     """
 
-    words: Callable[[Any], str]
-    arrow: Callable[[Any], str]
-    tone: Callable[[Any], str]
-    source: str
-    headless: Callable[[Any], bool]
-    repeats: bool
-    named_by_server: tuple[str, ...]
-    event: str
-    members: tuple[_Member, ...]
-    more: Callable[[Any], dict[str, Json]]
+    def __init__(
+        self,
+        kind: type[E],
+        words: Callable[[E], str] | str,
+        arrow: Callable[[E], str] | str = HERE,
+        tone: Callable[[E], str] | str = "",
+        *,
+        source: str = "",
+        headless: Callable[[E], bool] | bool = False,
+        repeats: bool = False,
+        named_by_server: str = "",
+        json: str = "",
+        more: Callable[[E], dict[str, Json]] = lambda _: {},
+    ) -> None:
+        self.kind: Final = kind
+        self.words, self.arrow, self.tone, self.headless = map(_made, (words, arrow, tone, headless))
+        self.source: Final = source
+        self.repeats: Final = repeats
+        self.named_by_server: Final = tuple(named_by_server.split())
+        self.event, *members = json.split() or [""]
+        parsed = (re.fullmatch(r"(\w+)=?(\w*)([?!]?)", member) for member in members)
+        self.members: Final = [_Member(match[1], match[2] or match[1], match[3]) for match in parsed if match]
+        self.more: Final[Callable[[Any], dict[str, Json]]] = more
 
 
 def describe(event: ev.Event) -> Description:
@@ -99,36 +112,6 @@ def name_of(kind: type[Any]) -> str:
 
 
 # -- the table -------------------------------------------------------------------------------------------------
-
-
-def _tell(
-    kind: type[E],
-    words: Callable[[E], str] | str,
-    arrow: Callable[[E], str] | str = HERE,
-    tone: Callable[[E], str] | str = "",
-    *,
-    source: str = "",
-    headless: Callable[[E], bool] | bool = False,
-    repeats: bool = False,
-    named_by_server: str = "",
-    json: str = "",
-    more: Callable[[E], dict[str, Json]] = lambda _: {},
-) -> tuple[type[ev.Event], Description]:
-    """An entry. ``json`` is the event's name and the members: ``key``, or ``key=field``, with ``?`` or ``!`` behind."""
-    event, *members = json.split() or [""]
-    parsed = (re.fullmatch(r"(\w+)=?(\w*)([?!]?)", member) for member in members)
-    return kind, Description(
-        words=_made(words),
-        arrow=_made(arrow),
-        tone=_made(tone),
-        source=source,
-        headless=_made(headless),
-        repeats=repeats,
-        named_by_server=tuple(named_by_server.split()),
-        event=event,
-        members=tuple(_Member(match[1], match[2] or match[1], match[3]) for match in parsed if match),
-        more=more,
-    )
 
 
 def _made(value: Any) -> Callable[[Any], Any]:
@@ -229,87 +212,87 @@ def _violation(event: ev.Violation) -> str:
 
 
 # fmt: off
-DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
-    (
-        # -- the life of one of our requests
-        _tell(ev.Called, "queued", HERE, "queued"),
-        _tell(ev.Sent, "sent", OUT, json="sent id"),
-        _tell(ev.Progress, _progress, IN, headless=True, repeats=True, json="progress id progress total message"),
-        _tell(ev.Completed, lambda e: _join("result", size(e.size) if e.size else ""), IN, "success"),
-        _tell(ev.Failed, _failed, lambda e: IN if e.origin is Origin.SERVER else HERE, "error"),
-        _tell(ev.CancelRequested, _cancel_requested, HERE, "warning", headless=True,
-              json="cancel_requested id cause reason"),
-        _tell(ev.CancelSignalled, lambda e: _SIGNALLED[e.signal],
-              lambda e: HERE if e.signal is Signal.NONE else OUT, "warning", headless=True,
-              json="cancel_signalled id signal reason_delivered"),
-        _tell(ev.CancelAccepted, "cancel accepted", IN, "muted", headless=True, json="cancel_accepted id"),
-        _tell(ev.CancelWithdrawn, "cancel withdrawn: the reply came first", headless=True,
-              json="cancel_withdrawn id"),
-        _tell(ev.Undelivered,
-              lambda e: f"cancel {'refused' if e.refused else 'not delivered'}: {_cut(e.detail)}",
-              lambda e: IN if e.refused else HERE, "error", headless=True, repeats=True, json="undelivered id detail"),
-        _tell(ev.Settled, lambda e: _join("no longer watched", _cut(e.detail), by=": "), HERE, "muted",
-              json="settled id detail?"),
-        _tell(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
-              repeats=True, json="cancel_delayed id detail"),
-        _tell(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
-        _tell(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
-        _tell(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
-              json="late id kind after code!",
-              more=lambda e: {"bytes": e.size} if e.kind is Kind.OVERSIZE else {}),
-        _tell(ev.Duplicate, lambda e: f"{KINDS[e.kind]} again, ignored", IN, "warning", source="duplicate",
-              headless=True, repeats=True, json="duplicate id kind"),
-        _tell(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),
-        _tell(ev.Extended, lambda e: f"limits now {limit(e.limits.timeout)}, max {limit(e.limits.max_timeout)}",
-              repeats=True),
-        _tell(ev.Paused, "clocks stopped: waiting for you", HERE, "muted", repeats=True),
-        _tell(ev.Resumed, "clocks run again", HERE, "muted", repeats=True),
-        # -- more than one message for one request
-        _tell(ev.InputRequired, lambda e: f"input required, round {e.round}: {_cut(e.asks) or 'to try again'}", IN,
-              "awaiting-input", headless=True, json="input_required id round asks"),
-        _tell(ev.Round, lambda e: _join(f"round {e.number}, id {_cut(str(e.wire_id), 40)}", _cut(e.why), by=": "),
-              headless=True, json="round id round=number wire_id"),
-        _tell(ev.TaskCreated, lambda e: _join("task", _cut(e.task_id, 80), _cut(e.status, 40)), IN, headless=True,
-              json="task id task_id status message?"),
-        _tell(ev.TaskStatus, lambda e: _join("task is", _cut(e.status, 40).replace("_", " "), _cut(e.message)), IN,
-              headless=True, repeats=True, json="task id status message?"),
-        _tell(ev.Acknowledged, lambda e: _join("subscription acknowledged", _cut(e.filter), by=": "), IN,
-              "success", headless=True, json="acknowledged id filter"),
-        _tell(ev.Delivered, lambda e: _join("told:", _cut(e.method, 80), _cut(e.about)), IN, headless=True,
-              repeats=True, json="delivered id method uri=about?"),
-        # -- the server's requests and notifications
-        _tell(ev.ServerRequestReceived, lambda e: f"asks {_cut(e.method, 80)} ({_cut(str(e.request_id), 40)})", IN,
-              source="server", headless=lambda e: e.method != "ping", named_by_server="method request_id",
-              json="question request_id method"),
-        _tell(ev.ServerRequestAnswered, _answered, OUT, source="client", named_by_server="request_id",
-              json="answered request_id code"),
-        _tell(ev.ServerRequestWithdrawn,
-              lambda e: f"takes back {_cut(str(e.request_id), 40)}: {_cut(e.reason) or 'no reason'}", IN,
-              source="server", headless=True, named_by_server="request_id", json="withdrawn request_id reason?"),
-        _tell(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(unpainted(e.data), LONG)), IN,
-              lambda e: _LOUD.get(e.level, ""), source="log", headless=True, json="log level logger? data"),
-        _tell(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LONG)), IN, source="server",
-              named_by_server="method"),
-        # -- the connection
-        _tell(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
-              json="unknown response_id id_type kind", more=_unknown_json),
-        _tell(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
-              json="violation id rule detail"),
-        _tell(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LONG)}", IN, "warning",
-              source="pollution", headless=True, json="pollution line"),
-        _tell(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
-              source="oversize", headless=True, json="oversize id bytes"),
-        _tell(ev.Stderr, lambda e: _cut(unpainted(e.line), LONG), IN, source="stderr", headless=True, json="stderr line"),
-        _tell(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
-        _tell(ev.Connected,
-              lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
-              HERE, "success", source="client", json="connected transport revision server"),
-        _tell(ev.Disconnected, _disconnected, HERE,
-              lambda e: "muted" if e.expected else "error", source="client", headless=True,
-              json="disconnected detail", more=_disconnected_json),
-    )
+_TABLE: Final = (
+    # -- the life of one of our requests
+    Description(ev.Called, "queued", HERE, "queued"),
+    Description(ev.Sent, "sent", OUT, json="sent id"),
+    Description(ev.Progress, _progress, IN, headless=True, repeats=True, json="progress id progress total message"),
+    Description(ev.Completed, lambda e: _join("result", size(e.size) if e.size else ""), IN, "success"),
+    Description(ev.Failed, _failed, lambda e: IN if e.origin is Origin.SERVER else HERE, "error"),
+    Description(ev.CancelRequested, _cancel_requested, HERE, "warning", headless=True,
+                json="cancel_requested id cause reason"),
+    Description(ev.CancelSignalled, lambda e: _SIGNALLED[e.signal],
+                lambda e: HERE if e.signal is Signal.NONE else OUT, "warning", headless=True,
+                json="cancel_signalled id signal reason_delivered"),
+    Description(ev.CancelAccepted, "cancel accepted", IN, "muted", headless=True, json="cancel_accepted id"),
+    Description(ev.CancelWithdrawn, "cancel withdrawn: the reply came first", headless=True,
+                json="cancel_withdrawn id"),
+    Description(ev.Undelivered,
+                lambda e: f"cancel {'refused' if e.refused else 'not delivered'}: {_cut(e.detail)}",
+                lambda e: IN if e.refused else HERE, "error", headless=True, repeats=True, json="undelivered id detail"),
+    Description(ev.Settled, lambda e: _join("no longer watched", _cut(e.detail), by=": "), HERE, "muted",
+                json="settled id detail?"),
+    Description(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
+                repeats=True, json="cancel_delayed id detail"),
+    Description(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
+    Description(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
+    Description(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
+                json="late id kind after code!",
+                more=lambda e: {"bytes": e.size} if e.kind is Kind.OVERSIZE else {}),
+    Description(ev.Duplicate, lambda e: f"{KINDS[e.kind]} again, ignored", IN, "warning", source="duplicate",
+                headless=True, repeats=True, json="duplicate id kind"),
+    Description(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),
+    Description(ev.Extended, lambda e: f"limits now {limit(e.limits.timeout)}, max {limit(e.limits.max_timeout)}",
+                repeats=True),
+    Description(ev.Paused, "clocks stopped: waiting for you", HERE, "muted", repeats=True),
+    Description(ev.Resumed, "clocks run again", HERE, "muted", repeats=True),
+    # -- more than one message for one request
+    Description(ev.InputRequired, lambda e: f"input required, round {e.round}: {_cut(e.asks) or 'to try again'}", IN,
+                "awaiting-input", headless=True, json="input_required id round asks"),
+    Description(ev.Round, lambda e: _join(f"round {e.number}, id {_cut(str(e.wire_id), 40)}", _cut(e.why), by=": "),
+                headless=True, json="round id round=number wire_id"),
+    Description(ev.TaskCreated, lambda e: _join("task", _cut(e.task_id, 80), _cut(e.status, 40)), IN, headless=True,
+                json="task id task_id status message?"),
+    Description(ev.TaskStatus, lambda e: _join("task is", _cut(e.status, 40).replace("_", " "), _cut(e.message)), IN,
+                headless=True, repeats=True, json="task id status message?"),
+    Description(ev.Acknowledged, lambda e: _join("subscription acknowledged", _cut(e.filter), by=": "), IN,
+                "success", headless=True, json="acknowledged id filter"),
+    Description(ev.Delivered, lambda e: _join("told:", _cut(e.method, 80), _cut(e.about)), IN, headless=True,
+                repeats=True, json="delivered id method uri=about?"),
+    # -- the server's requests and notifications
+    Description(ev.ServerRequestReceived, lambda e: f"asks {_cut(e.method, 80)} ({_cut(str(e.request_id), 40)})", IN,
+                source="server", headless=lambda e: e.method != "ping", named_by_server="method request_id",
+                json="question request_id method"),
+    Description(ev.ServerRequestAnswered, _answered, OUT, source="client", named_by_server="request_id",
+                json="answered request_id code"),
+    Description(ev.ServerRequestWithdrawn,
+                lambda e: f"takes back {_cut(str(e.request_id), 40)}: {_cut(e.reason) or 'no reason'}", IN,
+                source="server", headless=True, named_by_server="request_id", json="withdrawn request_id reason?"),
+    Description(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(unpainted(e.data), LONG)), IN,
+                lambda e: _LOUD.get(e.level, ""), source="log", headless=True, json="log level logger? data"),
+    Description(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LONG)), IN, source="server",
+                named_by_server="method"),
+    # -- the connection
+    Description(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
+                json="unknown response_id id_type kind", more=_unknown_json),
+    Description(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
+                json="violation id rule detail"),
+    Description(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LONG)}", IN, "warning",
+                source="pollution", headless=True, json="pollution line"),
+    Description(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
+                source="oversize", headless=True, json="oversize id bytes"),
+    Description(ev.Stderr, lambda e: _cut(unpainted(e.line), LONG), IN, source="stderr", headless=True, json="stderr line"),
+    Description(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
+    Description(ev.Connected,
+                lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
+                HERE, "success", source="client", json="connected transport revision server"),
+    Description(ev.Disconnected, _disconnected, HERE,
+                lambda e: "muted" if e.expected else "error", source="client", headless=True,
+                json="disconnected detail", more=_disconnected_json),
 )
 # fmt: on
+
+DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for told in _TABLE}
 """How the events of each class are told."""
 
 REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
