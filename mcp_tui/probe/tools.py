@@ -8,8 +8,9 @@ from dataclasses import field
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.forms import Field, FormLayout
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
-from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown
+from mcp_tui.protocol.messages import Json, as_object, as_text, number, shown
 from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
@@ -176,9 +177,9 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
     named = words(name)
     if not read_only and named & _HARMFUL:
         return 0, []
-    properties = as_object(as_object(tool.get("inputSchema")).get("properties"))
+    fields = FormLayout(tool.get("inputSchema")).fields
     score, why = 0, list[str]()
-    timed = [each for each, schema in properties.items() if _unit(each, as_object(schema)) is not None]
+    timed = [each.name for each in fields if _unit(each) is not None]
     if timed:
         score += 4
         why.append(f"its argument {timed[0]}")
@@ -187,7 +188,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
         why.append("its name")
     if not score:
         return 0, []
-    if any(_is_steps(each, as_object(schema)) for each, schema in properties.items()):
+    if any(_is_steps(each) for each in fields):
         score += 1
     text = as_text(tool.get("description")).lower()[:2000]
     score += ("progress" in text) + ("cancel" in text and "ignore" not in text)
@@ -202,84 +203,68 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
 
 def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
-    properties = as_object(as_object(schema).get("properties"))
-    filled = _prefilled(schema, properties)
-    steps = [name for name, each in properties.items() if _is_steps(name, as_object(each))]
-    timed = _timed(properties, given)
-    if timed and steps and steps[0] != timed:
-        filled[steps[0]] = _fitted(STEPS, as_object(properties[steps[0]]))
-    if timed is None:
+    fields = FormLayout(schema).fields
+    filled: dict[str, Json] = {}
+    for each in fields:
+        if "default" in each.schema:
+            filled[each.name] = each.schema["default"]
+        elif each.required:
+            filled[each.name] = _least(each)
+    steps = [each for each in fields if _is_steps(each)]
+    timed = sorted((each for each in fields if _unit(each) is not None), key=lambda each: _doubt(each, given))
+    if timed and steps and steps[0] != timed[0]:
+        filled[steps[0].name] = _fitted(STEPS, steps[0])
+    if not timed:
         return {**filled, **given}, None
-    described = as_object(properties[timed])
-    unit = _unit(timed, described) or 1.0
-    long = {**filled, timed: _fitted(AIM / unit, described), **given}
-    brief = {**long, timed: _fitted(BRIEF / unit, described)}
-    shorter = (number(brief[timed]) or 0.0) < (number(long[timed]) or 0.0) / 2
+    name, unit = timed[0].name, _unit(timed[0]) or 1.0
+    long = {**filled, name: _fitted(AIM / unit, timed[0]), **given}
+    brief = {**long, name: _fitted(BRIEF / unit, timed[0])}
+    shorter = (number(brief[name]) or 0.0) < (number(long[name]) or 0.0) / 2
     return long, brief if shorter else None
 
 
-def _prefilled(schema: Json, properties: dict[str, Json]) -> dict[str, Json]:
-    """Every default and, for what is required without one, the least that its type permits."""
-    needed = as_list(as_object(schema).get("required"))
-    filled: dict[str, Json] = {}
-    for name, property_ in properties.items():
-        described = as_object(property_)
-        if "default" in described:
-            filled[name] = described["default"]
-        elif name in needed:
-            filled[name] = _least(described)
-    return filled
+def _least(field: Field) -> Json:
+    """The least that the type of a field permits."""
+    if field.choices:
+        return field.choices[0].value
+    if _numeric(field):
+        return _fitted(1.0, field)
+    blanks: dict[str, Json] = {"boolean": False, "array": [], "object": {}}
+    return next((blank for kind, blank in blanks.items() if field.types == frozenset((kind,))), "probe")
 
 
-def _least(schema: dict[str, Json]) -> Json:
-    if choices := as_list(schema.get("enum")):
-        return choices[0]
-    if "const" in schema:
-        return schema["const"]
-    if _numeric(schema):
-        return _fitted(1.0, schema)
-    blanks: dict[str, Json] = {"boolean": False, "array": [], "object": {}, "null": None}
-    return blanks.get(as_text(schema.get("type")), "probe")
+def _doubt(field: Field, given: dict[str, Json]) -> tuple[bool, bool]:
+    """Puts first the field that was given, then the one that says best how long the tool takes."""
+    return field.name not in given, all(_UNITS.get(word, 60) > 1 for word in words(field.name))
 
 
-def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:
-    """The argument that says how long the tool takes: the one that was given, or the one that says it best."""
-    found = [name for name, each in properties.items() if _unit(name, as_object(each)) is not None]
-    found.sort(key=lambda name: (name not in given, all(_UNITS.get(word, 60) > 1 for word in words(name))))
-    return found[0] if found else None
+def _numeric(field: Field) -> bool:
+    return not field.choices and not field.types.isdisjoint({"number", "integer"})
 
 
-def _numeric(schema: dict[str, Json]) -> bool:
-    kinds = [schema.get("type"), *as_list(schema.get("type"))]
-    kinds += [part.get("type") for part in objects_in(schema.get("anyOf") or schema.get("oneOf"))]
-    return any(kind in ("number", "integer") for kind in kinds)
-
-
-def _unit(name: str, schema: dict[str, Json]) -> float | None:
-    """The seconds that 1 means for an argument that says how long; ``None`` for any other argument."""
-    named = words(name)
+def _unit(field: Field) -> float | None:
+    """The seconds that 1 means for a field that says how long; ``None`` for any other field."""
+    named = words(field.name)
     units = named & _UNITS.keys()
-    if not _numeric(schema) or not (units or named & _DURATIONS):
+    if not _numeric(field) or not (units or named & _DURATIONS) or named & {"timeout", "interval"}:
         return None
-    if "timeout" in named or "interval" in named:
-        return None
-    told = [word.lower() for word in _WORD.findall(as_text(schema.get("description"))[:500])]
+    told = [word.lower() for word in _WORD.findall(field.said("description")[:500])]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
         if word in _UNITS:
             return _UNITS[word]
-    default = number(schema.get("default"))
+    default = number(field.schema.get("default"))
     return 0.001 if default is not None and default >= 100 else 1.0
 
 
-def _is_steps(name: str, schema: dict[str, Json]) -> bool:
-    return _numeric(schema) and bool(words(name) & _STEPS) and _unit(name, schema) is None
+def _is_steps(field: Field) -> bool:
+    return _numeric(field) and bool(words(field.name) & _STEPS) and _unit(field) is None
 
 
-def _fitted(value: float, schema: dict[str, Json]) -> float:
-    """A number as near to ``value`` as the schema permits."""
+def _fitted(value: float, field: Field) -> float:
+    """A number as near to ``value`` as the schema of a field permits."""
+    schema, whole = field.schema, "number" not in field.types
     low, high = number(schema.get("minimum")), number(schema.get("maximum"))
     above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))
-    whole = schema.get("type") == "integer"
     nudge = 1.0 if whole else 0.001
     if above is not None:
         low = above + nudge if low is None else max(low, above + nudge)

@@ -92,6 +92,16 @@ def test_what_is_required_beside_is_given_the_least():
     assert choice.arguments == {"seconds": 2, "text": "probe", "mode": "a", "on": False}
 
 
+def test_a_type_that_stands_elsewhere_in_the_schema_is_looked_up():
+    schema = tool("slow", None, seconds={"$ref": "#/$defs/length"}, mode={"$ref": "#/$defs/mode"})
+    schema["inputSchema"] |= {
+        "required": ["seconds", "mode"],
+        "$defs": {"length": number(maximum=1), "mode": {"enum": ["fast", "slow"]}},
+    }
+    (choice,) = candidates([schema])
+    assert choice.arguments == {"seconds": 1, "mode": "fast"}
+
+
 @pytest.mark.parametrize(
     ("name", "annotations"),
     [
