@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import Final, Self, cast
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer
@@ -61,34 +61,32 @@ os._exit(server.wait() & 255)
 """Starts the server on pipes of its own, as a client does, and passes on what comes through them."""
 
 
-class LoneServer:
-    """A server in a process group of its own, whose pipes can be broken one by one.
+class LoneServer(asyncio.SubprocessProtocol):
+    """A server in a process group of its own, whose pipes can be broken one by one."""
 
-    ``through`` is the command line of a process between it and us, ``WRAPPER`` or ``CLIENT``.
-    """
+    transport: asyncio.SubprocessTransport
 
-    def __init__(self, peer: Peer, through: tuple[str, ...] = ()) -> None:
-        target = cast("StdioTarget", peer.target)
-        environment = server_environment(os.environ, target.env, whole=target.inherit_env)
-        launch = prepare(target.command, environment, target.cwd)
-        command = (launch.path, *target.command[1:])
+    def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.process = subprocess.Popen(
-            (*through, *command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=launch.environment,
-            cwd=launch.cwd,
-            bufsize=0,
-            start_new_session=True,
-        )
-        for pipe in (self.process.stdout, self.process.stderr):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
         self.answered: set[int] = set()
         self._rest = b""
         self._id = 0
+
+    @classmethod
+    async def start(cls, peer: Peer, through: tuple[str, ...] = ()) -> Self:
+        """Start a server; ``through`` is the command line of a process between it and us, ``WRAPPER`` or ``CLIENT``.
+
+        Raises:
+            TransportError: there is no such program or folder.
+        """
+        target = cast("StdioTarget", peer.target)
+        environment = server_environment(os.environ, target.env, whole=target.inherit_env)
+        launch = prepare(target.command, environment, target.cwd)
+        command = (*through, launch.path, *target.command[1:])
+        _, server = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(peer), *command, env=launch.environment, cwd=launch.cwd, start_new_session=True
+        )
+        return server
 
     async def open(self) -> None:
         """Shake hands.
@@ -102,6 +100,19 @@ class LoneServer:
         if not self.peer.revision.modern:
             self._write(messages.notification(INITIALIZED))
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep what the process is reached by."""
+        self.transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Note which requests were answered."""
+        if fd == 1:
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                frame = messages.parse(line)
+                if isinstance(frame, messages.ResponseFrame) and type(frame.id) is int:
+                    self.answered.add(frame.id)
+
     def ask(self, method: str, params: dict[str, Json]) -> int:
         """Send a request; its id."""
         self._id += 1
@@ -109,57 +120,42 @@ class LoneServer:
         return self._id
 
     def _write(self, message: dict[str, Json]) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            self.process.stdin.write(messages.encode(message) + b"\n")
+        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(0))
+        stdin.write(messages.encode(message) + b"\n")
 
     async def until(self, condition: Callable[[], bool], within: float) -> bool:
-        """Read what comes until the condition holds, for so many seconds at most."""
+        """Wait until the condition holds, for so many seconds at most; whether it does."""
         end = time.monotonic() + within
-        while True:
-            self._read()
-            if condition():
-                return True
+        while not condition():
             if time.monotonic() >= end:
                 return False
             await asyncio.sleep(LOOK)
+        return True
 
-    def _read(self) -> None:
-        self._rest += _available(self.process.stdout)
-        _available(self.process.stderr)
-        *lines, self._rest = self._rest.split(b"\n")
-        for line in lines:
-            frame = messages.parse(line)
-            if isinstance(frame, messages.ResponseFrame) and type(frame.id) is int:
-                self.answered.add(frame.id)
+    def close(self, pipe: int) -> None:
+        """Close our end of a pipe."""
+        if (end := self.transport.get_pipe_transport(pipe)) is not None:
+            end.close()
 
-    def break_pipes(self, *pipes: IO[bytes] | None) -> None:
-        """Close our ends of pipes."""
-        for pipe in pipes:
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+    def kill(self) -> None:
+        """Kill the process that we started; what it started goes on."""
+        os.kill(self.transport.get_pid(), signal.SIGKILL)
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, once the process that we started has ended."""
+        return self.transport.get_returncode()
 
     def gone(self) -> bool:
         """Whether no process of it runs any more."""
-        return self.process.poll() is not None and not running(self.process.pid)
+        return self.code is not None and not running(self.transport.get_pid())
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """End whatever is left."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.break_pipes(self.process.stdin, self.process.stdout, self.process.stderr)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(1.0)
-
-
-def _available(pipe: IO[bytes] | None) -> bytes:
-    if pipe is None or pipe.closed:
-        return b""
-    try:
-        return pipe.read(1 << 16) or b""
-    except OSError:
-        return b""
+            os.killpg(self.transport.get_pid(), signal.SIGKILL)
+        await self.until(lambda: self.code is not None, 1.0)
+        self.transport.close()
 
 
 def running(group: int) -> list[int]:
@@ -183,17 +179,12 @@ def running(group: int) -> list[int]:
 
 
 def _stdin_closes(server: LoneServer) -> None:
-    server.break_pipes(server.process.stdin)
-
-
-def _client_dies(server: LoneServer) -> None:
-    os.kill(server.process.pid, signal.SIGKILL)
-    server.process.wait()
+    server.close(0)
 
 
 def _wrapper_dies(server: LoneServer) -> None:
-    _client_dies(server)
-    _stdin_closes(server)
+    server.kill()
+    server.close(0)
 
 
 async def _left(
@@ -206,7 +197,7 @@ async def _left(
     busy: bool,
 ) -> None:
     """Do something to a server, ``busy`` or not, and see whether all its processes end."""
-    server = LoneServer(trial.setup.peer, through)
+    server = await LoneServer.start(trial.setup.peer, through)
     try:
         await server.open()
         left = await _work(server, trial) if busy else 0.0
@@ -220,18 +211,18 @@ async def _left(
         gone = await server.until(server.gone, EXIT_WAIT + left)
         took = time.monotonic() - began
         if gone:
-            code = "" if through else f" (code {server.process.returncode})"
+            code = "" if through else f" (code {server.code})"
             words = f"it exited after {took:.2f} s{code}"
             if left and took >= 0.85 * left:
                 words += ", when the tool had ended"
             trial.found(rule, Verdict.PASS, words)
             return
-        pids = ", ".join(str(pid) for pid in running(server.process.pid))
+        pids = ", ".join(str(pid) for pid in running(server.transport.get_pid()))
         trial.tell(f"still running after {took:.1f} s: process {pids}")
         tool = f"; its tool would have ended after {left:.1f} s" if left else ""
         trial.found(rule, Verdict.WARNING, f"it was still running {took:.1f} s later{tool}")
     finally:
-        server.end()
+        await server.end()
 
 
 async def _work(server: LoneServer, trial: Trial) -> float:
@@ -254,7 +245,7 @@ async def stdin_closed(trial: Trial) -> None:
 async def client_killed(trial: Trial) -> None:
     """P-29: the server loses its parent and all three pipes at the same moment."""
     what = "the client was killed (kill -9)"
-    await _left(trial, "P-29", what, _client_dies, CLIENT, busy=trial.setup.busy)
+    await _left(trial, "P-29", what, LoneServer.kill, CLIENT, busy=trial.setup.busy)
 
 
 async def wrapper_killed(trial: Trial) -> None:
@@ -266,23 +257,23 @@ async def wrapper_killed(trial: Trial) -> None:
 async def stderr_broken(trial: Trial) -> None:
     """P-30: a client may ignore what the server writes to stderr."""
     setup = trial.setup
-    server = LoneServer(setup.peer)
+    server = await LoneServer.start(setup.peer)
     trial.tell("the client closed its end of stderr")
     try:
         await server.open()
-        server.break_pipes(server.process.stderr)
+        server.close(2)
         if setup.busy:
             await _work(server, trial)
         next_ = server.ask("tools/list", {})
         await server.until(
-            lambda: next_ in server.answered or server.process.poll() is not None,
+            lambda: next_ in server.answered or server.code is not None,
             setup.patience + setup.length,
         )
         if next_ in server.answered:
             trial.found("P-30", Verdict.PASS, "the next call was answered")
             return
-        code = server.process.poll()
+        code = server.code
         how = "no answer" if code is None else f"the server exited (code {code})"
         trial.found("P-30", Verdict.WARNING, f"the next call was not answered: {how}")
     finally:
-        server.end()
+        await server.end()
