@@ -259,6 +259,10 @@ class Recording:
         at = None if record is None else number(record.get("mono"))
         return self.header.mono if at is None else at
 
+    def position_at(self, moment: float) -> int:
+        """How many events had happened at a moment."""
+        return bisect_right(range(1, len(self.table) + 1), moment, key=self.at)
+
     def row(self, id: RequestId) -> int | None:
         """The number of the request with an id, by type and value."""
         return self.table.row(written_id(id))

@@ -148,12 +148,8 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
         """A line in columns: the signal's place is taken by what came after, where there is no room for both."""
-        layouts = (self.layout(columns, cells) for columns in _CHOICES)
-        layout = next((layout for layout in layouts if not layout.cut), None)
-        layout = layout or self.layout(_CHOICES[0 if cells >= _BOTH else -1], cells)
-        if layout.squeezed:
-            layout = self.layout(_NARROW, cells)
-        return Line(layout.pieces(shown), key)
+        tight = _CHOICES[0 if cells >= _BOTH else -1], _NARROW
+        return Line(self.fit(_CHOICES, tight, cells).pieces(shown), key)
 
 
 def _column(

@@ -173,6 +173,25 @@ class ColumnWidths(Generic[Thing]):
         cut = any(width < need.wish for need, width in zip(needs, widths, strict=True))
         return Layout(columns, widths, cut, sum(need.least for need in needs) > room)
 
+    def fit(
+        self, whole: Iterable[Columns[Thing]], tight: Iterable[Columns[Thing]], cells: int
+    ) -> Layout[Thing]:
+        """The first columns that a line of so many cells has room for.
+
+        Of ``whole`` the first that fit without a cut; else of ``tight`` the first in which each still tells something, or
+        the last.
+        """
+        made: Layout[Thing] = Layout()
+        for columns in whole:
+            made = self.layout(columns, cells)
+            if not made.cut:
+                return made
+        for columns in tight:
+            made = self.layout(columns, cells)
+            if not made.squeezed:
+                break
+        return made
+
 
 def allot(needs: Sequence[Need], room: int) -> list[int]:
     """The widths of columns in cells, together as wide as ``room`` where there is a column."""

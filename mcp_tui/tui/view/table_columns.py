@@ -219,12 +219,5 @@ def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout
     requests go without ``tools/call``, and states are said in one word. Where none fits whole, the first in which each
     column still tells something: limits go before that.
     """
-    for columns in (*([_ROOMY] if wide else []), COLUMNS, _SHORT, _TIGHT):
-        made = widths.layout(columns, cells)
-        if not made.cut:
-            return made
-    for columns in (_TIGHT, _UNLIMITED):
-        made = widths.layout(columns, cells)
-        if not made.squeezed:
-            return made
-    return widths.layout(_NARROW, cells)
+    whole = (*([_ROOMY] if wide else []), COLUMNS, _SHORT, _TIGHT)
+    return widths.fit(whole, (_TIGHT, _UNLIMITED, _NARROW), cells)

@@ -343,7 +343,6 @@ class TimelineCounts:
         self._edges: dict[int, int] = {}
         self._counts: list[int] = []
         self._step = 0.0
-        self._counted_at = 0.0
         self._measured_at: float | None = None
 
     def during(self, window: Window) -> Iterator[Request]:
@@ -359,15 +358,16 @@ class TimelineCounts:
 
     def count(self, window: Window, now: float) -> None:
         """Count the messages in each cell. Edges that lie behind us are counted once."""
-        if len(self._edges) > 4 * window.cells or self._step != window.step or now < self._counted_at:
+        if len(self._edges) > 4 * window.cells or self._step != window.step:
             self._edges.clear()
-        self._step, self._counted_at = window.step, now
+        self._step = window.step
         known: list[int] = []
         for edge in range(window.first, window.first + window.cells + 1):
-            count = self._edges.get(edge)
+            at = edge * window.step
+            count = self._edges.get(edge) if at < now - 1 else None
             if count is None:
-                count = self._spans.messages(edge * window.step)
-                if edge * window.step < now - 1:
+                count = self._spans.messages(at)
+                if at < now - 1:
                     self._edges[edge] = count
             known.append(count)
         self._counts = [max(0, after - before) for before, after in pairwise(known)]
@@ -489,8 +489,6 @@ class RecordedSpans:
         self._book = book
         self._blocks: list[int] = []
         self._seen = -1
-        self._positions: dict[float, int] = {}
-        self._known = 0
 
     def update(self) -> bool:
         version, self._seen = self._seen, self._book.version
@@ -503,8 +501,9 @@ class RecordedSpans:
         return self._book.recording.at(table.first[0] + 1)
 
     def during(self, begin: float, end: float) -> Iterator[Request]:
-        book, table = self._book, self._book.recording.table
-        since, until = self._position(begin), min(book.position, self._position(end))
+        book, recording = self._book, self._book.recording
+        since, until = recording.position_at(begin), min(book.position, recording.position_at(end))
+        table = recording.table
         late = self._late(since, until)
         return map(book.row, _under_way(table.first, table.over, self._last_over, since, until - 1, late))
 
@@ -525,22 +524,9 @@ class RecordedSpans:
             self._blocks.append(max(over[begin : begin + BLOCK]))
         return self._blocks[block] if block < len(self._blocks) else max(over[block * BLOCK :])
 
-    def _position(self, moment: float) -> int:
-        """How many events had happened at a moment."""
-        replay = self._book.recording
-        events = len(replay.table)
-        if self._known != events or len(self._positions) > 1024:
-            self._known = events
-            self._positions.clear()
-        found = self._positions.get(moment)
-        if found is None:
-            found = bisect_right(range(1, events + 1), moment, key=replay.at)
-            self._positions[moment] = found
-        return found
-
     def messages(self, until: float) -> int:
-        position = min(self._position(until), self._book.position)
-        return self._book.recording.frames_until(position)
+        recording = self._book.recording
+        return recording.frames_until(min(recording.position_at(until), self._book.position))
 
 
 def ended(row: Request) -> float:

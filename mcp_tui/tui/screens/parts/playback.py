@@ -303,20 +303,10 @@ class Playback:
             return
         recorded = self.recorded
         clock = recorded.clock + passed * self.speed
-        recorded.seek(self._position_at(clock), clock)
+        recorded.seek(max(recorded.position, self.replay.position_at(clock)), clock)
         if recorded.position == recorded.events and self.read is None:
             self.playing, self.at_end = False, True
             recorded.seek(recorded.events, self.replay.at(recorded.events))
-
-    def _position_at(self, clock: float) -> int:
-        """The position at a moment from now on, found by few looks into the file."""
-        at, low, step = self.replay.at, self.recorded.position, 1
-        events = self.recorded.events
-        while low + step <= events and at(low + step) <= clock:
-            low += step
-            step *= 2
-        further = range(low + 1, min(events, low + step - 1) + 1)
-        return low + bisect_right(further, clock, key=at)
 
     def play(self) -> None:
         """Play from here, or from the start where it is at its end; or stand still."""
