@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.segment import Segment
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region
@@ -37,7 +36,7 @@ _GUTTER: Final = 3
 """Cells before the first column: the cursor, the glyph, and the mark."""
 
 _KNOWN: Final = 4096
-"""Rows of which it is known what they need; more are measured again."""
+"""Rows of which it is known what they need: measuring them anew each time takes as long as drawing them."""
 
 
 class RowPainter:
@@ -48,8 +47,7 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
-        self._fixed: LRUCache[object, list[Segment]] = LRUCache(512)
-        self._whole: LRUCache[object, Strip] = LRUCache(512)
+        self._strips: LRUCache[object, Strip] = LRUCache(512)
         self.layout: Layout[TableLine] = Layout()
 
     def reset(self) -> None:
@@ -59,8 +57,7 @@ class RowPainter:
 
     def forget(self) -> None:
         """Paint everything anew."""
-        self._fixed.clear()
-        self._whole.clear()
+        self._strips.clear()
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
         """Take in what these items need in a line of so many cells; whether that moves a column."""
@@ -97,20 +94,13 @@ class RowPainter:
         warm = row is not None and is_warm(row, now)
         version = 0 if row is None else (row.version, int(now) if warm else 0)
         cached = item.key, version, selected | marked << 1 | item.expanded << 2 | item.children << 3
-        if own and cached in self._whole:
-            return self._whole[cached]
+        if own and cached in self._strips:
+            return self._strips[cached]
         line = TableLine(item, now, self._width >= WIDE, still)
-        fixed = self._fixed.get(cached) if own else None
-        if fixed is None:
-            pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line, live=False))
-            fixed = canvas.paint(pieces, cursor=selected)
-            if own:
-                self._fixed[cached] = fixed
-        strip = Strip([*fixed, *canvas.paint(self.layout.pieces(line, live=True), cursor=selected)])
-        rest = canvas.paint(((words(" "), ""),), cursor=selected)[0].style
-        strip = strip.adjust_cell_length(canvas.inner_width, rest)
+        pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
+        strip = canvas.strip(pieces, cursor=selected)
         if row is not None and own and not row.open and not warm:
-            self._whole[cached] = strip
+            self._strips[cached] = strip
         return strip
 
 
