@@ -114,6 +114,13 @@ def themes_folder() -> Path:
     return config_folder() / "themes"
 
 
+def shipped_folder() -> Path:
+    """The folder of the themes that ship with mcp-tui: inside an installed package, or the checkout's."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "themes"
+    return installed if installed.is_dir() else package.parent / "themes"
+
+
 def saved_folder() -> Path:
     """The folder of saved calls, unless the settings name another."""
     return config_folder() / "saved"

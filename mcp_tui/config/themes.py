@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mcp_tui.config.documents import parse_toml
-from mcp_tui.config.files import ConfigError, read_text
+from mcp_tui.config.files import ConfigError, read_text, shipped_folder
 
 MAX_BYTES: Final = 64 * 1024
 """A theme file above this size is not read."""
@@ -90,13 +90,6 @@ class ThemeSpec(BaseModel):
             except ValueError as error:
                 raise ValueError(f"variables.{name}: {error}") from None
         return self
-
-
-def shipped_folder() -> Path:
-    """Return the folder of the themes that ship with mcp-tui: inside an installed package, or the checkout's."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "themes"
-    return installed if installed.is_dir() else package.parent / "themes"
 
 
 def theme_files() -> list[Path]:

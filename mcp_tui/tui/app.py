@@ -377,9 +377,6 @@ class WorkbenchApp(App[int], inherit_bindings=False):
             self.switch_mode(EMPTY)
             self.pick()
         self.servers.refresh()
-        if self._watch is not None and len(self.servers.all) < 2:
-            self._watch.stop()
-            self._watch = None
         self._ending.add(server)
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 

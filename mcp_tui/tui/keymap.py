@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Final
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every terminal can send
+from textual.binding import Binding
 from textual.keys import Keys
 
 from mcp_tui.tui.bindings import normalised
@@ -34,20 +35,18 @@ _ALIASES: Final = {
 FOCUS: Final = frozenset({"tab", "shift+tab"})
 """The keys that go on to the next pane, field or button wherever nothing else has them."""
 
-EDITING: Final = frozenset(
-    {
-        *("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter", "backspace", "delete"),
-        *("ctrl+left", "ctrl+right", "shift+left", "shift+right", "ctrl+shift+left", "ctrl+shift+right"),
-        *("shift+up", "shift+down", "shift+home", "shift+end", "ctrl+pageup", "ctrl+pagedown"),
-        *("ctrl+a", "ctrl+c", "ctrl+d", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+v", "ctrl+w", "ctrl+x", "ctrl+y"),
-        *("ctrl+z", "ctrl+backspace", "alt+backspace", "alt+delete", "super+backspace", "super+c", "super+x"),
-        *("super+y", "super+z", "ctrl+shift+a", "ctrl+shift+k", "f6", "f7"),
-    }
-)
-"""The keys of Textual's fields and editors."""
-
 Chosen = dict[str, list[str]]
 """The names of the keys that a person wants, by the ids of what they do."""
+
+
+@cache
+def editing() -> frozenset[str]:
+    """The keys of Textual's fields and editors."""
+    from textual.scroll_view import ScrollView
+    from textual.widgets import Input, TextArea
+
+    kinds = Input, TextArea, ScrollView
+    return frozenset(each.key for kind in kinds for each in Binding.make_bindings(kind.BINDINGS))
 
 
 def keymap(
@@ -129,7 +128,7 @@ def _taken(scope: Scope, key: Key, name: str) -> str:
         return f"{name} belongs to the list or the buttons there"
     if scope.field and character(name):
         return f"{shown_as(name)} is typed into the field there"
-    if scope.field and name in EDITING and not key.priority:
+    if scope.field and name in editing() and not key.priority:
         return f"{name} is for editing in the field there"
     return ""
 

@@ -13,6 +13,8 @@ from typing import Final
 
 from textual.theme import Theme
 
+from mcp_tui.config.files import shipped_folder
+
 FIRST: Final = "mcp-tui-dark"
 """The theme that the app starts with."""
 
@@ -30,12 +32,8 @@ def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
 
 
 def _shipped(name: str) -> Theme | None:
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "themes", package.parent / "themes"):
-        try:
-            return Theme(**tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            continue
+    with suppress(OSError, ValueError, TypeError):
+        return Theme(**tomllib.loads((shipped_folder() / f"{name}.toml").read_text(encoding="utf-8")))
     return None
 
 

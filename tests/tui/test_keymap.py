@@ -12,7 +12,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.journal.store import Store
 from mcp_tui.tui import keys
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.keymap import EDITING, keymap
+from mcp_tui.tui.keymap import editing, keymap
 from mcp_tui.tui.keys import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import ConfirmScreen
@@ -121,7 +121,7 @@ def test_it_is_said_where_in_which_file_a_problem_stands():
 
 def test_the_keys_of_textuals_fields_lists_and_buttons_are_known():
     used = {name for each in (Input, TextArea) for name in each._merged_bindings.key_to_bindings}  # type: ignore[union-attr]
-    assert used == EDITING
+    assert used == editing()
     assert set(OptionList._merged_bindings.key_to_bindings) - LIST == {"ctrl+pageup", "ctrl+pagedown"}  # type: ignore[union-attr]
     assert set(Button._merged_bindings.key_to_bindings) == BUTTONS  # type: ignore[union-attr]
 

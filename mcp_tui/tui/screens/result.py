@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
@@ -47,9 +46,9 @@ class ResultScreen(Dialog[str | None]):
         & Pager { height: 1fr; }
         &.-ascii > #dialog { border: none; }
         &.-ascii Pager { border: ascii $primary; scrollbar-visibility: hidden; }
-        & #broken { padding: 0 1; color: $error; display: none; max-height: 4; }
+        & #broken { padding: 0 1; color: $error; max-height: 4; }
         & #path { display: none; margin: 0 1; }
-        & #said { padding: 0 1; display: none; }
+        & #said { padding: 0 1; }
         & #foot { margin: 0 1; }
     }
     """
@@ -61,7 +60,6 @@ class ResultScreen(Dialog[str | None]):
     def __init__(
         self, raw: bytes, *, title: SafeText, broken: list[Problem] | None = None, follow: bool = True
     ) -> None:
-        super().__init__()
         self._raw = raw
         self._title_ = title
         self._broken = broken or []
@@ -76,23 +74,14 @@ class ResultScreen(Dialog[str | None]):
         self._promise = place("broken")
         self._path = LineInput(compact=True, select_on_focus=False, id="path")
         self._said_ = place("said")
-
-    def body(self) -> ComposeResult:
-        yield self._heading
-        yield self._pager
-        yield self._promise
-        yield self._said_
-        yield self._path
+        super().__init__(self._heading, self._pager, self._promise, self._said_, self._path)
 
     def on_mount(self) -> None:
         self._pager.show(self._title_, None)
         self.say(self._heading, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
-        if self._broken:
-            said = [
-                safe("Does not match the output schema: {}", brief(str(each), 300)) for each in self._broken
-            ]
-            self._promise.display = True
-            self.say(self._promise, join(said[:4], "\n"))
+        said = "Does not match the output schema: {}"
+        broken = [safe(said, brief(str(each), 300)) for each in self._broken[:4]]
+        self.say(self._promise, join(broken, "\n"))
         self.run_worker(self._read(), exit_on_error=True)
 
     @property
@@ -171,7 +160,7 @@ class ResultScreen(Dialog[str | None]):
         """To the next part, or the one before."""
         if self._page is not None and not self._path.display:
             self._pager.put_cursor(self._page.start_of((self._at + by) % len(self._parts)))
-            self._said_.display = False
+            self.say(self._said_)
 
     async def action_switch(self) -> None:
         """JSON as a tree, or as the text that it came as."""
@@ -247,7 +236,6 @@ class ResultScreen(Dialog[str | None]):
         self.tick()
 
     def _note(self, text: SafeText, style: str) -> None:
-        self._said_.display = True
         self.say(self._said_, (clip(text, max(20, 2 * self.size.width - 4)), style))
 
     def action_close(self) -> None:

@@ -94,19 +94,13 @@ class Copying:
             said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
             screen.tell(safe(said, brief(str(row.id), 40), size(row.response_size), key_of("request.save")))
         elif both:
-            self.copy_text(
-                self._payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))
-            )
+            said = safe("request {} with its answer", brief(str(row.id), 40))
+            self.copy_text(self._payloads.export(row), said)
         elif result := self._payloads.result(row):
             self.copy_text(result, safe("the answer to request {}", brief(str(row.id), 40)))
         else:
-            screen.tell(
-                safe(
-                    "Request {} has no answer yet. {} copies the request.",
-                    row.id,
-                    key_of("request.copy-both"),
-                )
-            )
+            said = "Request {} has no answer yet. {} copies the request."
+            screen.tell(safe(said, row.id, key_of("request.copy-both")))
 
     def copy_text(self, text: str, what: SafeText) -> None:
         """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
@@ -165,10 +159,8 @@ class Copying:
         """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
         secrets = self._scene.redactor()
         now = self._scene.now()
-        lines = (
-            secrets.redact(cancellation_json(row, now).encode()).decode(errors="replace") for row in rows
-        )
-        return "".join(f"{each}\n" for each in lines)
+        lines = (secrets.redact(cancellation_json(row, now).encode()) for row in rows)
+        return "".join(f"{each.decode(errors='replace')}\n" for each in lines)
 
     def _write(self, name: str, text: str) -> None:
         """Write a new file for its owner alone, and say where it is."""

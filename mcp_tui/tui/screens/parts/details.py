@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -55,7 +56,6 @@ class Payloads:
         self._broken: list[Problem] = []
         self._sections: list[Section] = []
         self._command: SafeText = words("")
-        self._held: tuple[int, list[Section]] = 0, []
 
     def of(self, row: Request) -> tuple[list[Section], SafeText]:
         """The sections of ``row`` and its command, the same objects as long as nothing came."""
@@ -80,13 +80,10 @@ class Payloads:
         return self._read(next(filter(None, seqs), 0))
 
     def held(self, row: Request) -> list[Section]:
-        """What a resource held that ``row`` read, the same object as long as the same row is asked for."""
-        if self._held[0] != row.response_seq:
-            raw = self._read(row.response_seq)
-            if raw is None or len(raw) > LARGE:
-                return []
-            self._held = row.response_seq, [held(as_object(parsed(raw)).get("result"))]
-        return self._held[1]
+        """What a resource held that ``row`` read."""
+        raw = self._read(row.response_seq)
+        large = raw is None or len(raw) > LARGE
+        return [] if large else [held(as_object(parsed(raw)).get("result"))]
 
     def broken(self, row: Request) -> list[Problem]:
         """What the result of ``row`` breaks of the output schema that was promised."""
@@ -282,39 +279,63 @@ class Details:
         self._pane = pane
         self.message: int | None = None
         self._opened_at: RequestId | None = None
-        self._framed: tuple[object, list[Section]] = None, []
-        self._sent: tuple[ServerRequest | None, list[Section]] = None, []
+        self._made: tuple[object, list[Section]] = None, []
 
     def show(self, now: float, entry: Entry | None, row: Request | None, advice: SafeText) -> None:
         """Show what is pointed at, as it is at ``now``: an entry, else a request with what can be done about it."""
-        if not self._pane.display or self._show_message():
-            return
+        if self._pane.display:
+            screen = self._screen
+            own, shown, key = self._pointed_at(now, entry, row, advice)
+            title = (
+                join((TABS["detail"], own), " · ") if screen.beside else screen.tab_titles.title_of("detail")
+            )
+            self._pane.show(title, shown, key=key)
+
+    def _pointed_at(
+        self, now: float, entry: Entry | None, row: Request | None, advice: SafeText
+    ) -> tuple[SafeText, list[Section], object]:
+        """The title, the sections and the key of what is shown."""
+        asked = self._table.server_request
+        head = None if self.message is None else self._scene.frame(self.message)
+        if head is not None:
+            key = "frame", head.seq
+            return safe("Message {:,}", head.seq), self._once(key, partial(self._framed, head)), key
         if entry is not None and self._screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
-            self._pane.show(self._title(brief(entry.name, 80)), shown, key=(entry.kind, entry.name))
-            return
-        if row is None:
-            if self._show_question(now):
-                return
-            self._pane.empty = words("Nothing selected.")
-            self._pane.show(self._title(words("")), self._scene.about())
-            return
-        payloads, command = self._payloads.of(row)
-        shown = detail.sections(
-            row,
-            now,
-            payloads,
-            command=command,
-            advice=advice,
-            server_requests=self._messages.family(row)[1],
-        )
-        title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
-        self._pane.show(self._title(title), shown, key=(type(row.id), row.id))
+            return brief(entry.name, 80), shown, (entry.kind, entry.name)
+        if row is not None:
+            payloads, command = self._payloads.of(row)
+            shown = detail.sections(
+                row,
+                now,
+                payloads,
+                command=command,
+                advice=advice,
+                server_requests=self._messages.family(row)[1],
+            )
+            title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
+            return title, shown, (type(row.id), row.id)
+        if asked is not None:
+            params = self._once(asked, partial(self._sent, asked))
+            shown = server_request_sections(asked, now, params)
+            return brief(asked.method, 80), shown, (ServerRequest, asked.seq)
+        return words(""), self._scene.about(), None
 
-    def _title(self, own: SafeText) -> SafeText:
-        if self._screen.beside:
-            return join((TABS["detail"], own), " · ")
-        return self._screen.tab_titles.title_of("detail")
+    def _once(self, key: object, made: Callable[[], list[Section]]) -> list[Section]:
+        """Sections that are made once and kept while the same is shown: a pane wraps others anew."""
+        if self._made[0] != key:
+            self._made = key, made()
+        return self._made[1]
+
+    def _framed(self, head: FrameHead) -> list[Section]:
+        scene = self._scene
+        return frame_sections(
+            head,
+            scene.payload(head.seq),
+            self._messages.broken(head, most=READ) or (),
+            origin=scene.spans.origin,
+            revision=scene.facts(scene.now()).revision,
+        )
 
     def _held(self, entry: Entry) -> list[Section]:
         """What a resource held when it was read last, if that is not long ago."""
@@ -323,21 +344,14 @@ class Details:
         uri = entry.raw.get("uri")
         for row in islice(reversed(self._scene.book.order), RECENT):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
-                return self._payloads.held(row)
+                return self._once(("held", row.response_seq), partial(self._payloads.held, row))
         return []
 
-    def _show_question(self, now: float) -> bool:
-        """Show the server's request under the cursor; false where there is none."""
-        asked = self._table.server_request
-        if asked is None:
-            return False
-        if self._sent[0] is not asked:
-            raw = self._scene.payload(asked.seq) if asked.seq else None
-            message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
-            self._sent = asked, sent(message.get("params")) if "params" in message else []
-        shown = server_request_sections(asked, now, self._sent[1])
-        self._pane.show(self._title(brief(asked.method, 80)), shown, key=(ServerRequest, asked.seq))
-        return True
+    def _sent(self, asked: ServerRequest) -> list[Section]:
+        """The params of a request of the server's."""
+        raw = self._scene.payload(asked.seq) if asked.seq else None
+        message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
+        return sent(message.get("params")) if "params" in message else []
 
     async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
         """Show all of the selected request's answer; ``follow`` reads what a link in it names."""
@@ -394,20 +408,3 @@ class Details:
         if self.message is not None and self._screen.beside:
             self.message = seq
             self._screen.forget()
-
-    def _show_message(self) -> bool:
-        head = None if self.message is None else self._scene.frame(self.message)
-        if head is None:
-            return False
-        scene = self._scene
-        if self._framed[0] != head.seq:
-            made = frame_sections(
-                head,
-                scene.payload(head.seq),
-                self._messages.broken(head, most=READ) or (),
-                origin=scene.spans.origin,
-                revision=scene.facts(scene.now()).revision,
-            )
-            self._framed = head.seq, made
-        self._pane.show(self._title(safe("Message {:,}", head.seq)), self._framed[1], key=("frame", head.seq))
-        return True
