@@ -411,24 +411,12 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
     if isinstance(target, StdioTarget):
         from mcp_tui.transport.stdio import StdioTransport
 
-        return StdioTransport(
-            target.command,
-            env=target.env,
-            cwd=target.cwd,
-            inherit_env=target.inherit_env,
-            max_message=settings.max_message,
-        )
+        return StdioTransport(target, max_message=settings.max_message)
     if (kind or target.transport) == "sse":
         from mcp_tui.transport.http import SseTransport as OverHttp
     else:
         from mcp_tui.transport.http import HttpTransport as OverHttp
-    return OverHttp(
-        target.url,
-        headers=target.headers,
-        max_message=settings.max_message,
-        insecure=target.insecure,
-        tokens=client.tokens,
-    )
+    return OverHttp(target, max_message=settings.max_message, tokens=client.tokens)
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)

@@ -1,13 +1,13 @@
-"""Where a server is, and how to talk to it. Plain values; whoever reads a config file or a command line makes them."""
+"""How to talk to a server. Plain values; whoever reads a config file or a command line makes them."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol.states import DEFAULT_LIMITS, GRACE, Limits
 from mcp_tui.protocol.values import fact
+from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.messages import Json
@@ -67,28 +67,6 @@ class Offers:
 
 
 DEFAULT_OFFERS: Final = Offers()
-
-
-@fact
-class StdioTarget:
-    """A server that is started as a process. ``env`` comes on top of the short list of variables that it gets."""
-
-    command: tuple[str, ...]
-    env: dict[str, str] = field(default_factory=dict[str, str])
-    cwd: Path | None = None
-    inherit_env: bool = False
-    name: str = ""
-
-
-@fact
-class HttpTarget:
-    """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``."""
-
-    url: str
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    transport: str = "auto"
-    insecure: bool = False
-    name: str = ""
 
 
 Target = StdioTarget | HttpTarget

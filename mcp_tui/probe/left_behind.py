@@ -23,7 +23,7 @@ from mcp_tui.probe.trial import Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import prepare, server_environment
+from mcp_tui.transport.process import prepare
 
 EXIT_WAIT: Final = 5.0
 """Seconds that a server is given to exit by itself, beyond what its tool still takes."""
@@ -80,11 +80,10 @@ class LoneServer(asyncio.SubprocessProtocol):
             TransportError: there is no such program or folder.
         """
         target = cast("StdioTarget", peer.target)
-        environment = server_environment(os.environ, target.env, whole=target.inherit_env)
-        launch = prepare(target.command, environment, target.cwd)
+        launch = prepare(target)
         command = (*through, launch.path, *target.command[1:])
         _, server = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(peer), *command, env=launch.environment, cwd=launch.cwd, start_new_session=True
+            lambda: cls(peer), *command, env=launch.environment, cwd=target.cwd, start_new_session=True
         )
         return server
 

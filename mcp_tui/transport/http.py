@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from itertools import count
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange
 from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Listening, Refused, follow
+from mcp_tui.transport.targets import HttpTarget
 
 INITIALIZED: Final = "notifications/initialized"
 
@@ -46,9 +47,9 @@ FAREWELL: Final = 1.0
 class HttpTransport:
     """A way to one server over streamable HTTP.
 
-    ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in bytes,
-    ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``insecure`` checks no
-    certificates. ``tokens`` has the access token of each request.
+    The target's ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in
+    bytes, ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``tokens`` has the access
+    token of each request.
 
     Raises:
         TransportError: the URL or a header cannot be used.
@@ -59,21 +60,19 @@ class HttpTransport:
 
     def __init__(
         self,
-        url: str,
+        target: HttpTarget,
         *,
-        headers: Mapping[str, str],
         max_message: int = MAX_MESSAGE,
-        insecure: bool = False,
         connect_timeout: float = 10.0,
         tokens: TokenSource | None = None,
     ) -> None:
-        address = addresses.parse(url)
+        address = addresses.parse(target.url)
         client = HttpClient(
-            address, headers, insecure=insecure, connect_timeout=connect_timeout, tokens=tokens
+            address, target.headers, insecure=target.insecure, connect_timeout=connect_timeout, tokens=tokens
         )
         self._session = HttpSession(http=client, cap=max_message, accepted=self._accepted, lost=self._lost)
-        self._ignored = left_out(headers)
-        self._unverified = address.secure and insecure
+        self._ignored = left_out(target.headers)
+        self._unverified = address.secure and target.insecure
         self._connect_timeout = connect_timeout
         self._sendings: dict[tuple[str, RequestId], Sending] = {}
         """What is on its way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""

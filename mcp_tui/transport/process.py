@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Final, cast
 
 from mcp_tui.protocol.values import fact
 from mcp_tui.transport.base import TransportError, spawn
+from mcp_tui.transport.targets import StdioTarget
 
 INHERITED: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
@@ -42,22 +43,23 @@ def server_environment(
 
 @fact
 class Launch:
-    """A server that can be started. ``path`` is its program, absolute; ``command`` what the person wrote."""
+    """A server that can be started. ``path`` is its program, absolute."""
 
     path: str
-    command: tuple[str, ...]
+    target: StdioTarget
     environment: dict[str, str]
-    cwd: Path | None
 
 
-def prepare(command: Sequence[str], environment: Mapping[str, str], cwd: Path | None) -> Launch:
-    """Find the program of a command, in the ``PATH`` of the server's own environment.
+def prepare(target: StdioTarget) -> Launch:
+    """Find the program of a server, in the ``PATH`` of its own environment.
 
     Raises:
         TransportError: there is no such program or folder, or it may not be run.
     """
+    command, cwd = target.command, target.cwd
     if not command or not command[0]:
         raise TransportError("No server command. Put the program and its arguments after --.")
+    environment = server_environment(os.environ, target.env, whole=target.inherit_env)
     for text in (*command, *environment, *environment.values()):
         try:
             os.fsencode(text)
@@ -74,12 +76,8 @@ def prepare(command: Sequence[str], environment: Mapping[str, str], cwd: Path | 
         raise TransportError(f"The working directory {cwd} {what}. Choose another one.")
     if cwd is not None and not os.access(cwd, os.X_OK):
         raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
-    return Launch(
-        path=_program(command[0], environment.get("PATH", os.defpath), cwd or Path()),
-        command=tuple(command),
-        environment=dict(environment),
-        cwd=cwd,
-    )
+    path = _program(command[0], environment.get("PATH", os.defpath), cwd or Path())
+    return Launch(path=path, target=target, environment=environment)
 
 
 def _program(name: str, search: str, cwd: Path) -> str:
@@ -118,7 +116,7 @@ _WHY: Final = {
 def refused(launch: Launch, error: int) -> TransportError:
     """Why a program that was found could not be started."""
     why = _WHY.get(error) or os.strerror(error)
-    return TransportError(f"Cannot start {shlex.quote(launch.command[0])}. {why}")
+    return TransportError(f"Cannot start {shlex.quote(launch.target.command[0])}. {why}")
 
 
 # -- its start and its end -------------------------------------------------------------------------------------
@@ -279,11 +277,11 @@ def _start_guard(
             its.append(its_end)
         number = its_link.fileno()
         guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-E", str(GUARD), str(number), launch.path, *launch.command],
+            [sys.executable, "-I", "-S", "-E", str(GUARD), str(number), launch.path, *launch.target.command],
             stdin=its[0],
             stdout=its[1],
             stderr=its[2],
-            cwd=launch.cwd,
+            cwd=launch.target.cwd,
             pass_fds=(number,),
             start_new_session=True,
         )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal as signals
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, Oversized
 from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Outgoing, Sink, Turn, spawn
 from mcp_tui.transport.pipes import LineWriter, Pipe, Unfinished, read_lines
-from mcp_tui.transport.process import Ends, ServerProcess, prepare, server_environment, start
+from mcp_tui.transport.process import Ends, ServerProcess, prepare, start
+from mcp_tui.transport.targets import StdioTarget
 
 STDERR_LINE: Final = 8 * 1024
 """Bytes shown of one line of stderr."""
@@ -39,9 +37,8 @@ DRAIN: Final = 5.0
 class StdioTransport:
     """A server started by us and spoken to through its stdin and stdout. Implements :class:`~base.Transport`.
 
-    ``command`` is the program and its arguments, never a shell's line. The program is looked up in the ``PATH`` of
-    the server's own environment: the short list of :func:`~process.server_environment` (all of ours with
-    ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
+    Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~process.server_environment`
+    (all of ours with ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
 
     The sink is called from within :meth:`send` and :meth:`signal` too, where the pipe takes the message at once.
     """
@@ -58,19 +55,9 @@ class StdioTransport:
     """The server's stdout and stderr."""
     _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        inherit_env: bool = False,
-        max_message: int = MAX_MESSAGE,
-    ) -> None:
+    def __init__(self, target: StdioTarget, *, max_message: int = MAX_MESSAGE) -> None:
         self.pid: int | None = None
-        self._command = tuple(command)
-        self._environment = server_environment(os.environ, env or {}, whole=inherit_env)
-        self._cwd = cwd
+        self._target = target
         self._stdin = LineWriter()
         self._max_message = max_message
         self._sink = SILENCE
@@ -85,7 +72,7 @@ class StdioTransport:
         Raises:
             TransportError: there is no such program or folder, or the operating system will not run it.
         """
-        launch = prepare(self._command, self._environment, self._cwd)
+        launch = prepare(self._target)
         loop = asyncio.get_running_loop()
         self._sink = self._stdin.sink = sink
         self._asked, self._hurry, self._exit = (loop.create_future() for _ in range(3))

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from mcp_tui.transport.base import Outgoing, Transport
 from mcp_tui.transport.http import HttpTransport
+from mcp_tui.transport.targets import HttpTarget
 from tests.servers.recorder import Accepted, Item, StreamEnded, recorder
 from tests.waiting import HANG
 
@@ -345,4 +346,5 @@ async def shake_hands(transport: HttpTransport, heard: Heard, revision: str = "2
 
 def http(server: HttpScript | str, headers: dict[str, str] | None = None, **options: Any) -> HttpTransport:
     url = server if isinstance(server, str) else server.url
-    return HttpTransport(url, headers=headers or {}, **options)
+    target = HttpTarget(url=url, headers=headers or {}, insecure=options.pop("insecure", False))
+    return HttpTransport(target, **options)

@@ -10,6 +10,7 @@ import os
 import sys
 
 from mcp_tui.transport.stdio import StdioTransport
+from mcp_tui.transport.targets import StdioTarget
 from tests.servers.recorder import Item, Received, recorder
 
 
@@ -20,7 +21,7 @@ async def main(how: str, command: list[str]) -> None:
         if isinstance(item, Received):
             ready.set()
 
-    transport = StdioTransport(command)
+    transport = StdioTransport(StdioTarget(command=tuple(command)))
     await transport.open(recorder(emit))
     await ready.wait()
     print("ready", flush=True)

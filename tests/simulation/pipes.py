@@ -11,6 +11,7 @@ from typing import Final
 
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.process import Ends, Launch
+from mcp_tui.transport.targets import StdioTarget
 from tests.simulation.servers import Server
 from tests.simulation.world import TICK, World, here
 
@@ -225,4 +226,4 @@ async def start(launch: Launch, ends: Ends) -> Process:
 
 def prepare(*_: object) -> Launch:
     """Stands where the stdio transport looks a program up."""
-    return Launch(path="server", command=("server",), environment={}, cwd=None)
+    return Launch(path="server", target=StdioTarget(command=("server",)), environment={})

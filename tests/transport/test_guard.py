@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.transport.process import GUARD
-from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import Closed
-from tests.servers.stdio_scripted import HANG, SERVER, Wire, processes, server
+from tests.servers.stdio_scripted import HANG, SERVER, Wire, over_stdio, processes, server
 
 if sys.platform == "win32":
     pytest.skip("there is no guard on Windows", allow_module_level=True)
@@ -82,7 +81,7 @@ def test_nothing_is_left_when_the_client_ends_without_closing(kind: str, how: st
 
 
 async def test_nothing_is_left_when_the_guard_itself_is_killed(tmp_path: Path) -> None:
-    async with Wire(StdioTransport(server("deaf", tmp_path))) as it:
+    async with Wire(over_stdio(server("deaf", tmp_path))) as it:
         await it.until(lambda: it.lines)
         os.kill(guard_of(it), signal.SIGKILL)
         assert await it.closed() == Closed(detail="server was terminated by signal 9 (SIGKILL)", code=-9)
@@ -91,7 +90,7 @@ async def test_nothing_is_left_when_the_guard_itself_is_killed(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["deaf", "behind a shell", pytest.param("escaped", marks=linux)])
 async def test_a_guard_that_is_told_to_end_ends_the_server_first(kind: str, tmp_path: Path) -> None:
-    async with Wire(StdioTransport(kinds(tmp_path)[kind])) as it:
+    async with Wire(over_stdio(kinds(tmp_path)[kind])) as it:
         await it.until(lambda: it.lines)
         os.kill(guard_of(it), signal.SIGTERM)
         assert (await it.closed()).code == -signal.SIGKILL
@@ -99,7 +98,7 @@ async def test_a_guard_that_is_told_to_end_ends_the_server_first(kind: str, tmp_
 
 
 async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path: Path) -> None:
-    async with Wire(StdioTransport(server("whole", tmp_path))) as it:
+    async with Wire(over_stdio(server("whole", tmp_path))) as it:
         await it.until(lambda: it.lines)
         guard = guard_of(it)
         assert it.transport.pid is not None
@@ -114,7 +113,7 @@ async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path
 
 async def test_what_outlives_its_shell_has_time_to_say_goodbye() -> None:
     # SIGTERM goes to the whole group: the shell ends of it at once, the server a moment later.
-    async with Wire(StdioTransport(shell(server("polite", 0.4), "{} ; true"))) as it:
+    async with Wire(over_stdio(shell(server("polite", 0.4), "{} ; true"))) as it:
         await it.until(lambda: it.lines)
         await it.transport.close()
         assert it.lines == [b'"ready"', b'"goodbye"']
@@ -122,7 +121,7 @@ async def test_what_outlives_its_shell_has_time_to_say_goodbye() -> None:
 
 @linux
 async def test_a_server_ignores_no_signal_that_we_do_not_ignore() -> None:
-    async with Wire(StdioTransport(["cat", "/proc/self/status"])) as it:
+    async with Wire(over_stdio(["cat", "/proc/self/status"])) as it:
         await it.closed()
         facts = dict(line.split(b":\t", 1) for line in it.lines if b":\t" in line)
         ignored, blocked = int(facts[b"SigIgn"], 16), int(facts[b"SigBlk"], 16)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import Item, recorder
+from tests.servers.stdio_scripted import over_stdio
 
 
 class Refusing:
@@ -35,7 +35,7 @@ async def test_a_start_that_is_refused_for_the_moment_is_tried_once_more(
 ):
     refusing = Refusing(number, 1)
     monkeypatch.setattr(subprocess, "Popen", refusing)
-    transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
+    transport = over_stdio([sys.executable, "-S", "-c", "input()"])
     items: list[Item] = []
     await transport.open(recorder(items.append))
     assert transport.pid

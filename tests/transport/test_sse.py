@@ -12,6 +12,7 @@ from mcp_tui.protocol.events import Signal
 from mcp_tui.transport import http_posts
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.transport.http import SseTransport
+from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_scripted import (
     HANG,
     Call,
@@ -34,7 +35,7 @@ from tests.waiting import turns
 
 
 def sse(server: HttpScript, headers: dict[str, str] | None = None, **options: Any) -> SseTransport:
-    return SseTransport(server.url, headers=headers or {}, **options)
+    return SseTransport(HttpTarget(url=server.url, headers=headers or {}), **options)
 
 
 class Sse:

@@ -30,7 +30,7 @@ from tests.servers.recorder import (
     Written,
     recorder,
 )
-from tests.servers.stdio_scripted import HANG, Wire, cancel, processes, request, server
+from tests.servers.stdio_scripted import HANG, Wire, cancel, over_stdio, processes, request, server
 from tests.waiting import turns
 
 MB = 1 << 20
@@ -46,7 +46,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wire(mode: str, *arguments: object, max_message: int = 128 * MB) -> Wire:
-    return Wire(StdioTransport(server(mode, *arguments), max_message=max_message))
+    return Wire(over_stdio(server(mode, *arguments), max_message=max_message))
 
 
 async def fill(wire: Wire) -> list[Outgoing]:
@@ -115,7 +115,7 @@ async def test_stderr_is_told_by_line_with_bad_bytes_replaced() -> None:
 
 async def test_a_server_is_never_blocked_by_its_own_stderr() -> None:
     code = "import sys\nsys.stderr.write('noise\\n' * 60_000)\nprint('done', flush=True)\nsys.stdin.read()"
-    async with Wire(StdioTransport([sys.executable, "-c", code])) as it:
+    async with Wire(over_stdio([sys.executable, "-c", code])) as it:
         await it.until(lambda: it.lines)
         await it.transport.close()
         assert len(it.all(StderrLine)) == 60_000
@@ -312,15 +312,15 @@ def script(folder: Path, first: str, *, mode: int = 0o755) -> Path:
 
 
 async def test_a_missing_program_is_named_with_what_to_do() -> None:
-    text = await refusal(StdioTransport(["no-such-server", "--stdio"]))
+    text = await refusal(over_stdio(["no-such-server", "--stdio"]))
     assert text == "Command not found: no-such-server. Install it or give its full path."
 
 
 async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh")
-    text = await refusal(StdioTransport(["cat"], env={"PATH": str(tmp_path)}))
+    text = await refusal(over_stdio(["cat"], env={"PATH": str(tmp_path)}))
     assert text.startswith("Command not found: cat.")
-    it = Wire(StdioTransport([path.name], env={"PATH": f"/nowhere:{tmp_path}"}))
+    it = Wire(over_stdio([path.name], env={"PATH": f"/nowhere:{tmp_path}"}))
     await it.open()
     assert (await it.closed()).code == 0
     await it.transport.close()
@@ -329,15 +329,15 @@ async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) 
 async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh", mode=0o644)
     said = f"Not executable: {path}. Run chmod +x on it, or name the program that runs it."
-    assert await refusal(StdioTransport([str(path)])) == said
-    assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == said
+    assert await refusal(over_stdio([str(path)])) == said
+    assert await refusal(over_stdio(["server"], env={"PATH": str(tmp_path)})) == said
 
 
 async def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere"))
+    text = await refusal(over_stdio(["cat"], cwd=tmp_path / "nowhere"))
     assert text == f"The working directory {tmp_path / 'nowhere'} does not exist. Choose another one."
     file = script(tmp_path, "")
-    assert "is not a directory" in await refusal(StdioTransport(["cat"], cwd=file))
+    assert "is not a directory" in await refusal(over_stdio(["cat"], cwd=file))
 
 
 async def test_a_server_gets_a_short_environment_and_what_was_given(
@@ -348,14 +348,14 @@ async def test_a_server_gets_a_short_environment_and_what_was_given(
     monkeypatch.setenv("TMPDIR", "/tmp")
     command = server("whole")
     given = {"GIVEN": "ü\n=", "TERM": "dumb"}
-    async with Wire(StdioTransport(command, env=given)) as it:
+    async with Wire(over_stdio(command, env=given)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])["environment"]
     assert got["GIVEN"] == "ü\n="
     assert (got["TERM"], got["NO_COLOR"], got["LC_MESSAGES"], got["TMPDIR"]) == ("dumb", "1", "C", "/tmp")
     assert got["PATH"] == os.environ["PATH"]
     assert "SECRET_OF_THE_CLIENT" not in got
-    async with Wire(StdioTransport(command, inherit_env=True)) as it:
+    async with Wire(over_stdio(command, inherit_env=True)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])["environment"]
     assert (got["SECRET_OF_THE_CLIENT"], got["NO_COLOR"]) == ("1", "1")
@@ -365,7 +365,7 @@ async def test_a_server_has_a_session_its_pipes_and_its_folder_and_nothing_else(
     tmp_path: Path,
 ) -> None:
     command = server("whole", "an argument", "", "*")
-    async with Wire(StdioTransport(command, cwd=tmp_path)) as it:
+    async with Wire(over_stdio(command, cwd=tmp_path)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])
         assert got["pid"] == got["session"] == got["group"] == it.transport.pid

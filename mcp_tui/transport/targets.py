@@ -1,0 +1,33 @@
+"""Where a server is. Plain values; whoever reads a config file or a command line makes them."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+
+from mcp_tui.protocol.values import fact
+
+
+@fact
+class StdioTarget:
+    """A server that is started as a process. ``env`` comes on top of the short list of variables that it gets.
+
+    ``command`` is the program and its arguments, never a shell's line.
+    """
+
+    command: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    cwd: Path | None = None
+    inherit_env: bool = False
+    name: str = ""
+
+
+@fact
+class HttpTarget:
+    """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``. ``insecure`` checks no certificates."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    transport: str = "auto"
+    insecure: bool = False
+    name: str = ""
