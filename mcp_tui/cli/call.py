@@ -17,6 +17,7 @@ from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_undelivered
 from mcp_tui.client.results import violation
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
+from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
@@ -121,14 +122,10 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
         return {}
     names = [name for tool in tools if isinstance(name := tool.get("name"), str)]
     if wanted.subject not in names:
-        import difflib
-
         # servers may know more than they list
         comparable = [each for each in names[:NAMES] if len(each) <= LONGEST]
-        close = difflib.get_close_matches(wanted.subject, comparable, 1)
-        guess = f" Did you mean {close[0]!r}?" if close else ""
-        text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway).{guess}"
-        session.printer.say(text)
+        text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway)."
+        session.printer.say(f"{text}{guess(wanted.subject, comparable)}")
         return {}
     return next(tool for tool in tools if tool.get("name") == wanted.subject)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Failure
+from mcp_tui.config.files import guess
 from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")
@@ -129,8 +130,8 @@ def read(arguments: Sequence[str]) -> Words:
     words, url = _server_url(name, options.words, command)
     if name is None and words:
         two_urls(words[0])
-        guess = _guess(words[0], COMMANDS)
-        text = f"Unknown subcommand {words[0]!r}.{guess} To start a server: mcp-tui -- python server.py"
+        meant = guess(words[0], COMMANDS)
+        text = f"Unknown subcommand {words[0]!r}.{meant} To start a server: mcp-tui -- python server.py"
         raise Failure(text)
     if name is not None and not COMMANDS[name].words:
         _refuse_words(name, words, url, command)
@@ -184,11 +185,4 @@ def _unrecognised(option: str, known: Sequence[str]) -> str:
     ]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
-    return f"Unknown option {option!r}.{_guess(option, known)}"
-
-
-def _guess(word: str, known: Iterable[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, known, 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return f"Unknown option {option!r}.{guess(option, known)}"

@@ -45,7 +45,7 @@ def run(name: str, given: Words) -> int:
         Failure: the words name no server behind a URL, nobody signed in, or nothing can be stored.
     """
     if given.command is not None or given.words:
-        raise Failure(f"{name} takes {'no server' if name == 'auth' else 'a URL or --server NAME'}.")
+        raise Failure(f"{name} takes a URL or --server NAME.")
     store = CredentialStore(storage=in_force().auth.storage)
     try:
         if name == "auth":
@@ -88,7 +88,7 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         credentials = await authorization.sign_in()
     except TransportError as error:
         kind = Exit.UNAUTHORIZED if isinstance(error, AuthorizationError) else Exit.UNREACHABLE
-        raise Failure(clean(str(error)), kind) from None
+        raise Failure(str(error), kind) from None
     if options.json:
         out(dump({**_fields(credentials), "stored": store.place}))
     else:

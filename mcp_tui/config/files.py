@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,14 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 class ConfigError(Exception):
     """A file cannot be used, or holds no such thing. The text is one sentence without a full stop, its place first."""
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'?`` behind a blank, with the closest of the known words; empty where none is close."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def at(path: Path, line: int | None, column: int | None = None) -> str:

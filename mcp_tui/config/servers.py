@@ -16,7 +16,7 @@ from typing import Final
 from mcp_tui.config import definitions, registry
 from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.config.documents import Document
-from mcp_tui.config.files import ConfigError, at
+from mcp_tui.config.files import ConfigError, at, guess
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
@@ -90,13 +90,10 @@ def find(name: str, config: Path | None = None, around: Surroundings | None = No
 
 
 def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
-    import difflib
-
     names = sorted({each.name for each in found.servers})
     where = str(config) if config is not None else "the config files"
-    close = difflib.get_close_matches(name, names, 1)
     known = f" Choose from: {', '.join(names)}." if names else " Use --config FILE." * (config is None)
-    known = f" Did you mean {close[0]!r}?" if close else known
+    known = guess(name, names) or known
     broken = f" Skipped {found.problems[0]}." if found.problems else ""
     return f"No server {name!r} in {where}.{known}{broken}"
 

@@ -6,7 +6,6 @@ which parses to exactly these defaults.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import tomllib
@@ -347,6 +346,8 @@ def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[str, ...]
 def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
     key = ".".join(path)
     if part["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        import difflib
+
         close = difflib.get_close_matches(path[-1], _siblings(path), 1)
         return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
