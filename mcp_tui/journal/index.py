@@ -23,19 +23,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcp_tui import clock
+from mcp_tui.journal import records
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import Journal, is_held, journals, open_private
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import (
-    VERSION,
-    OtherFormat,
-    RecordingError,
-    decode_event,
-    dump,
-    encode_event,
-    read_record,
-)
+from mcp_tui.journal.records import RecordingError, decode_event, dump, encode_event
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import LATE, Outcome, is_internal
 from mcp_tui.protocol.requests import Evidence, Request, fold
@@ -80,7 +73,7 @@ class Facts:
     one nothing else is known. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
     """
 
-    version: int = VERSION
+    version: int = records.VERSION
     wall: float = 0.0
     target: str = ""
     server: str = ""
@@ -208,7 +201,7 @@ def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
         recording = Recording(journal.paths[0], strict=False if is_held(journal.paths[-1]) else None)
         for _ in recording.scan():
             pass
-    except OtherFormat as error:
+    except records.OtherFormat as error:
         facts = Facts(version=error.version)
     except RecordingError:  # nothing in it is a record, or it was deleted meanwhile
         facts = Facts(broken=min(1, journal.size))
@@ -292,7 +285,7 @@ def _packed(row: Request) -> bytes:
 
 def _unpacked(raw: bytes) -> Request:
     late, *lines = raw.split(b"\n")
-    row = fold([decode_event(read_record(line) or {}) for line in lines]).order[0]
+    row = fold([decode_event(records.read_record(line) or {}) for line in lines]).order[0]
     row.late = [Evidence(**each | {"kind": ev.Kind(each["kind"])}) for each in json.loads(late)]
     return row
 

@@ -19,21 +19,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.journal import records
 from mcp_tui.journal.event_table import EventTable
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.records import (
-    PEEK,
-    Header,
-    RecordingError,
-    UnknownEvent,
-    decode_event,
-    dump,
-    raw_of,
-    read_head,
-    read_record,
-    why,
-)
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, number
 
@@ -64,7 +53,7 @@ class Recording:
 
     def __init__(self, path: Path | str, *, strict: bool | None = None) -> None:
         self.path = Path(path)
-        self.header = Header()
+        self.header = records.Header()
         self.table = EventTable()
         self.skipped = 0
         self.unknown = 0
@@ -77,13 +66,13 @@ class Recording:
         try:
             self._file = open_parts(self.path)
             weakref.finalize(self, self._file.close)
-            peek = self._file.read(PEEK)
+            peek = self._file.read(records.PEEK)
             first = self._line(0)
         except OSError as error:
-            raise RecordingError(f"Cannot read {path}: {why(error)}.") from None
+            raise records.RecordingError(f"Cannot read {path}: {records.why(error)}.") from None
         if b'"record":' not in peek:
-            raise RecordingError(f"{path} is not a recording of mcp-tui.")
-        record = read_record(first)
+            raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
+        record = records.read_record(first)
         if record is not None and record.get("record") == "session":
             self._begin(record)
         self.strict = self.size() <= STRICT if strict is None else strict
@@ -137,8 +126,8 @@ class Recording:
                 chunk = self._file.read(CHUNK)
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
-                said = why(error) if isinstance(error, OSError) else "it was closed"
-                raise RecordingError(f"Cannot read {self.path}: {said}.") from None
+                said = records.why(error) if isinstance(error, OSError) else "it was closed"
+                raise records.RecordingError(f"Cannot read {self.path}: {said}.") from None
             self._read_to = max(self._read_to, self.end + len(chunk))
             chunk, rest = self._whole(chunk)
             self.torn = bool(rest)
@@ -156,7 +145,7 @@ class Recording:
         if not chunk or chunk.endswith(b"\n"):
             return chunk, b""
         cut = chunk.rfind(b"\n") + 1
-        if read_record(chunk[cut:]) is not None:
+        if records.read_record(chunk[cut:]) is not None:
             return chunk, b""
         return chunk[:cut], chunk[cut:]
 
@@ -186,7 +175,7 @@ class Recording:
     def _take_odd(self, line: bytes, offset: int) -> None:
         if line == b"\n":  # the end of a line that was read before it had one
             return
-        record = read_record(line)
+        record = records.read_record(line)
         if record is None or not self._take(record, line, offset):
             self.skipped += 1
 
@@ -203,7 +192,7 @@ class Recording:
             case "event":
                 return self._take_event(record, line, offset)
             case "frame":
-                head = read_head(record)
+                head = records.read_head(record)
                 if head is None:
                     return False
                 self._frames.append(offset)
@@ -222,8 +211,8 @@ class Recording:
 
     def _take_event(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
         try:
-            decode_event(record)
-        except UnknownEvent:
+            records.decode_event(record)
+        except records.UnknownEvent:
             self.unknown += 1
             return True
         except ValueError:
@@ -233,7 +222,7 @@ class Recording:
         return True
 
     def _begin(self, record: dict[str, Json]) -> bool:
-        header = Header.of(record, self.path)
+        header = records.Header.of(record, self.path)
         if header is None:
             return False
         if not self.header.id:
@@ -246,8 +235,8 @@ class Recording:
         """The event of a number; ``None`` where its record turns out to be damaged, or the file is gone."""
         record = self._record(self.table.offsets[place])
         try:
-            return None if record is None else decode_event(record)
-        except (UnknownEvent, ValueError):
+            return None if record is None else records.decode_event(record)
+        except (records.UnknownEvent, ValueError):
             return None
 
     def at(self, position: int) -> float:
@@ -296,7 +285,7 @@ class Recording:
     def _head(self, frame: int) -> FrameHead | None:
         """What is known of a frame, by its number from 0; ``None`` where its record is damaged."""
         record = self._record(self._frames[frame])
-        return None if record is None else read_head(record)
+        return None if record is None else records.read_head(record)
 
     def find(self, seq: int) -> int | None:
         """The number of the frame with a sequence number."""
@@ -317,7 +306,7 @@ class Recording:
     def raw(self, frame: int) -> bytes | None:
         """The bytes of a frame by its number from 0; ``None`` where its record is damaged."""
         try:
-            return raw_of(self._line(self._frames[frame]))
+            return records.raw_of(self._line(self._frames[frame]))
         except (OSError, ValueError):
             return None
 
@@ -327,7 +316,7 @@ class Recording:
 
     def _record(self, offset: int) -> dict[str, Json] | None:
         try:
-            return read_record(self._line(offset))
+            return records.read_record(self._line(offset))
         except (OSError, ValueError):
             return None
 
@@ -382,7 +371,7 @@ class Recording:
 
 def written_id(id: Json) -> bytes:
     """An id as it stands in a record: ``b'"id":7'``."""
-    return dump({"id": id})[1:-1]
+    return records.dump({"id": id})[1:-1]
 
 
 def _seqs(lines: list[bytes], frames: bytes) -> Iterable[int] | None:

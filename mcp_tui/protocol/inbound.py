@@ -12,17 +12,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.messages import (
-    Json,
-    NotificationFrame,
-    RequestFrame,
-    ResponseFrame,
-    as_object,
-    as_text,
-    is_request_id,
-    number,
-    shown,
-)
+from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import RUNNING, Request, ServerRequest, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
@@ -207,7 +197,7 @@ class Inbound:
     def notified(self, frame: NotificationFrame, at: float, seq: int) -> None:
         """Take in a notification."""
         core, params = self._core, as_object(frame.params)
-        method, about = frame.method[:NAME], as_text(params.get("uri"))[:SHOWN]
+        method, about = frame.method[:NAME], messages.as_text(params.get("uri"))[:SHOWN]
         if core.negotiated.modern:
             listening = as_object(params.get("_meta")).get(SUBSCRIPTION)
             if listening is not None:
@@ -218,7 +208,7 @@ class Inbound:
             case "notifications/message":
                 data = params.get("data")
                 text = data if isinstance(data, str) else messages.text(data)
-                level, logger = (as_text(params.get(name))[:NAME] for name in ("level", "logger"))
+                level, logger = (messages.as_text(params.get(name))[:NAME] for name in ("level", "logger"))
                 core.emit(ev.Log(at=at, level=level, data=text[:SHOWN], logger=logger, seq=seq))
             case "notifications/cancelled":
                 self._cancelled(frame, at, seq)
@@ -236,7 +226,7 @@ class Inbound:
         """
         core, params = self._core, as_object(frame.params)
         named = params.get("requestId")
-        if is_request_id(named) and self._withdrawn(named, as_text(params.get("reason")), at, seq):
+        if is_request_id(named) and self._withdrawn(named, messages.as_text(params.get("reason")), at, seq):
             core.pause_while_asked(at)
             return
         # C-51: answer and cancel crossed, and neither side did wrong
@@ -247,7 +237,9 @@ class Inbound:
             return
         row = core.named(named) if is_request_id(named) else None
         if row is not None and row.method == LISTEN and core.reached(row, at):
-            self._responses.answer(row, ResponseFrame(id=row.id, result={}, size=frame.size), at, seq)
+            self._responses.answer(
+                row, messages.ResponseFrame(id=row.id, result={}, size=frame.size), at, seq
+            )
         else:
             text = f"the server may cancel nothing but a subscription, not {shown(named)}"
             core.violation("server-cancelled", text, at, seq)
@@ -342,14 +334,14 @@ class Inbound:
         elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         else:
-            self._responses.late(row, Kind.PROGRESS, at, seq, summary=as_text(message)[:NAME])
+            self._responses.late(row, Kind.PROGRESS, at, seq, summary=messages.as_text(message)[:NAME])
 
     def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
         """Take in the progress of a request that runs.
 
         C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out.
         """
-        core, progress = self._core, number(params.get("progress"))
+        core, progress = self._core, messages.number(params.get("progress"))
         if progress is None:
             detail = f"progress {shown(params.get('progress'))}"
             core.violation("malformed-progress", detail, at, seq, row.id)
@@ -363,7 +355,7 @@ class Inbound:
                 at=at,
                 id=row.id,
                 progress=progress,
-                total=number(params.get("total")),
+                total=messages.number(params.get("total")),
                 message=message[:SHOWN] if isinstance(message, str) else None,
                 seq=seq,
             )

@@ -46,19 +46,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Deadlines, Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
-from mcp_tui.protocol.messages import (
-    Batch,
-    Frame,
-    Json,
-    MalformedFrame,
-    NotificationFrame,
-    PollutionFrame,
-    RequestFrame,
-    ResponseFrame,
-    as_object,
-    as_text,
-    shown,
-)
+from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort, Live
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
@@ -527,19 +515,22 @@ class Ledger:
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
         """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
-        if isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)) and frame.repeats:
+        if (
+            isinstance(frame, (messages.RequestFrame, messages.NotificationFrame, ResponseFrame))
+            and frame.repeats
+        ):
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
         match frame:
-            case NotificationFrame():
+            case messages.NotificationFrame():
                 self.inbound.notified(frame, at, seq)
             case ResponseFrame():
                 self.responses.receive(frame, at, seq, stream)
-            case RequestFrame():
+            case messages.RequestFrame():
                 self.inbound.receive(frame, at=at, seq=seq, stream=stream)
-            case MalformedFrame():
+            case messages.MalformedFrame():
                 self.responses.malformed(frame, at, seq, stream)
-            case PollutionFrame():
+            case messages.PollutionFrame():
                 self.responses.pollution(frame, at, seq, stream)
             case Batch():
                 if self.negotiated.revision is None or not self.negotiated.revision.batches:
@@ -785,4 +776,4 @@ def _name(method: str, params: Json) -> str:
         value = fields.get("taskId")
     else:
         value = fields.get("uri" if method.startswith("resources/") else "name")
-    return as_text(value)
+    return messages.as_text(value)

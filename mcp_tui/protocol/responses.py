@@ -18,15 +18,7 @@ from typing import Any, Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.messages import (
-    MISSING,
-    Json,
-    MalformedFrame,
-    PollutionFrame,
-    ResponseFrame,
-    as_object,
-    shown,
-)
+from mcp_tui.protocol.messages import Json, MalformedFrame, PollutionFrame, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State, progress_intervals
 from mcp_tui.protocol.states import LISTEN
@@ -185,7 +177,7 @@ class Responses:
         """
         row, flaw = self.find(frame.id)
         own = None if stream is None else self._core.named(stream)
-        nameless = frame.id is None or frame.id is MISSING
+        nameless = frame.id is None or frame.id is messages.MISSING
         if own is None:
             if nameless and frame.error is not None and not frame.defect:
                 row = self._opening()
@@ -235,7 +227,7 @@ class Responses:
     def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
         """A response to no request of ours. One without an id may reject the cancel that was written before it."""
         identity, error = frame.id, frame.error
-        nameless = error is not None and (identity is None or identity is MISSING)
+        nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._core.last_signal() if nameless else None
         after = None if last is None or last.signalled_at is None else at - last.signalled_at
         rejects = after is not None and after <= REJECTED
@@ -263,10 +255,10 @@ class Responses:
         if frame.method is not None:
             return None
         own = self._own(stream)
-        if own is not None and (frame.answers or frame.id is not MISSING):
+        if own is not None and (frame.answers or frame.id is not messages.MISSING):
             return own
         row, _ = self.find(frame.id)
-        if row is None and stream is None and frame.id is MISSING and frame.answers:
+        if row is None and stream is None and frame.id is messages.MISSING and frame.answers:
             return self._opening()
         return row
 
