@@ -109,7 +109,7 @@ class Call:
             if self._asking is not None and self._questions.pop(frames.key(self._asking), None) is not None:
                 why = f"the call of {self.tool} was cancelled"
                 taken_back: Object = {"requestId": self._asking, "reason": why}
-                self.send(frames.notification_frame("notifications/cancelled", taken_back), "cancelled")
+                self.notify("cancelled", taken_back, "cancelled")
 
     def disconnect(self) -> None:
         """Note that the peer closed this request's stream where that is no cancel (transports, 2025-11-25)."""
@@ -193,13 +193,13 @@ class Call:
             params["total"] = total
         if self.caller.revision >= "2025-03-26":
             params["message"] = message
-        self.send(frames.notification_frame("notifications/progress", params), "progress", progress=progress)
+        self.notify("progress", params, "progress", progress=progress)
 
     def message(self, level: str, data: object) -> None:
         """Send a log message, if the caller wants one of this level."""
         if self.wants_messages(level):
             params: Object = {"level": level, "logger": self.tool, "data": data}
-            self.send(frames.notification_frame("notifications/message", params), "message")
+            self.notify("message", params, "message")
 
     def answer(self, outcome: CallOutcome) -> None:
         """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18)."""
@@ -223,6 +223,10 @@ class Call:
         sent = self.channel.send(frame)
         self._log.event("sent" if sent else "ran_on", id=self.id, kind=kind, **fields)
         return sent
+
+    def notify(self, method: str, params: Object, kind: str, **fields: object) -> None:
+        """Send a notification."""
+        self.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}, kind, **fields)
 
     def exiting(self, status: int) -> None:
         """Note that this call is about to end the process."""

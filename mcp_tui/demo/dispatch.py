@@ -184,7 +184,8 @@ class Conversation:
         params, method = frames.params_of(frame), frame["method"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
-        if frames.key(frame["id"]) in self._calls:
+        identity = frames.key(frame["id"])
+        if identity in self._calls:
             raise frames.bad_request("a request with this id is in progress")
         log, spawn = self._setting.log, self._setting.spawn
         call = Call(frame["id"], name, caller, params, channel, log, self._questions)
@@ -195,7 +196,9 @@ class Conversation:
             call.close()
             return call
         work = self._work(call) if calls else self._watch(call, method)
-        self._calls[frames.key(call.id)] = call, spawn(self._attend(call, work))
+        task = spawn(self._run(call, work))
+        self._calls[identity] = call, task
+        task.add_done_callback(lambda _: self._calls.pop(identity))
         return call
 
     def _work(self, call: Call) -> Work:
@@ -239,21 +242,12 @@ class Conversation:
         """``subscriptions/listen`` (2026-07-28): nothing here ever changes, so nothing is promised but the end."""
         identity: Object = {_SUBSCRIPTION_KEY: call.id}
         acknowledged: Object = {"_meta": identity, "notifications": {}}
-        call.send(
-            frames.notification_frame("notifications/subscriptions/acknowledged", acknowledged),
-            "acknowledged",
-        )
+        call.notify("subscriptions/acknowledged", acknowledged, "acknowledged")
         try:
             await call.cancelled.wait()
         except asyncio.CancelledError:  # the server ends ("Graceful Closure")
             call.finish({"_meta": identity})
             raise
-
-    async def _attend(self, call: Call, work: Work) -> None:
-        try:
-            await self._run(call, work)
-        finally:
-            del self._calls[frames.key(call.id)]
 
     @staticmethod
     async def _run(call: Call, work: Work) -> None:

@@ -149,11 +149,6 @@ def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
     return {"jsonrpc": "2.0", **identity, "error": error}
 
 
-def notification_frame(method: str, params: Object) -> Object:
-    """A notification."""
-    return {"jsonrpc": "2.0", "method": method, "params": params}
-
-
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The severities of log messages, mildest first (logging, every revision)."""
 

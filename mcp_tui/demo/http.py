@@ -117,15 +117,11 @@ JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 
-def _status(frame: Object) -> HTTPStatus:
-    """The status of a response in 2026-07-28, where some errors have one of their own."""
-    match frame:
-        case {"error": {"code": code}} if code == frames.METHOD_NOT_FOUND:
-            return HTTPStatus.NOT_FOUND
-        case {"error": {"code": code}} if code == frames.MISSING_CAPABILITY:
-            return HTTPStatus.BAD_REQUEST
-        case _:
-            return HTTPStatus.OK
+_STATUS: Final = {
+    frames.METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    frames.MISSING_CAPABILITY: HTTPStatus.BAD_REQUEST,
+}
+"""The errors that have a status of their own in 2026-07-28."""
 
 
 class HttpResponse(Channel):
@@ -164,7 +160,9 @@ class HttpResponse(Channel):
     def send(self, frame: Object) -> bool:
         if self.gone.is_set() or self._ended:
             return False
-        status = _status(frame) if self._modern and not self._open else HTTPStatus.OK
+        status = HTTPStatus.OK
+        if self._modern and not self._open:
+            status = _STATUS.get(frame.get("error", {}).get("code"), HTTPStatus.OK)
         if self._streams and status == HTTPStatus.OK:
             if not self._open:
                 self._start()
@@ -207,12 +205,12 @@ class HttpRequest:
 
 
 class HttpRefusal(Exception):
-    """An HTTP request is answered with `status` and, where there is one, the error of `refusal`; else with a text."""
+    """An HTTP request is answered with `status` and with `why`: a text, or a JSON-RPC error."""
 
-    def __init__(self, status: int, text: str, refusal: DemoRefusal | None = None, allow: str = "") -> None:
-        super().__init__(text)
+    def __init__(self, status: int, why: str | DemoRefusal, allow: str = "") -> None:
+        super().__init__(str(why))
         self.status = HTTPStatus(status)
-        self.refusal = refusal
+        self.why = why
         self.headers = {"Allow": allow} if allow else {}
 
 
@@ -324,15 +322,11 @@ class HttpConnection:
 
     def refuse(self, refusal: HttpRefusal) -> None:
         """Send a whole response that says why there is no other."""
-        if refusal.refusal is None:
-            self.respond(refusal.status, f"{refusal}\n".encode(), "text/plain", refusal.headers)
+        if isinstance(refusal.why, DemoRefusal):
+            body, kind = frames.encode(frames.error_frame(None, refusal.why)), JSON
         else:
-            self.respond(
-                refusal.status,
-                frames.encode(frames.error_frame(None, refusal.refusal)),
-                JSON,
-                refusal.headers,
-            )
+            body, kind = f"{refusal.why}\n".encode(), "text/plain"
+        self.respond(refusal.status, body, kind, refusal.headers)
 
     def start_stream(self) -> None:
         """Begin a response of server-sent events."""
@@ -447,7 +441,7 @@ class HttpServer:
                 raise frames.bad_request("no message in this batch")
         except DemoRefusal as refusal:
             self._setting.log.event("malformed", detail=refusal.message)
-            raise _bad(refusal) from refusal
+            raise HttpRefusal(HTTPStatus.BAD_REQUEST, refusal) from refusal
         for frame in taken:
             self._setting.log.received(frame, **logged(request))
         if batch is None and is_modern(request, taken[0]):
@@ -458,7 +452,7 @@ class HttpServer:
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
         if frames.is_response(frame):
-            raise _bad(frames.bad_request("unexpected response"))
+            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("unexpected response"))
         if not frames.is_request(
             frame
         ):  # also notifications/cancelled, which says nothing over this transport
@@ -488,7 +482,7 @@ class HttpServer:
             return
         conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
-            raise _bad(frames.bad_request("batches are not supported"))
+            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("batches are not supported"))
         caller = conversation.handshake_caller()
         requests = sum(map(frames.is_request, taken))
         if batch and not accepts(request, SSE):
@@ -543,15 +537,12 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
-            raise _bad(frames.bad_request("Mcp-Session-Id is missing"))
+            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("Mcp-Session-Id is missing"))
         session = self._sessions.get(identity)
         if session is None:
-            refusal = frames.bad_request("unknown session")
-            raise HttpRefusal(HTTPStatus.NOT_FOUND, refusal.message, refusal)
+            raise HttpRefusal(HTTPStatus.NOT_FOUND, frames.bad_request("unknown session"))
         if version is not None and version != session.revision:
-            raise _bad(frames.bad_request(f"this session uses {session.revision}"))
+            raise HttpRefusal(
+                HTTPStatus.BAD_REQUEST, frames.bad_request(f"this session uses {session.revision}")
+            )
         return session
-
-
-def _bad(refusal: DemoRefusal) -> HttpRefusal:
-    return HttpRefusal(HTTPStatus.BAD_REQUEST, refusal.message, refusal)

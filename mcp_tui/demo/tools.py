@@ -10,7 +10,6 @@ import hmac
 import json
 import os
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 from typing import Any, Final
@@ -136,7 +135,6 @@ _FORM: Final[Object] = {
 }
 _PROMPT: Final = "Say in one sentence why a cancelled request may still be answered."
 
-_PATIENCE: Final = 3600.0  # seconds in which a question of 2026-07-28 is to be answered
 _SECRET: Final = os.urandom(32)
 
 
@@ -151,17 +149,6 @@ class DemoQuestion:
     needs: Object
     told: Callable[[Object], str]
     params: Object = field(default_factory=dict[str, object])
-
-    @property
-    def capability(self) -> str:
-        """The name of what the client must declare."""
-        return next(iter(self.needs))
-
-    def params_for(self, revision: str) -> Object:
-        """The params as a revision knows them: the mode of elicitation is from 2025-11-25."""
-        return {
-            name: value for name, value in self.params.items() if name != "mode" or revision >= "2025-11-25"
-        }
 
 
 def _malformed(why: object) -> DemoRefusal:
@@ -219,30 +206,12 @@ QUESTIONS: Final = {
 """By the argument of ``ask``."""
 
 
-def sealed(about: Object, now: float) -> str:
-    """A ``requestState`` that only this process makes, for a request with these params, and for an hour.
+def sealed(about: Object) -> str:
+    """The ``requestState`` of a request with these params, which only this process makes.
 
     It comes back by way of the client, who could have changed it (multi round-trip requests, "Server Requirements").
     """
-    until = int(now + _PATIENCE)
-    return f"{until}.{_mark(about, until)}"
-
-
-def check_seal(state: object, about: Object, now: float) -> None:
-    """Raise `DemoRefusal` unless `state` was given out for such a request, not long ago."""
-    until, _, mark = state.partition(".") if isinstance(state, str) else ("", "", "")
-    if not (
-        until.isascii()
-        and until.isdigit()
-        and hmac.compare_digest(mark.encode(), _mark(about, int(until)).encode())
-    ):
-        raise bad_params("this requestState belongs to another request")
-    if now > int(until):
-        raise bad_params("this requestState has expired")
-
-
-def _mark(about: Object, until: int) -> str:
-    asked = json.dumps([until, about.get("name"), about.get("arguments", {})], sort_keys=True)
+    asked = json.dumps([about.get("name"), about.get("arguments", {})], sort_keys=True)
     return hmac.new(_SECRET, asked.encode(), hashlib.sha256).hexdigest()
 
 
@@ -421,11 +390,14 @@ async def flood(call: Call, *, count: int) -> CallOutcome | None:
 async def ask(call: Call, *, what: str) -> CallOutcome | None:
     """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
     question = QUESTIONS[what]
-    if not call.caller.declares(question.capability):
+    (capability,) = question.needs
+    if not call.caller.declares(capability):
         if call.caller.modern:
             raise missing(question.needs)
-        return CallOutcome(f"Cannot ask: this client does not declare {question.capability}.", is_error=True)
-    params = question.params_for(call.caller.revision)
+        return CallOutcome(f"Cannot ask: this client does not declare {capability}.", is_error=True)
+    params = dict(question.params)
+    if call.caller.revision < "2025-11-25":
+        params.pop("mode", None)  # which elicitation has since then
     if call.caller.modern:
         return _round(call, question, params)
     response = await call.ask(question.method, params)
@@ -439,14 +411,14 @@ async def ask(call: Call, *, what: str) -> CallOutcome | None:
 
 def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | None:
     """One round of an input-required round (multi round-trip requests, 2026-07-28)."""
-    now = time.monotonic()
+    state = sealed(call.params)
     if "requestState" in call.params:
-        check_seal(call.params["requestState"], call.params, now)
+        if call.params["requestState"] != state:
+            raise bad_params("this requestState belongs to another request")
         answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
         if answer is not None:
             return CallOutcome(question.told(answer))
     asked: Object = {_ANSWER: {"method": question.method, "params": params}}
-    state = sealed(call.params, now)
     call.finish({"resultType": "input_required", "inputRequests": asked, "requestState": state})
     return None
 
@@ -456,13 +428,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
     task=True,
     topic={"type": "string", "default": "tides", "description": "Topic to research"},
     seconds=_seconds(8, "Duration"),
-    keep=_number(
-        1,
-        _DAY,
-        "How long a task lives, unless the client sets it",
-        300,
-        "integer",
-    ),
+    keep=_number(1, _DAY, "How long a task lives, unless the client sets it", 300, "integer"),
 )
 async def research(call: Call, *, topic: str, seconds: float, keep: int) -> CallOutcome | None:
     """Go through the stages, saying which; stop silently when cancelled. ``keep`` is the task's affair."""
