@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Final, LiteralString, TypeVar, cast
 
@@ -67,7 +66,7 @@ class LayoutScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.bar = ServerBar(id="server")
-        self.keys = KeyBar(now=time.monotonic, id="keys")
+        self.keys = KeyBar()
         self.keys.offered = self.offered
         self.pane = "catalogue"
         self.chosen = False

@@ -135,7 +135,7 @@ class ProbeScreen(ModalScreen[None]):
         self._story: list[Line] = []
         self.list = LineList(self.rules, title="Probe", what="rule", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
-        self.keys = KeyBar(now=time.monotonic, id="keys")
+        self.keys = KeyBar()
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -209,9 +209,6 @@ class ProbeScreen(ModalScreen[None]):
 
     def on_line_list_selected(self, event: LineList.Selected) -> None:
         self._explain(RULES[str(event.key)])
-
-    def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
-        self.run_worker(self.run_action(event.key.action))
 
     # -- what it does ----------------------------------------------------------------------------------------
 

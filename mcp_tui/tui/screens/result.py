@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,7 @@ class ResultScreen(Dialog[str | None]):
         title: what it answers.
         broken: what the result breaks of its output schema.
         follow: whether links can be read: there is a connection.
+        redact: takes the secrets out of what is copied.
     """
 
     DEFAULT_CSS = """
@@ -58,12 +59,19 @@ class ResultScreen(Dialog[str | None]):
     AUTO_FOCUS = "Pager"
 
     def __init__(
-        self, raw: bytes, *, title: SafeText, broken: list[Problem] | None = None, follow: bool = True
+        self,
+        raw: bytes,
+        *,
+        title: SafeText,
+        broken: Sequence[Problem] = (),
+        follow: bool = True,
+        redact: Callable[[bytes], bytes] = bytes,
     ) -> None:
         self._raw = raw
         self._title_ = title
-        self._broken = broken or []
+        self._broken = broken
         self._follow = follow
+        self._redact = redact
         self._parts: list[Part] = []
         self._flat: set[int] = set()
         self._page: PartsPage | None = None
@@ -178,13 +186,13 @@ class ResultScreen(Dialog[str | None]):
             self.dismiss(part.uri)
 
     def action_copy(self) -> None:
-        """Hand the result to the terminal's clipboard."""
+        """Hand the result to the terminal's clipboard, without secrets."""
         if not self._parts:
             return
         if len(self._raw) > COPIED:
             self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
-        self.app.copy_to_clipboard(plain(parsed(self._raw)))  # pyright: ignore[reportUnknownMemberType]
+        self.app.copy_to_clipboard(plain(parsed(self._redact(self._raw))))  # pyright: ignore[reportUnknownMemberType]
         self._note(
             hint(
                 "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."

@@ -24,7 +24,6 @@ from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import SafeText, brief, words
-from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
@@ -312,9 +311,6 @@ class SessionScreen(LayoutScreen):
     def follower(self) -> Callable[[str | None], None] | None:
         """What reads the resource that a link in a result names; ``None`` where none can be read."""
         return None
-
-    def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
-        self.run_worker(self.run_action(event.key.action), exit_on_error=True)
 
     # -- keys of the view ------------------------------------------------------------------------------------
 

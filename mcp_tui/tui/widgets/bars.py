@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.tui.bindings import footer, in_footer, keys
@@ -26,15 +25,8 @@ _SPACE: Final = words(" ")
 class KeyBar(Bar, can_focus=False):
     """Keys with their labels: those that are :attr:`offered` and would do something now, as many as there is room for."""
 
-    @dataclass
-    class Pressed(Message):
-        """A click on a key."""
-
-        key: Key
-
-    def __init__(self, *, now: Callable[[], float], id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.now = now
+    def __init__(self) -> None:
+        super().__init__(id="keys")
         self.offered: Callable[[], Iterable[Key]] = keys
         self.said: SafeText = NOTHING
         self._tone = ""
@@ -52,7 +44,7 @@ class KeyBar(Bar, can_focus=False):
         holds: Callable[[], bool] = lambda: True,
     ) -> None:
         """Say one sentence in place of most keys, for a while and no longer than it ``holds``."""
-        self.said, self._tone, self._until, self._holds = text, tone, self.now() + seconds, holds
+        self.said, self._tone, self._until, self._holds = text, tone, time.monotonic() + seconds, holds
         self.refresh()
 
     def hush(self) -> None:
@@ -63,7 +55,7 @@ class KeyBar(Bar, can_focus=False):
 
     def show(self, idle: AbstractSet[str]) -> None:
         """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
-        if self.said and (self.now() >= self._until or not self._holds()):
+        if self.said and (time.monotonic() >= self._until or not self._holds()):
             self.hush()
         offered = [*self.offered()]
         if idle != self._idle or offered != self._keys:
@@ -108,7 +100,7 @@ class KeyBar(Bar, can_focus=False):
         for key in keys:
             at += _cells(key)
             if event.x < at:
-                self.post_message(self.Pressed(key))
+                self.run_worker(self.screen.run_action(key.action))
                 return
 
 

@@ -51,7 +51,7 @@ async def test_a_pane_has_a_border_that_says_whether_it_has_the_focus(place: int
 
 
 async def test_a_bar_is_one_line_and_has_none():
-    bars: list[Widget] = [ServerBar(id="server"), KeyBar(now=lambda: 0.0, id="keys")]
+    bars: list[Widget] = [ServerBar(id="server"), KeyBar()]
     async with Showing(*bars).run_test():
         for bar in bars:
             assert not bar.styles.border_top[0]

@@ -12,7 +12,7 @@ from tests.tui.widgets.host import Host
 
 @pytest.mark.parametrize("cells", [60, 80, 120])
 async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells: int):
-    bar = KeyBar(now=lambda: 0.0)
+    bar = KeyBar()
     async with Host(bar).run_test(size=(cells, 5)):
         bar.show(
             frozenset({"server.sign-in", "server.menu"})

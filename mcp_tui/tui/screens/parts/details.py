@@ -364,8 +364,14 @@ class Details:
             screen.refuse(words("No response to open"))
             return
         title = safe("{} {}", brief(str(row.id), 40), request(row))
-        broken = self._payloads.broken(row)
-        await screen.ask(ResultScreen(raw, title=title, broken=broken, follow=follow is not None), follow)
+        opened = ResultScreen(
+            raw,
+            title=title,
+            broken=self._payloads.broken(row),
+            follow=follow is not None,
+            redact=self._scene.redactor().redact,
+        )
+        await screen.ask(opened, follow)
 
     # -- a message of the wire -------------------------------------------------------------------------------
 
