@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Final, overload
 
 from mcp_tui.journal.event_table import (
@@ -47,9 +48,6 @@ CACHED: Final = 1024
 
 NEAR: Final = 1000
 """Events between two positions up to which it is told which rows changed."""
-
-_MANY: Final = 3 * HISTORY
-"""Events of one kind in a row, of which some may be left out."""
 
 
 @dataclass(slots=True)
@@ -195,38 +193,28 @@ class RecordedBook:
         return left_at_end(row, self.recording.at(self.position)) if self.over else row
 
     def _go_on(self, folded: _Folded) -> None:
-        """Fold what came since. Of many events of one kind in a row the last ones and their number say it all."""
-        table, position, book = self.recording.table, self.position, folded.book
-        after, kinds, moves = table.after, table.kinds, table.moves
-        number, sort = after[folded.last], (-1, -1)
-        tail: deque[int] = deque(maxlen=_MANY)
-        count = 0
-        while number < position:
-            same = kinds[number], moves[number]
-            if same == sort and same in _ENDLESS and _says_no_more(book, same[1]):
-                tail.append(number)
-                count += 1
-            else:
-                self._run(book, tail, count, sort[0])
-                tail.clear()
-                count, sort = 0, same
-                self._apply(book, number)
-            folded.last = number
-            number = after[number]
-        self._run(book, tail, count, sort[0])
-
-    def _run(self, book: Book, tail: Sequence[int], count: int, kind: int) -> None:
-        """Fold events of one kind in a row: ``count``, of which ``tail`` are the last.
+        """Fold what came since. Of many events of one kind in a row the last ones and their number say it all.
 
         A row's history grows to twice ``HISTORY``, then it is cut to ``HISTORY``: it is the same without any multiple of
         that, if twice as many follow.
         """
-        left_out = max(0, count - 2 * HISTORY) // HISTORY * HISTORY
-        if left_out and book.order:
-            _leave_out(book.order[0], KINDS[kind], left_out)
-            book.version += left_out
-        for number in list(tail)[-(count - left_out) :] if count else ():
-            self._apply(book, number)
+        table, book, numbers = self.recording.table, folded.book, array("I")
+        number = table.after[folded.last]
+        while number < self.position:
+            numbers.append(number)
+            folded.last = number
+            number = table.after[number]
+        for (kind, move), run in groupby(numbers, lambda each: (table.kinds[each], table.moves[each])):
+            events, at = array("I", run), 0
+            while at < len(events) and not (at and (kind, move) in _ENDLESS and _says_no_more(book, move)):
+                self._apply(book, events[at])
+                at += 1
+            left_out = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
+            if left_out and book.order:
+                _leave_out(book.order[0], KINDS[kind], left_out)
+                book.version += left_out
+            for each in events[at + left_out :]:
+                self._apply(book, each)
 
     def _apply(self, book: Book, number: int) -> None:
         event = self.recording.event(number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
@@ -18,9 +17,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.keys import hint
+from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.lines import Line, Lines, line
@@ -55,7 +54,7 @@ class RecordedScene:
         self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
         self._listed = 0
-        self._stood: tuple[int, ServerFacts] | None = None
+        self._stood: ServerFacts | None = None
 
     def seek(self, position: int, clock: float | None = None) -> bool:
         """Go to a position; the clock goes to ``clock``, or to the moment at which the last event before it happened."""
@@ -120,12 +119,12 @@ class RecordedScene:
 
     def _counts(self) -> Counts:
         table, until = self.replay.table, self.position
-        events = [*table.cancels[: bisect_left(table.cancels, until)][-COUNTED:]]
-        while len(events) < 2 * COUNTED and (until := table.kinds.rfind(_LOST, 0, until)) >= 0:
-            events.append(until)
-        rows = [self.book.row(number) for number in {table.rows[event] for event in events} - {NONE}]
-        rows = [row for row in rows if not row.internal]
-        return count_aftermath(rows, self.clock, Counts(*self.book.counts()))
+        places = [*self.book.cancelled[-COUNTED:]]
+        while len(places) < 2 * COUNTED and (until := table.kinds.rfind(_LOST, 0, until)) >= 0:
+            places.append(table.rows[until])
+        rows = [row for row in map(self.book.row, {*places} - {NONE}) if not row.internal]
+        said = [badge(row, self.clock) for row in rows]
+        return Counts(*self.book.counts(), progressing=said.count(GOING_ON), lost=said.count(LOST))
 
     @property
     def server(self) -> str:
@@ -134,10 +133,9 @@ class RecordedScene:
 
     def _connection(self) -> ServerFacts:
         """How the connection stood; ``up`` is the moment since when."""
-        position = self.book.position
-        if self._stood is None or self._stood[0] != position:
-            self._stood = position, self._found_connection()
-        return self._stood[1]
+        if self._stood is None:
+            self._stood = self._found_connection()
+        return self._stood
 
     def _found_connection(self) -> ServerFacts:
         numbers = self.replay.table.connection
@@ -218,7 +216,8 @@ class RecordedScene:
 
     def _list(self) -> None:
         """Put into the catalogue what the server's lists said by now."""
-        done = [number for number in self._own_requests() if self.book.is_over(number)]
+        internal = self.book.internal[: bisect_left(self.book.internal, self.book.called)]
+        done = [number for number in internal if self.book.is_over(number)]
         if len(done) == self._listed:
             return
         self._listed = len(done)
@@ -237,10 +236,6 @@ class RecordedScene:
         self.catalogue.clear()
         for kind, entries in found.items():
             self.catalogue.put(kind, entries)
-
-    def _own_requests(self) -> Sequence[int]:
-        internal = self.replay.table.internal
-        return internal[: bisect_left(internal, self.book.called)]
 
 
 _METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}

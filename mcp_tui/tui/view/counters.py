@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -17,7 +15,6 @@ from mcp_tui.protocol.evidence import (
 )
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
-from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.index import has, put
 from mcp_tui.tui.view.server import Counts
 
@@ -70,9 +67,3 @@ class Counters:
 
 _COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
 """Events that may change what counts of a row that is not in flight."""
-
-
-def count_aftermath(rows: Iterable[Request], now: float, counts: Counts) -> Counts:
-    """The counts, with what still goes on or was lost of these cancelled and lost rows."""
-    shown = [badge(row, now) for row in rows]
-    return replace(counts, progressing=shown.count(GOING_ON), lost=shown.count(LOST))
