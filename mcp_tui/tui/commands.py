@@ -14,12 +14,12 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import DIALOG, hint
 from mcp_tui.tui.screens.dialog import copied
+from mcp_tui.tui.screens.parts.filtering import LEVELS
 from mcp_tui.tui.screens.parts.saved_calls import Found
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.pane_filters import LEVELS
 from mcp_tui.tui.view.rows import plural, request
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 

@@ -15,12 +15,12 @@ from mcp_tui.client.completion import Completer, Told
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
+from mcp_tui.tui.view.catalogue import Entry, found, tools
 from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
-from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
@@ -53,13 +53,13 @@ class ToolList(Vertical):
     }
     """
 
-    def __init__(self, tools: list[Tool]) -> None:
+    def __init__(self, tools: list[Entry]) -> None:
         super().__init__(id="list")
         self.tools = tools
         self.filter = FilterInput(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
         )
-        self._found: list[Tool] = []
+        self._found: list[Entry] = []
         self._filtered = ""
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
@@ -92,7 +92,7 @@ class ToolList(Vertical):
             self._options.highlighted = shown.index(chosen) if chosen in shown else 0
         self._tell()
 
-    def _options_of(self, shown: list[Tool]) -> list[Option]:
+    def _options_of(self, shown: list[Entry]) -> list[Option]:
         cells = max(40, (self._options.scrollable_content_region.width or 72) - 1)
         labels = [brief(tool.name, 200) for tool in shown]
         name = max(map(width, labels), default=0)
@@ -133,7 +133,7 @@ class ToolList(Vertical):
         self._about.update(styled(said))
 
     @property
-    def highlighted(self) -> Tool | None:
+    def highlighted(self) -> Entry | None:
         """The tool under the cursor, for what the filter says now."""
         at = self._options.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
@@ -143,7 +143,7 @@ class ToolList(Vertical):
         self._tell()
 
     @property
-    def chosen(self) -> Tool | None:
+    def chosen(self) -> Entry | None:
         """The tool under the cursor, whatever news is still under way of what was typed ahead of a key."""
         self.fill()
         return self.highlighted
@@ -225,8 +225,8 @@ class CallScreen(Dialog[Call | None]):
         what: SafeText = _CALL,
     ) -> None:
         super().__init__()
-        self.tool_list = ToolList(tools(list(tools_)))
-        self._tool: Tool | None = None
+        self.tool_list = ToolList(tools(tools_))
+        self._tool: Entry | None = None
         self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
@@ -277,7 +277,7 @@ class CallScreen(Dialog[Call | None]):
             self._show_list()
             return
         listed = (tool for tool in self.tool_list.tools if tool.name == self._preset_name)
-        self.open_tool(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
+        self.open_tool(next(listed, Entry("tools", {"name": self._preset_name})), self._preset_arguments)
 
     def on_resize(self) -> None:
         self.set_class(self.size.width >= 120, "-wide")
@@ -339,7 +339,7 @@ class CallScreen(Dialog[Call | None]):
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
-    def open_tool(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
+    def open_tool(self, tool: Entry, arguments: dict[str, Json] | None = None) -> None:
         self._tool = tool
         self.add_class("-form")
         self._box.border_subtitle = Content("")
@@ -413,7 +413,7 @@ class CallScreen(Dialog[Call | None]):
         if self._form is not None:
             self._form.action_json()
 
-    def _send(self, tool: Tool, arguments: dict[str, Json]) -> None:
+    def _send(self, tool: Entry, arguments: dict[str, Json]) -> None:
         """Dismiss the call; of a tool that says it may destroy something, ask first."""
         if not tool.destructive or tool.definition in self._asked:
             self._drafts.pop(tool.definition, None)

@@ -35,9 +35,9 @@ from mcp_tui.tui.preferences import Consents, uri_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place, written
 from mcp_tui.tui.view.durations import elapsed
+from mcp_tui.tui.view.forms import editable
 from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, safe, words
-from mcp_tui.tui.view.tools import editable
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
 from mcp_tui.tui.widgets.image import MOST, ImageView

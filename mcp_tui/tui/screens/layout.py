@@ -177,11 +177,7 @@ class LayoutScreen(Screen[None]):
         if columns == self._columns:
             return
         self._columns = columns
-        table, detail, catalogue = self.query_one("#requests"), self.panes["detail"], self.panes["catalogue"]
-        if self.wide:
-            self.body.move_child(catalogue, before=table)
-        else:
-            self.body.move_child(catalogue, after=detail)
+        self.body.sort_children(key=self.placed(self.query_one("#requests")).index)
         self.share_out()
         self.show_pane(self.pane)
 

@@ -1,4 +1,4 @@
-"""The fields of a form in words: what may stand there, where it is filled in and where it is not."""
+"""The fields of a form in words: what may stand there, where it is filled in and where it is not; and arguments as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Final, cast
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
+from mcp_tui.client.schemas import mistake, parse_json
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
@@ -161,3 +162,63 @@ def about(field: Field, entry: FieldEntry) -> list[Styled]:
     if description:
         pieces.append((safe("\n{}", description), ""))
     return pieces
+
+
+# -- arguments as text -----------------------------------------------------------------------------------------
+
+
+EDITABLE: Final = 100_000
+"""Characters of arguments that the editor takes."""
+
+
+class NotArguments(ValueError):
+    """A text that is not a JSON object. The message is one sentence; ``line`` and ``column`` count from 1, 0 for nowhere."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+def editable(arguments: dict[str, Json]) -> str:
+    """``arguments`` as indented JSON in which every character can be seen: what cannot is escaped, so the value is the same.
+
+    Raises:
+        NotArguments: more than :data:`EDITABLE` characters, or no JSON.
+    """
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, indent=2)
+    except (TypeError, ValueError, RecursionError):
+        raise NotArguments("The defaults are not JSON that can be edited") from None
+    if len(text) > EDITABLE:
+        raise NotArguments(f"The defaults are too long to edit ({len(text):,} characters)")
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
+
+
+def parsed(text: str) -> dict[str, Json]:
+    """The arguments that a text stands for; an empty one stands for none.
+
+    Raises:
+        NotArguments: it is not a JSON object, or has a name twice.
+    """
+    if not text.strip():
+        return {}
+    try:
+        value = parse_json(text, once=True)
+    except ValueError as error:
+        place = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (0, 0)
+        raise NotArguments(mistake(error), *place) from None
+    if not isinstance(value, dict):
+        raise NotArguments("Arguments must be a JSON object: { … }", 1, 1)
+    return as_object(value)
+
+
+def first_value(text: str) -> tuple[int, int]:
+    """Where the first value of an object begins: row and column, within the quotes of an empty string."""
+    lines = text.split("\n")
+    if len(lines) < 2 or '": ' not in lines[1]:
+        return 0, len(lines[0])
+    column = lines[1].index('": ') + 3
+    return 1, column + (1 if lines[1].startswith('""', column) else 0)

@@ -34,9 +34,8 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import FIELD, FORM, key_of
-from mcp_tui.tui.view.forms import Styled, about, vacant
+from mcp_tui.tui.view.forms import NotArguments, Styled, about, editable, first_value, parsed, vacant
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
-from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import (
     ChoiceField,

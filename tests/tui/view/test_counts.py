@@ -21,6 +21,7 @@ from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
@@ -28,7 +29,6 @@ from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import FilteredLines
-from mcp_tui.tui.view.pane_filters import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.server import Counts
 from mcp_tui.tui.view.text import clean, words

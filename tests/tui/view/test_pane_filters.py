@@ -5,7 +5,8 @@ import pytest
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import ServerRequest
-from mcp_tui.tui.view.pane_filters import Belonging, cancellations_filter, log_filter, wire_filter
+from mcp_tui.tui.screens.parts.details import Belonging
+from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
 from tests.tui.making import book, cancelled, completed, late, started
 
 EVENTS = [

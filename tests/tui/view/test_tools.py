@@ -5,19 +5,22 @@ import json
 import pytest
 
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.catalogue import Entry, found, tools
+from mcp_tui.tui.view.forms import EDITABLE, NotArguments, editable, parsed
 from mcp_tui.tui.view.text import clean
-from mcp_tui.tui.view.tools import EDITABLE, NotArguments, Tool, editable, found, parsed, tools
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
 def test_claims_are_called_unverified():
-    made = Tool({"name": "t", "annotations": {"readOnlyHint": False, "destructiveHint": True, "x": 1}})
+    made = Entry(
+        "tools", {"name": "t", "annotations": {"readOnlyHint": False, "destructiveHint": True, "x": 1}}
+    )
     assert made.described()[0].text == "server claims: not read-only, destructive (unverified)"
 
 
 def test_only_what_says_so_of_itself_is_destructive():
     def destructive(**annotations: Json) -> bool:
-        return Tool({"name": "t", "annotations": annotations}).destructive
+        return Entry("tools", {"name": "t", "annotations": annotations}).destructive
 
     assert destructive(destructiveHint=True)
     assert not destructive(destructiveHint=True, readOnlyHint=True)
@@ -27,8 +30,8 @@ def test_only_what_says_so_of_itself_is_destructive():
 
 def test_a_definition_changes_with_anything_that_is_said():
     made = {"name": "t", "description": "\ud800", "annotations": {"destructiveHint": True}}
-    assert Tool(made).definition == Tool(dict(reversed(made.items()))).definition
-    assert Tool(made).definition != Tool({**made, "title": "t"}).definition
+    assert Entry("tools", made).definition == Entry("tools", dict(reversed(made.items()))).definition
+    assert Entry("tools", made).definition != Entry("tools", {**made, "title": "t"}).definition
 
 
 def test_names_come_before_mentions():

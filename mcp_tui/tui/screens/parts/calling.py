@@ -15,10 +15,9 @@ from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.catalogue import Entry, prompt_form, template_form
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import brief, safe, words
-from mcp_tui.tui.view.tools import prompt_form, template_form
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ server; the journal, what is copied and what is saved have it without.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -33,7 +33,6 @@ from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, held, plain, received, sent, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.pane_filters import Belonging
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
 from mcp_tui.tui.view.wire import READ, frame_sections, named, parsed, reason
@@ -169,6 +168,58 @@ _NOTED: Final = {
     ("notifications/cancelled", "out"): "requestId",
     ("notifications/progress", "in"): "progressToken",
 }
+
+
+_ID_READ: Final = 64 * 1024
+"""Bytes of an answer of ours that is read for its id."""
+
+
+class Belonging:
+    """Whether a frame belongs to a request: its rounds, progress, its cancel, its errands, and what the server asked for it.
+
+    ``family`` gives the errands and the server's requests as they are by then, ``read_frame`` the bytes of a frame: an
+    answer of ours is known by what it says.
+    """
+
+    def __init__(
+        self,
+        row: Request,
+        family: Callable[[], tuple[Iterable[Request], Iterable[ServerRequest]]],
+        read_frame: Callable[[int], bytes | None],
+    ) -> None:
+        self._row = row
+        self._family = family
+        self._read_frame = read_frame
+        self._version = -1
+        self._ids: set[tuple[type, object]] = set()
+        self._theirs: set[tuple[type, object]] = set()
+        self._seqs: set[int] = set()
+
+    def __call__(self, head: FrameHead | None) -> bool:
+        if head is None:
+            return False
+        self._gather()
+        if head.seq in self._seqs or (type(head.stream), head.stream) in self._ids:
+            return True
+        id_: object = head.id
+        ours = bool(head.method) is (head.direction == "out")
+        if not ours and not head.method and id_ is None and self._theirs and head.size <= _ID_READ:
+            id_ = as_object(parsed(self._read_frame(head.seq))).get("id")
+        return (type(id_), id_) in (self._ids if ours else self._theirs)
+
+    def _gather(self) -> None:
+        """Gather the ids and frames of the request and of what belongs to it, again when something came."""
+        if self._version == self._row.version:
+            return
+        self._version = self._row.version
+        errands, server_requests = self._family()
+        rows = (self._row, *errands)
+        self._ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
+        self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
+        for row in rows:
+            self._seqs |= {row.request_seq, *(each.seq for each in row.late)}
+            self._seqs |= {event.seq for event in row.history}
+        self._seqs.discard(0)
 
 
 class Messages:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import aftermath_words, delivery_words, end_of_watching, outcomes
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
 from mcp_tui.tui.view import table_columns
-from mcp_tui.tui.view.cancellations import SORTS, counted
+from mcp_tui.tui.view.cancellations import CAUSES, SORTS, counted, outcome_words
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.columns import NEWEST, after
-from mcp_tui.tui.view.filters import Terms
+from mcp_tui.tui.view.filters import Terms, Test, part, read, start
 from mcp_tui.tui.view.lines import FilteredLines
-from mcp_tui.tui.view.pane_filters import cancellations_filter, catalogue_filter, log_filter, wire_filter
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+from mcp_tui.tui.view.wire import told
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Levels of log messages, the least first (RFC 5424)."""
 
 COUNTED: Final = 2000
 """Cancellations whose outcomes are counted."""
@@ -265,3 +272,92 @@ class Filtering:
         if self._table.select(id):
             self._screen.show_pane("detail")
             self._screen.set_focus(self._table)
+
+
+# -- what the filters of the panes mean ------------------------------------------------------------------------
+
+
+def catalogue_filter(text: str) -> Terms[Entry]:
+    """``kind:prompts`` are the entries of one list; words are of a name, a title, a description or a URI."""
+    return read(text, {"kind": start(lambda entry: entry.kind)}, said=_said_of_entry)
+
+
+def _said_of_entry(entry: Entry) -> Iterable[str]:
+    said = (entry.raw.get(member) for member in ("name", "title", "description", "uri", "uriTemplate"))
+    return (each for each in said if isinstance(each, str))
+
+
+def log_filter(text: str) -> Terms[ev.Event]:
+    """``level:warning`` is what the server logs at that level or louder; ``logger:`` and ``source:`` are a part."""
+    return read(
+        text,
+        {
+            "level": _level,
+            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+            "source": start(lambda event: told(event)[0]),
+        },
+        said=lambda event: told(event)[:2],
+    )
+
+
+def _level(value: str) -> Test[ev.Event]:
+    least = next((at for at, level in enumerate(LEVELS) if level.startswith(value)), None)
+
+    def test(event: ev.Event) -> bool:
+        if not isinstance(event, ev.Log):
+            return False
+        if least is None or event.level not in LEVELS:
+            return event.level.casefold().startswith(value)
+        return LEVELS.index(event.level) >= least
+
+    return test
+
+
+def wire_filter(text: str) -> Terms[FrameHead | None]:
+    """``dir:in`` and ``dir:out``, the whole ``id:``, a part of a ``method:``; of a frame's bytes nothing is looked at."""
+    return read(
+        text,
+        {
+            "dir": start(lambda head: "" if head is None else head.direction),
+            "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
+            "method": part(lambda head: "" if head is None else head.method),
+        },
+        said=_said_of_frame,
+    )
+
+
+def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
+    if head is None:
+        return ()
+    return head.method or "response", "" if head.id is None else str(head.id)
+
+
+def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> Terms[Request]:
+    """``outcome:late`` is the start of a word of the outcome; ``cause:``, ``name:`` and ``reason:`` are a part."""
+    return read(
+        text,
+        {
+            "outcome": lambda value: (
+                lambda row: f" {value.replace('_', ' ').replace('-', ' ')}" in f" {_outcomes(row, now)}"
+            ),
+            "cause": part(lambda row: "" if row.cause is None else f"{CAUSES[row.cause]} {row.cause.value}"),
+            "name": part(lambda row: row.name),
+            "method": part(lambda row: row.method),
+            "reason": part(lambda row: row.reason),
+            "id": lambda value: lambda row: str(row.id).casefold() == value,
+        },
+        said=_said_of_cancel,
+    )
+
+
+def _said_of_cancel(row: Request) -> Iterable[str]:
+    cause = "" if row.cause is None else CAUSES[row.cause]
+    until = end_of_watching(row)
+    came = delivery_words(row, until), aftermath_words(row, until), _outcomes(row)
+    return (row.label, str(row.id), row.reason, cause, *came)
+
+
+def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
+    """All that came of a cancel, in words."""
+    until = end_of_watching(row, None if now is None else now())
+    return " ".join(map(outcome_words, outcomes(row, until)))
