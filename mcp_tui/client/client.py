@@ -55,7 +55,6 @@ class Client:
     """One server, its requests, and everything that came of them.
 
     ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
-    ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
     ``mirrors`` are the header annotations of the tools that were listed, ``task_support`` what each says of tasks.
     ``tokens`` authorizes requests to a server behind a URL; without it a refusal is final.
     ``respond`` answers what the server asks of a person; what it is told to expect is in ``settings.offers``.
@@ -213,12 +212,7 @@ class Client:
         return id_
 
     def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Json],
-        *,
-        limits: ev.Limits | None = None,
-        task: bool = False,
+        self, name: str, arguments: dict[str, Json], *, limits: ev.Limits | None = None, task: bool = False
     ) -> RequestId:
         """Call a tool: ``tools/call`` with its name and arguments.
 
@@ -252,12 +246,7 @@ class Client:
         return await catalogue.every(self, what)
 
     def cancel(
-        self,
-        id: RequestId,
-        cause: Cause = Cause.USER,
-        reason: str = DEFAULT_REASON,
-        *,
-        leave: bool = False,
+        self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON, *, leave: bool = False
     ) -> CancelOutcome:
         """Cancel a request: its row changes now, the signal leaves ahead of everything queued.
 

@@ -77,17 +77,10 @@ _FRAMING: Final = {
     "transfer-encoding",
     "upgrade",
 }
-_PROTOCOL: Final = {
-    "accept",
-    "accept-encoding",
-    "content-type",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-}
-"""With the framing of HTTP/1.1, the headers that nobody sets but the protocol itself."""
+_CONTENT: Final = {"accept", "accept-encoding", "content-type", "last-event-id"}
+_MCP: Final = {"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"}
+_RESERVED: Final = _FRAMING | _CONTENT | _MCP
+"""The headers that nobody sets but the protocol itself."""
 
 
 def _nothing() -> None:
@@ -299,7 +292,7 @@ class HttpClient:
 
 def left_out(headers: Mapping[str, str]) -> list[str]:
     """Which of the headers that a person gave are not sent, by name: the protocol sets them itself."""
-    return [name for name in headers if name.lower() in _FRAMING | _PROTOCOL]
+    return [name for name in headers if name.lower() in _RESERVED]
 
 
 def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
@@ -308,7 +301,7 @@ def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
         value = value.strip(" \t")
         if not is_header(name, value):
             raise TransportError(f"Invalid HTTP header {readable(name, 60)!r}. Check its name and value.")
-        if name.lower() not in _FRAMING | _PROTOCOL:
+        if name.lower() not in _RESERVED:
             checked[name.lower().encode()] = (name.encode(), value.encode("utf-8", "replace"))
     return checked
 

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from itertools import count
 from typing import Final, SupportsIndex, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
@@ -58,13 +57,6 @@ BATCH: Final = 16 * 1024
 
 STDIN_CLOSED: Final = "the server closed its stdin"
 
-_Key = tuple[type, RequestId]
-"""An id by type and value: ``1`` and ``"1"`` are two ids. A message without an id has a number of type ``NoneType``."""
-
-
-def _key(id: RequestId) -> _Key:
-    return type(id), id
-
 
 @frozen
 class _Leaving:
@@ -84,9 +76,9 @@ class LineWriter(asyncio.BaseProtocol):
     def __init__(self) -> None:
         self.sink = SILENCE
         self._pipe: asyncio.WriteTransport | None = None
-        self._signals: OrderedDict[_Key, _Leaving] = OrderedDict()
-        self._queue: OrderedDict[_Key, _Leaving] = OrderedDict()
-        self._numbers = count()
+        self._signals: OrderedDict[object, _Leaving] = OrderedDict()
+        self._queue: OrderedDict[object, _Leaving] = OrderedDict()
+        """By the id of the request; a message without one by nothing that anybody knows."""
         self._batch: deque[_Leaving] = deque()
         self._gathering = False
         self._flushing = False
@@ -96,8 +88,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def send(self, message: Outgoing) -> None:
         """Queue a message behind those already queued."""
-        key = (type(None), next(self._numbers)) if message.id is None else _key(message.id)
-        self._queue[key] = _Leaving(message)
+        self._queue[object() if message.id is None else message.id] = _Leaving(message)
         if self._refusal:
             self.refuse(self._refusal)
         elif not self._gathering and not self._batch:
@@ -107,7 +98,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing) -> None:
         """Write ``message``, which cancels ``id``, ahead of everything queued."""
-        self._signals[_key(id)] = _Leaving(message, id, signal)
+        self._signals[id] = _Leaving(message, id, signal)
         if self._refusal:
             self.refuse(self._refusal)
         else:
@@ -115,11 +106,11 @@ class LineWriter(asyncio.BaseProtocol):
 
     def unqueue(self, id: RequestId) -> None:
         """Take a queued request back, unless its writing has begun."""
-        self._queue.pop(_key(id), None)
+        self._queue.pop(id, None)
 
     def recall(self, id: RequestId) -> None:
         """Withdraw a signal, unless it has begun to leave."""
-        self._signals.pop(_key(id), None)
+        self._signals.pop(id, None)
 
     def refuse(self, detail: str) -> None:
         """Report all that was not wholly written as not sent; the same goes for all that still comes."""

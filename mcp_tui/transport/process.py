@@ -233,17 +233,23 @@ class ServerProcess(asyncio.Protocol):
 async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
     loop = asyncio.get_running_loop()
     with ExitStack() as undo:
-        guard, link, pipes = _start_guard(launch, undo)
+        link, its_link = socket.socketpair()
+        undo.enter_context(link)
+        with its_link:
+            guard = _start_guard(launch, its_link)
+        stdin, *pipes = (
+            undo.enter_context(cast("FileIO", pipe)) for pipe in (guard.stdin, guard.stdout, guard.stderr)
+        )
         process = ServerProcess(guard, ends.exited)
         try:
             connection, _ = await loop.create_connection(lambda: process, sock=link)
             undo.callback(connection.abort)
             undo.callback(process.stop_reading)
-            for pipe, reader in zip(pipes[1:], (ends.stdout, ends.stderr), strict=True):
+            for pipe, reader in zip(pipes, (ends.stdout, ends.stderr), strict=True):
                 protocol = asyncio.StreamReaderProtocol(reader)
                 reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
                 process.reading.append(reading)
-            writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, pipes[0])
+            writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, stdin)
             undo.callback(writing.close)
             block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
             process.write(b"%d\n%s" % (len(block), block))
@@ -260,29 +266,17 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
         return process
 
 
-def _start_guard(
-    launch: Launch, undo: ExitStack
-) -> tuple[subprocess.Popen[bytes], socket.socket, list[FileIO]]:
-    """Start the guard; returns it, the socket to it, and our ends of the server's pipes, stdin first."""
-    link, its_link = socket.socketpair()
-    undo.enter_context(link)
-    with its_link, ExitStack() as its_own:
-        ours: list[FileIO] = []
-        its: list[int] = []
-        for mode in "wrr":
-            ends = os.pipe()
-            our_end, its_end = ends if mode == "r" else ends[::-1]
-            its_own.callback(os.close, its_end)
-            ours.append(undo.enter_context(FileIO(our_end, mode)))
-            its.append(its_end)
-        number = its_link.fileno()
-        guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-E", str(GUARD), str(number), launch.path, *launch.target.command],
-            stdin=its[0],
-            stdout=its[1],
-            stderr=its[2],
-            cwd=launch.target.cwd,
-            pass_fds=(number,),
-            start_new_session=True,
-        )
-    return guard, link, ours
+def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]:
+    """Start the guard with its end of the link to us; its pipes are the server's."""
+    number = link.fileno()
+    guard = [sys.executable, "-I", "-S", "-E", str(GUARD), str(number)]
+    return subprocess.Popen(
+        [*guard, launch.path, *launch.target.command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=launch.target.cwd,
+        pass_fds=(number,),
+        start_new_session=True,
+    )

@@ -11,12 +11,7 @@ from dataclasses import field
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from mcp_tui.client.auth.discovery import (
-    AuthorizationError,
-    AuthorizationServer,
-    pkce_is_advertised,
-    shown,
-)
+from mcp_tui.client.auth.discovery import AuthorizationError, AuthorizationServer, pkce_is_advertised, shown
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint, digest
 from mcp_tui.protocol.values import frozen
 

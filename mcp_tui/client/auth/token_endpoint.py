@@ -453,8 +453,7 @@ class TokenEndpoint:
             return document
         why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
         raise AuthorizationError(
-            f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}",
-            refused=True,
+            f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}", refused=True
         )
 
     def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:
