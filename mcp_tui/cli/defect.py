@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.cli.output import warn
@@ -69,10 +70,9 @@ def _inner(error: BaseException) -> BaseException:
 
 
 def _places(trace: TracebackType | None) -> Iterator[str]:
-    while trace is not None:
-        path = Path(trace.tb_frame.f_code.co_filename)
+    for frame, line in walk_tb(trace):
+        path = Path(frame.f_code.co_filename)
         name = Path(*path.parts[-2:])
         if path.is_relative_to(_PACKAGE):
             name = path.relative_to(_PACKAGE.parent)
-        yield f"{name.as_posix()}:{trace.tb_lineno}"
-        trace = trace.tb_next
+        yield f"{name.as_posix()}:{line}"

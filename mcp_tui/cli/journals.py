@@ -50,10 +50,11 @@ def find(named: str) -> Journal:
         if not known:
             raise Failure(f"No recorded sessions in {folder}.")
         return _last(known)
-    found = [each for each in known if each.name.startswith(named.removesuffix(".jsonl"))]
-    exact = [each for each in found if each.name == named.removesuffix(".jsonl")]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    start = named.removesuffix(".jsonl")
+    found = [each for each in known if each.name.startswith(start)]
+    found = [each for each in found if each.name == start] or found
+    if len(found) == 1:
+        return found[0]
     if found:
         some = ", ".join(each.name for each in found[-3:])
         text = f"{len(found)} sessions start with {named!r}: {'… ' if len(found) > 3 else ''}{some}. Give more of the name."

@@ -116,22 +116,18 @@ def target(given: Words) -> Target | None:
         Failure: two servers, a folder that is not there, an option that does not fit.
     """
     options = given.options
-    if given.url is not None:
-        _refuse_for(given, _OF_STDIO, "a URL was given")
-    elif given.command is not None or options.demo:
-        _refuse_for(given, _OF_HTTP, "a stdio server was given")
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
     if sum(named) > 1:
         raise Failure("More than one server. Use one of: a URL, -- COMMAND, --server, --demo.")
     if given.url is not None:
-        return _http(given, given.url)
-    if given.command is not None:
-        return _stdio(given, tuple(given.command))
-    if options.demo:
-        return _stdio(given, (sys.executable, "-m", "mcp_tui.demo"), name="demo")
+        return _with_options(HttpTarget(url=given.url), given, "a URL was given")
     if options.server is not None:
         return _configured(given)
-    return None
+    command = (sys.executable, "-m", "mcp_tui.demo") if options.demo else tuple(given.command or ())
+    if not command:
+        return None
+    stdio = StdioTarget(command=command, name="demo" if options.demo else "")
+    return _with_options(stdio, given, "a stdio server was given")
 
 
 def _configured(given: Words) -> Target:
@@ -169,7 +165,9 @@ def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | 
     from mcp_tui.config import filling
 
     known = _answers(found) if answers is None and not filling.problem(found) else answers
-    return _over(filling.target(found, known), given)
+    made = filling.target(found, known)
+    kind = "has a URL" if isinstance(made, HttpTarget) else "is a stdio server"
+    return _with_options(made, given, f"{found.name!r} {kind}")
 
 
 def _answers(definition: Definition) -> dict[str, str]:
@@ -213,25 +211,40 @@ def _ask(each: Input) -> str:
     return answer
 
 
-def _over(found: Target, given: Words) -> Target:
-    """A server from a config file with what the words say on top of it."""
+def _with_options(found: Target, given: Words, because: str) -> Target:
+    """A server with what the options say on top of it. ``because`` says why some do not fit: half a sentence."""
+    options = given.options
     if isinstance(found, HttpTarget):
-        _refuse_for(given, _OF_STDIO, f"{found.name!r} has a URL")
-        words = _http(given, found.url)
-        chosen = found.transport if words.transport == "auto" else words.transport
+        # this loads an HTTP library, which a server that is a process does not need
+        from mcp_tui.transport.addresses import parse
+        from mcp_tui.transport.base import TransportError
+
+        _refuse_for(given, _OF_STDIO, because)
+        try:
+            parse(found.url)
+        except TransportError as error:
+            raise Failure(str(error)) from None
+        if options.transport == "stdio":
+            raise Failure("--transport stdio needs -- COMMAND, not a URL.")
         return replace(
             found,
-            headers={**found.headers, **words.headers},
-            transport=chosen,
-            insecure=found.insecure or words.insecure,
+            headers={**found.headers, **_pairs(options.headers, ":", "-H")},
+            transport=found.transport if options.transport == "auto" else options.transport,
+            insecure=found.insecure or options.insecure,
         )
-    _refuse_for(given, _OF_HTTP, f"{found.name!r} is a stdio server")
-    words = _stdio(given, found.command)
+    _refuse_for(given, _OF_HTTP, because)
+    if options.transport not in ("auto", "stdio"):
+        raise Failure(f"--transport {options.transport} needs a URL, not a command.")
+    if not found.command[0]:
+        raise Failure("Empty server command. Put the program and its arguments after --")
+    cwd = Path(options.cwd) if options.cwd else None
+    if cwd is not None and not cwd.is_dir():
+        raise Failure(f"Directory not found: {options.cwd} (--cwd).")
     return replace(
         found,
-        env={**found.env, **words.env},
-        cwd=words.cwd or found.cwd,
-        inherit_env=found.inherit_env or words.inherit_env,
+        env={**found.env, **_pairs(options.env, "=", "-e")},
+        cwd=cwd or found.cwd,
+        inherit_env=found.inherit_env or options.inherit_env,
     )
 
 
@@ -256,44 +269,6 @@ def required(given: Words) -> Target:
     if made is None:
         raise Failure("No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo.")
     return made
-
-
-def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarget:
-    options = given.options
-    if options.transport not in ("auto", "stdio"):
-        raise Failure(f"--transport {options.transport} needs a URL, not a command.")
-    if not command[0]:
-        raise Failure("Empty server command. Put the program and its arguments after --")
-    cwd = Path(options.cwd) if options.cwd else None
-    if cwd is not None and not cwd.is_dir():
-        raise Failure(f"Directory not found: {options.cwd} (--cwd).")
-    return StdioTarget(
-        command=command,
-        env=_pairs(options.env, "=", "-e"),
-        cwd=cwd,
-        inherit_env=options.inherit_env,
-        name=name,
-    )
-
-
-def _http(given: Words, url: str) -> HttpTarget:
-    # this loads an HTTP library, which a server that is a process does not need
-    from mcp_tui.transport.addresses import parse
-    from mcp_tui.transport.base import TransportError
-
-    options = given.options
-    try:
-        parse(url)
-    except TransportError as error:
-        raise Failure(str(error)) from None
-    if options.transport == "stdio":
-        raise Failure("--transport stdio needs -- COMMAND, not a URL.")
-    return HttpTarget(
-        url=url,
-        headers=_pairs(options.headers, ":", "-H"),
-        transport=options.transport,
-        insecure=options.insecure,
-    )
 
 
 def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
@@ -323,12 +298,15 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     """
     from mcp_tui.config import saved
 
-    named = given.command is not None or given.url is not None or given.options.demo
-    named = named or given.options.server is not None
-    where = target(given) if named else None
-    kept = None if where is None else saved.server_of(where)
+    if given.options.server is not None:
+        kept = saved.SavedServer(
+            name=given.options.server
+        )  # what it asks for is asked once, when it is started
+    else:
+        where = target(given)
+        kept = None if where is None else saved.server_of(where)
     call = saved.find(saved_folder(), given.options.saved, kept)
-    return call, given if named else _on(call.server, given)
+    return call, _on(call.server, given) if kept is None else given
 
 
 def _on(server: SavedServer, given: Words) -> Words:

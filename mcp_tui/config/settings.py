@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
@@ -170,14 +171,6 @@ KNOBS: Final = (
 )
 
 
-def value_of(settings: Settings, key: str) -> object:
-    """The value under a dotted key."""
-    value: object = settings
-    for step in key.split("."):
-        value = getattr(value, step)
-    return value
-
-
 MAX_BYTES: Final = 256 * 1024
 _WORDS: Final = {
     **dict.fromkeys(("on", "yes", "true", "1"), True),
@@ -243,7 +236,7 @@ class _Places:
             if not isinstance(table.setdefault(step, {}), dict):
                 return  # what is wrong there is told of
             table = table[step]
-        table[last] = _value(text, value_of(DEFAULTS, key))
+        table[last] = _value(text, attrgetter(key)(DEFAULTS))
         self.variables[path] = variable
 
     def place(self, path: tuple[str, ...]) -> str:
@@ -376,7 +369,7 @@ def _siblings(path: tuple[str, ...]) -> list[str]:
     """The keys that there are where an unknown one stands."""
     match path:
         case ("limits" | "journal" | "sampling" | "auth" as section, _):
-            kind: type[Any] = type(value_of(DEFAULTS, section))
+            kind: type[Any] = attrgetter(section)(DEFAULTS).__class__
         case ("servers", _, _):
             kind = ServerOverrides
         case ("servers", _, "tools", _, _):

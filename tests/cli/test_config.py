@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from mcp_tui.cli.status import Exit
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, server_of
-from tests.cli.running import HANDSHAKE, run
+from tests.cli.running import HANDSHAKE, MCP_TUI, run
+from tests.waiting import HANG
 
 
 def settings(text: str) -> Path:
@@ -102,6 +105,25 @@ def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
     assert run("call", "--saved", "sum", "--args", '{"b": 40}', SOME="thing").out == "41\n"
     assert run("call", "--saved", "sum", "--demo").out == "3\n"
     assert "The value of 'SOME' was not saved" in run("call", "--saved", "sum").err
+
+
+def test_a_saved_call_on_a_named_server_asks_once_for_what_that_needs(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    server = {"command": sys.executable, "args": ["-m", "mcp_tui.demo"], "env": {"A": "${input:word}"}}
+    file.write_text(
+        json.dumps({"servers": {"asks": server}, "inputs": [{"id": "word", "type": "promptString"}]})
+    )
+    save("hello", StdioTarget(command=("x",), name="asks"), "echo", text="kept")
+    words = ("call", "--saved", "hello", "--server", "asks", "--config", str(file))
+    terminal, end = os.openpty()
+    os.write(terminal, b"one\ntwo\n")
+    ran = subprocess.run(
+        [*MCP_TUI, *words], stdin=end, stdout=subprocess.PIPE, stderr=end, timeout=HANG, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, b"kept\n")
+    assert os.read(terminal, 65536).count(b"word: ") == 1
+    os.close(terminal)
+    os.close(end)
 
 
 def test_a_saved_call_on_a_project_s_server_needs_consent_as_ever(tmp_path: Path):
