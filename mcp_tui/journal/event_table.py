@@ -186,7 +186,11 @@ class EventTable:
         if code in _ASKING:
             self.server_request.append(number)
         if code == _CALLED:
-            row, move = self._called(id, line, number)
+            row, move = len(self.first), CALLED
+            if self._known.setdefault(id, row) == row:
+                self._enter(row, number, line)
+            else:
+                row, move = NONE, MISFIT
         elif _OF_A_REQUEST[code]:
             row, move = self._happened(code, id, line, number)
         if move == MISFIT:
@@ -196,13 +200,6 @@ class EventTable:
         self.moves.append(move)
         self.after.append(NONE)
         self.offsets.append(offset)
-
-    def _called(self, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
-        row = len(self.first)
-        if self._known.setdefault(id_, row) != row:
-            return NONE, MISFIT
-        self._enter(row, number, line)
-        return row, CALLED
 
     def _enter(self, row: int, number: int, line: bytes) -> None:
         """A request entered the books."""

@@ -179,11 +179,7 @@ def is_others(file: int) -> bool:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
+    return not is_alone(file)
 
 
 def is_held(path: Path) -> bool | None:

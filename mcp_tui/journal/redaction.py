@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
 from operator import itemgetter
@@ -500,7 +501,8 @@ def _escapable(char: str) -> bytes:
     raw = char.encode("utf-8", "surrogatepass")
     if char.isascii() and char.isalnum():
         return raw
-    hexed = "".join(f"\\\\{{1,31}}u{unit:04x}" for unit in _units(char)).encode()
+    units = array("H", char.encode("utf-16", "surrogatepass")[2:])
+    hexed = "".join(f"\\\\{{1,31}}u{unit:04x}" for unit in units).encode()
     percent = b"".join(b"%%%02x" % byte for byte in raw)
     ways = [rb"\\{0,31}" + re.escape(raw), hexed, percent]
     if "\udc80" <= char <= "\udcff":
@@ -508,9 +510,3 @@ def _escapable(char: str) -> bytes:
     if char < " ":
         ways.append(rb"\\{1,31}" + json.dumps(char)[1:-1].lstrip("\\").encode())
     return rb"(?i:" + b"|".join(ways) + rb")"
-
-
-def _units(char: str) -> list[int]:
-    """The UTF-16 code units of a character."""
-    raw = char.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)]

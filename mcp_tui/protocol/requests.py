@@ -493,7 +493,7 @@ class Book:
     """How many rows can be looked at one after the other without a screen standing still."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
-        self.order: PackedRows[Request] = PackedRows(_is_over)
+        self.order: PackedRows[Request] = PackedRows(lambda row: row.state in TERMINAL)
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
         self.server_requests: list[ServerRequest] = []
         self.internal = array("I")
@@ -614,12 +614,9 @@ class Book:
         """Fold one event; whether it was about a request of the server's."""
         match event:
             case ev.ServerRequestReceived():
-                key = (type(event.request_id), event.request_id)
-                server_request = ServerRequest(
-                    event.request_id, event.method, event.at, event.parent, event.seq
-                )
-                self.server_requests.append(server_request)
-                self._waiting.setdefault(key, []).append(server_request)
+                asked = ServerRequest(event.request_id, event.method, event.at, event.parent, event.seq)
+                self.server_requests.append(asked)
+                self._waiting.setdefault((type(event.request_id), event.request_id), []).append(asked)
             case ev.ServerRequestAnswered():
                 how = event.how or ("answered" if event.code is None else f"refused with {event.code}")
                 self._request_over(event.request_id, event.at, how, event.code)
@@ -640,10 +637,6 @@ class Book:
             # of two with one id the second is refused at once, the first answered
             server_request = waiting.pop()
             server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
-
-
-def _is_over(row: Request) -> bool:
-    return row.state in TERMINAL
 
 
 def fold(events: list[ev.Event]) -> Book:

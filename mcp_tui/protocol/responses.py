@@ -286,11 +286,8 @@ class Responses:
                 code = None if frame.error is None else frame.error.code
                 words = messages.summary(frame)
                 self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
-                if task is not None and row.cancel_at is not None:
-                    # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
-                    if self._tasks.created(row, task, at, seq):
-                        self._settle_late(row, at)
-                else:
+                # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
+                if task is None or row.cancel_at is None or self._tasks.created(row, task, at, seq):
                     self._settle_late(row, at)
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:

@@ -94,19 +94,6 @@ class Cancellation:
         return self.signal is Signal.NOTIFICATION
 
 
-_NOTIFIED: Final = Cancellation(Signal.NOTIFICATION, "sent to the server; logged")
-_CLOSED: Final = Cancellation(
-    Signal.STREAM_CLOSED, "logged locally only (HTTP 2026-07-28 closes the stream instead)"
-)
-_TASK: Final = Cancellation(Signal.TASKS_CANCEL, "logged locally only (tasks/cancel carries no reason)")
-_REFUSED: Final = Cancellation(Signal.NONE, "initialize cannot be cancelled: disconnect?")
-_PROBE: Final = Cancellation(
-    Signal.NONE, "logged locally only (nothing is sent before the protocol version is known)"
-)
-_RUNS_ON: Final = Cancellation(Signal.NONE, "this server cannot cancel tasks: stop waiting instead?")
-_BETWEEN: Final = Cancellation(Signal.NONE, "logged locally only (the server is waiting for input)")
-
-
 def cancellation(
     revision: Revision | None,
     transport: str,
@@ -125,16 +112,20 @@ def cancellation(
     and over HTTP its POST is ended.
     """
     if method in UNCANCELLABLE:
-        return _REFUSED
+        return Cancellation(Signal.NONE, "initialize cannot be cancelled: disconnect?")
     if between:
-        return _BETWEEN
+        return Cancellation(Signal.NONE, "logged locally only (the server is waiting for input)")
+    if task and possible:
+        return Cancellation(Signal.TASKS_CANCEL, "logged locally only (tasks/cancel carries no reason)")
     if task:
-        return _TASK if possible else _RUNS_ON
-    if revision is None:
-        return _PROBE if transport == "stdio" else _CLOSED
-    if revision.modern and transport == "http":
-        return _CLOSED
-    return _NOTIFIED
+        return Cancellation(Signal.NONE, "this server cannot cancel tasks: stop waiting instead?")
+    if revision is None and transport == "stdio":
+        unknown = "logged locally only (nothing is sent before the protocol version is known)"
+        return Cancellation(Signal.NONE, unknown)
+    if revision is None or (revision.modern and transport == "http"):
+        closes = "logged locally only (HTTP 2026-07-28 closes the stream instead)"
+        return Cancellation(Signal.STREAM_CLOSED, closes)
+    return Cancellation(Signal.NOTIFICATION, "sent to the server; logged")
 
 
 @fact

@@ -306,9 +306,8 @@ class Tasks:
 
     def _fail(self, row: Request, code: int | None, text: str, size: int, at: float, seq: int) -> None:
         """End a task by the server's error."""
-        message = text[:8192]
-        failed = ev.Failed(at=at, id=row.id, code=code, message=message, size=size, seq=seq)
-        self._core.over(row, failed)
+        text = text[:8192]
+        self._core.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
 
     def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
         self._core.complete(row, ResponseFrame(id=row.id, result=result, size=size), at, seq)
