@@ -36,9 +36,6 @@ def one_line(text: str) -> str:
 class ReasonInput(LineInput):
     """A field of one line, of at most :data:`LENGTH` characters, whatever is typed or pasted."""
 
-    def __init__(self, *, placeholder: str = "") -> None:
-        super().__init__(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
-
     def recall(self, value: str) -> None:
         """Put another text in place of what stands there."""
         self.value = one_line(value)[:LENGTH]
@@ -62,7 +59,7 @@ class ReasonField(Horizontal):
 
     def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
         super().__init__()
-        self.input = ReasonInput(placeholder=placeholder)
+        self.input = ReasonInput(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
         self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
         self._at = -1
         self._draft = ""

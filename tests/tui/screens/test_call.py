@@ -126,10 +126,7 @@ WRONG = {
     '{\n  "seconds": 1\n"steps": 2}': "line 3, column 1: ",
     "{": "line 1, column 2: ",
     "[1]": "Arguments must be a JSON object",
-    '{"seconds": NaN}': "NaN is not a JSON number",
     '{"steps": 1, "steps": 2}': '"steps" appears twice',
-    '{"a":' * 100_000: "nested too deeply",
-    '{"steps": ' + "9" * 5000 + "}": "too many digits",
     '{"seconds": "ten"}': 'seconds: "ten" is not of type "number"',
 }
 

@@ -99,14 +99,6 @@ async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest
         assert app.answer is None  # enter is on Later
 
 
-async def test_a_url_with_credentials_is_flagged() -> None:
-    screen = asked("elicitation/create", {"mode": "url", "url": "https://bank.example@evil.example/"})
-    app = Host(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await look(pilot, screen)
-        assert "The URL contains credentials" in app.shown
-
-
 async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
     screen = form("m", server="payroll", others=2)
     app = Host(screen)

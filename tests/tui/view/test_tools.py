@@ -78,12 +78,13 @@ def test_a_mistake_has_a_place():
     ("text", "said"),
     [
         ('{"a": 1, "a": 2}', '"a" appears twice'),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": 1e999}', "1e999 is not a JSON number"),
         (f'{{"a": {"9" * 5000}}}', "number with too many digits"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", "Arguments must be a JSON object"),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_what_cannot_be_sent_as_it_is_typed_is_refused(text: str, said: str):
     with pytest.raises(NotArguments, match=said):
