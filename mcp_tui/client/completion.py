@@ -37,16 +37,12 @@ class Completer:
         client: whose requests these are.
         reference: ``{"type": "ref/prompt", "name": …}`` or ``{"type": "ref/resource", "uri": …}``.
         told: is called with each completion that is still wanted when it comes.
-        pause: seconds without another question after which it is asked.
     """
 
-    def __init__(
-        self, client: Caller, reference: dict[str, Json], told: Told, *, pause: float = PAUSE
-    ) -> None:
+    def __init__(self, client: Caller, reference: dict[str, Json], told: Told) -> None:
         self._client = client
         self._reference = reference
         self._told = told
-        self._pause = pause
         self._asked = 0
         self._id: ev.RequestId | None = None
         self._refused = False
@@ -73,7 +69,7 @@ class Completer:
         self._id = None
 
     async def _complete(self, asked: int, name: str, value: str, others: dict[str, str]) -> None:
-        await asyncio.sleep(self._pause)
+        await asyncio.sleep(PAUSE)
         info = self._client.info
         if asked != self._asked or info is None:
             return

@@ -42,9 +42,7 @@ class ServerRequestReceived:
 
 
 @contextlib.asynccontextmanager
-async def asking(
-    mode: str, revision: str = "2025-11-25", pause: float = 0.0
-) -> AsyncGenerator[ServerRequestReceived]:
+async def asking(mode: str, revision: str = "2025-11-25") -> AsyncGenerator[ServerRequestReceived]:
     target = StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
     async with connected(target, ClientSettings(protocol=revision)) as (client, told):
         found: list[tuple[str, Sequence[str]]] = []
@@ -52,7 +50,7 @@ async def asking(
         def tell(name: str, values: Sequence[str]) -> None:
             found.append((name, values))
 
-        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, tell, pause=pause)
+        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, tell)
         yield ServerRequestReceived(client, told, completer, found)
 
 
@@ -73,7 +71,7 @@ async def test_values_come_for_what_is_typed_with_what_was_given_before():
 
 
 async def test_only_the_last_of_quick_keystrokes_is_asked():
-    async with asking("quick", pause=0.1) as asked:
+    async with asking("quick") as asked:
         for typed in ("p", "pa", "par"):
             asked.completer.ask("city", typed, {})
         await asked.until(lambda: asked.found and asked.heard("completion/complete"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -54,7 +53,6 @@ class ToolList(Vertical):
     """
 
     def __init__(self, tools: list[Entry]) -> None:
-        super().__init__(id="list")
         self.tools = tools
         self.filter = FilterInput(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
@@ -64,11 +62,7 @@ class ToolList(Vertical):
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
         self._about = Static(markup=False, id="about")
-
-    def compose(self) -> ComposeResult:
-        yield self.filter
-        yield self._options
-        yield self._about
+        super().__init__(self.filter, self._options, self._about, id="list")
 
     @property
     def counted(self) -> SafeText:
@@ -195,10 +189,8 @@ class CallScreen(Dialog[Call | None]):
         & > #dialog { width: 76; }
         &.-wide > #dialog { width: 100; }
 
-        & #form, & Form, & Form > VerticalScroll { height: auto; }
-        & Form > Editor { height: auto; }
         &.-short Form > Static { max-height: 2; }
-        & #form { display: none; }
+        & #form { height: auto; display: none; }
         &.-form #list { display: none; }
         &.-form #form { display: block; }
 
@@ -224,8 +216,10 @@ class CallScreen(Dialog[Call | None]):
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
-        super().__init__()
         self.tool_list = ToolList(tools(tools_))
+        self._help = Detail()
+        self._pane = Vertical(self._help, id="form")
+        super().__init__(self.tool_list, self._pane, buttons=[KeyButton("call.send", what, "call")])
         self._tool: Entry | None = None
         self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
         self._preset_name = preset_name
@@ -240,20 +234,11 @@ class CallScreen(Dialog[Call | None]):
         self._typed: FormDraft | None = None
         self._form: Form | None = None
         self._described = Section(words(""), ())
-        self._help = Detail()
-        self._pane = Vertical(self._help, id="form")
 
     def heading(self) -> SafeText:
         if self._tool is None:
             return words("Call a tool")
         return self.fitted(safe("{} ", self._what), brief(self._tool.name), words(""))
-
-    def body(self) -> ComposeResult:
-        yield self.tool_list
-        yield self._pane
-
-    def buttons(self) -> Sequence[KeyButton]:
-        return [KeyButton("call.send", self._what, "call")]
 
     def hints(self) -> Sequence[Hint | None]:
         form = self._form

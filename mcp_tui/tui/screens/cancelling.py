@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, Literal
 
-from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from mcp_tui import clock
@@ -58,15 +58,11 @@ class ReasonField(Horizontal):
     """
 
     def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
-        super().__init__()
         self.input = ReasonInput(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
         self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
         self._at = -1
         self._draft = ""
-
-    def compose(self) -> ComposeResult:
-        yield Label("Reason", markup=False)
-        yield self.input
+        super().__init__(Label("Reason", markup=False), self.input)
 
     @property
     def text(self) -> str:
@@ -115,10 +111,11 @@ class CancelPrompt(Dialog[str | None]):
 
     CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")
 
-    def __init__(self, recent: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(
+        self, recent: Sequence[str], *, above: Sequence[Widget] = (), below: Sequence[Widget] = ()
+    ) -> None:
         self.field = ReasonField(placeholder=DEFAULT_REASON, recent=recent)
-        self._over = place("over")
+        super().__init__(*above, self.field, *below)
 
     @property
     def over(self) -> bool:
@@ -179,18 +176,13 @@ class ReasonScreen(CancelPrompt):
         now: Callable[[], float],
         recent: Sequence[str],
     ) -> None:
-        super().__init__(recent)
+        self._over, self._why = place("over"), place("why")
+        super().__init__(recent, below=(self._over, self._why))
         self.row = row
         self.way = way
         self.now = now
         task = row.as_task or bool(row.task_id)
         self.refused = row.method in UNCANCELLABLE or (task and way.signal is Signal.NONE)
-        self._why = place("why")
-
-    def body(self) -> ComposeResult:
-        yield self.field
-        yield self._over
-        yield self._why
 
     def on_mount(self) -> None:
         self.call_after_refresh(self.tick)
@@ -261,10 +253,10 @@ class MarkedScreen(CancelPrompt):
     def __init__(
         self, rows: Sequence[Request], *, recent: Sequence[str], spared: Sequence[Request] = ()
     ) -> None:
-        super().__init__(recent)
+        self._list, self._over = place("list"), place("over")
+        super().__init__(recent, above=(self._list, self._over))
         self._rows = rows
         self._spared = spared
-        self._list = place("list")
 
     @property
     def open(self) -> list[Request]:
@@ -279,11 +271,6 @@ class MarkedScreen(CancelPrompt):
         spared = sum(row.open for row in self._spared)
         rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else words("")
         return safe("Cancel {}{}", plural(len(self.open)), rest)
-
-    def body(self) -> ComposeResult:
-        yield self._list
-        yield self._over
-        yield self.field
 
     def on_mount(self) -> None:
         self.set_focus(self.field.input)

@@ -37,7 +37,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     """One framed box in the middle of the screen; what lies beneath stays in sight, and its clocks go on.
 
     Its ``title``, the widgets ``inside``, its ``buttons``, and :attr:`HINTS` are declared where they never change; else a
-    subclass has :meth:`heading`, :meth:`body`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, once at first and
+    subclass has :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, once at first and
     then every :attr:`TICK` while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true
     gets the twins of the glyphs. ``BINDINGS`` are made of :attr:`SCOPES`.
     """
@@ -130,7 +130,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         with self._box:
-            yield from self.body()
+            yield from self._declared[1]
             self.foot = tuple(self.buttons())
             with Horizontal(id="foot"):
                 yield from self.foot
@@ -139,10 +139,6 @@ class Dialog(ModalScreen[ScreenResultType]):
     def heading(self) -> SafeText:
         """The title in the frame."""
         return self._declared[0]
-
-    def body(self) -> ComposeResult:
-        """The widgets between the title and the keys."""
-        yield from self._declared[1]
 
     def buttons(self) -> Sequence[KeyButton]:
         """The buttons that the last line begins with; each names its key, so :meth:`hints` need not."""

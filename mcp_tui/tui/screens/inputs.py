@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.view.text import brief, clean, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 
 
@@ -39,8 +39,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         ask: bool = True,
         typed: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__()
-        self._heading = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
         self._done: Hint = ("enter", "Continue" if ask else "Save")
         self._asked = asked
         self._fields = [
@@ -53,18 +51,13 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             for each in asked
         ]
         self._wrong = place("wrong")
-
-    def heading(self) -> SafeText:
-        return self._heading
-
-    def body(self) -> ComposeResult:
-        with VerticalScroll(can_focus=False):
-            for each, input_ in zip(self._asked, self._fields, strict=True):
-                choices = f" ({', '.join(each.options)})" if each.options else ""
-                label = brief(f"{each.description or each.id}{choices}", 400)
-                yield Static(label, markup=False, classes="-asked")
-                yield input_
-        yield self._wrong
+        shown: list[Widget] = []
+        for each, input_ in zip(asked, self._fields, strict=True):
+            choices = f" ({', '.join(each.options)})" if each.options else ""
+            label = brief(f"{each.description or each.id}{choices}", 400)
+            shown += [Static(label, markup=False, classes="-asked"), input_]
+        title = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
+        super().__init__(VerticalScroll(*shown, can_focus=False), self._wrong, title=title)
 
     def hints(self) -> Sequence[Hint]:
         more: list[Hint] = [("tab", "Next")] if len(self._fields) > 1 else []

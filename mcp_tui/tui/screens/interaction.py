@@ -17,7 +17,6 @@ from itertools import zip_longest
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
-from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Resize
@@ -117,8 +116,7 @@ class InteractionScreen(Dialog[Answer | None]):
         & VerticalScroll.-words { height: auto; scrollbar-size-vertical: 1; }
         & #what { margin-top: 1; color: $text-muted; }
         & > #dialog > Editor { height: auto; min-height: 3; }
-        & Form { height: auto; margin-top: 1; }
-        & Form > VerticalScroll { height: auto; }
+        & Form { margin-top: 1; }
         & #over { color: $warning; text-style: bold; margin-bottom: 1; }
     }
     """
@@ -136,14 +134,15 @@ class InteractionScreen(Dialog[Answer | None]):
     """The keys beside the buttons."""
 
     def __init__(self, question: Question, control: Form | Editor | None = None) -> None:
-        super().__init__()
         self._control = control
         self.question = question
         self._words = place()
         self._label = place("what")
-        self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
+        self._said_by_it = VerticalScroll(self._words, can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
+        filled = [] if control is None else [control]
+        super().__init__(self._over, self._said_by_it, self._label, *filled, self._wrong)
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -156,15 +155,6 @@ class InteractionScreen(Dialog[Answer | None]):
         return self.fitted(
             words(""), safe("{} {}", server, self.question.wants), safe("{}  {}", more, waited)
         )
-
-    def body(self) -> ComposeResult:
-        yield self._over
-        with self._said_by_it:
-            yield self._words
-        yield self._label
-        if self._control is not None:
-            yield self._control
-        yield self._wrong
 
     def buttons(self) -> Sequence[KeyButton]:
         answers = [

@@ -308,9 +308,9 @@ class Form(Vertical):
 
     DEFAULT_CSS = """
     Form {
-        height: 1fr;
-        & > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
-        & > Editor { height: 1fr; min-height: 3; display: none; }
+        height: auto;
+        & > VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+        & > Editor { height: auto; min-height: 3; display: none; }
         & Static.-label { height: 1; padding-right: 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & > Static.-about { height: auto; max-height: 3; margin-top: 1; color: $text; }
         & > Static.-wrong { height: auto; max-height: 3; color: $error; display: none; }

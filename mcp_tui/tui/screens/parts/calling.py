@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
 from mcp_tui.client.templates import TemplateError, Value, expand
 from mcp_tui.protocol.events import RequestId
@@ -110,9 +111,6 @@ class Calling:
             # the arguments of such a form are texts, and lists of them
             return expand(template, cast("dict[str, Value]", arguments))
 
-        def completer(told: Told) -> Completer:
-            return Completer(self._session.client, references[method], told)
-
         def chosen(call: tuple[str, Arguments] | None) -> None:
             self._list = None
             if call is None:
@@ -123,6 +121,7 @@ class Calling:
             named: Arguments = {"name": call[0], "arguments": call[1], **(more or {})}
             self._connection.call(method, {"uri": uri(call[1])} if template else named)
 
+        reference = references.get(method)
         screen = CallScreen(
             forms,
             preset_name=name,
@@ -130,7 +129,7 @@ class Calling:
             earlier=lambda name: self._earlier.get((method, template or name), []),
             asked=self.asked,
             drafts=self._drafts,
-            completer=completer if method in references else None,
+            completer=None if reference is None else partial(Completer, self._session.client, reference),
             preview=(lambda arguments: brief(uri(arguments), 400)) if template else None,
             what=_VERBS[method],
         )

@@ -93,10 +93,10 @@ class Cancelling:
         elif screen.steady():
             self.cancel_id(row.id, DEFAULT_REASON)
 
-    def cancel_id(self, id: RequestId, reason: str, cause: Cause = Cause.USER) -> None:
+    def cancel_id(self, id: RequestId, reason: str) -> None:
         """Cancel one request by its id, and say where that came to nothing."""
         client = self._session.client
-        outcome = client.cancel(id, cause, reason)
+        outcome = client.cancel(id, Cause.USER, reason)
         row = client.book.get(id)
         if outcome is CancelOutcome.ALREADY_DONE and row is not None:
             self._screen.tell(safe("Request {} already {} – nothing was sent", id, badge(row).word))
