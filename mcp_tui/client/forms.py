@@ -385,9 +385,8 @@ class FormLayout:
         if not branches and kinds == ("object",) and len(made.path) <= OBJECTS:
             fields = tuple(self._members(described, made.path, trail))
             named = fields and not isinstance(described.get("patternProperties"), dict)
-            return (
-                replace(made, kind=FieldKind.OBJECT, fields=fields) if named and not made.nullable else made
-            )
+            fits = named and not made.nullable
+            return replace(made, kind=FieldKind.OBJECT, fields=fields) if fits else made
         kind = _PLAIN.get(kinds)
         if kind is FieldKind.TEXT:
             offered = [choice for each in branches for choice in self._values(as_object(each), trail)]

@@ -117,9 +117,8 @@ class Interactions:
         offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
         for ask in requests.values():
             if ask.get("method") not in offered:
-                text = (
-                    f"the server requests {str(ask.get('method'))[:80]}, which this client does not support"
-                )
+                method = str(ask.get("method"))[:80]
+                text = f"the server requests {method}, which this client does not support"
                 if not client.ledger.rounds.give_up(id, text, at=client.now()):
                     client.ledger.tasks.unanswered(id, requests, at=client.now())
                     client.note(f"{text}; the task of {id} is waiting for it and can be cancelled")

@@ -96,9 +96,8 @@ def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[
 
 def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
     """Whether an alternative failed because it is of another type, or another constant, altogether."""
-    return any(
-        each.kind.name in ("type", "const", "enum") and len(each.instance_path) <= depth for each in errors
-    )
+    kinds = ("type", "const", "enum")
+    return any(each.kind.name in kinds and len(each.instance_path) <= depth for each in errors)
 
 
 def _sentence(text: str) -> str:
@@ -219,28 +218,24 @@ class Schema:
         import jsonschema_rs  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
         try:
-            return nodes <= MAX_SUBSCHEMAS and patterns <= MAX_PATTERNS and bool(self._plain)
+            return nodes <= MAX_SUBSCHEMAS and patterns <= MAX_PATTERNS and bool(self._validators)
         except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
             return False
 
     @cached_property
-    def _plain(self) -> jsonschema_rs.Validator:
-        return self._validator(formats=False)
-
-    @cached_property
-    def _formatted(self) -> jsonschema_rs.Validator | None:
-        formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
-        return self._validator(formats=True) if formats else None
-
-    def _validator(self, *, formats: bool) -> jsonschema_rs.Validator:
+    def _validators(self) -> dict[bool, jsonschema_rs.Validator]:
+        """One that passes formats over, and where there are any, one that checks them."""
         import jsonschema_rs
 
-        return jsonschema_rs.validator_for(
-            cast("dict[str, Any]", self.raw),
-            validate_formats=formats,
-            retriever=_refuse,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE),
-        )
+        formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
+        raw = cast("dict[str, Any]", self.raw)
+        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE)
+        return {
+            checked: jsonschema_rs.validator_for(
+                raw, validate_formats=checked, retriever=_refuse, pattern_options=options
+            )
+            for checked in ([False, True] if formats else [False])
+        }
 
     def within(self, value: Json) -> bool:
         """Whether checking ``value`` applies parts of the schema to parts of it at most :data:`WORK` times."""
@@ -296,10 +291,10 @@ class Schema:
         """
         if not self.usable or not self.within(value):
             return []
+        found: list[Problem] = []
         try:
-            found = told(self._plain, value)
-            if not found and self._formatted is not None:
-                found = [replace(each, advisory=True) for each in told(self._formatted, value)]
+            for formats, validator in self._validators.items():
+                found = found or [replace(each, advisory=formats) for each in told(validator, value)]
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
         return found if not found or in_range(value) else []

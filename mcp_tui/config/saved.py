@@ -81,10 +81,8 @@ def server_of(target: Target) -> SavedServer:
     if target.name:
         return SavedServer(name=target.name)
     if isinstance(target, HttpTarget):
-        clean = mask_url(target.url) == target.url
-        return SavedServer(
-            url=target.url if clean else "", transport=target.transport, headers=tuple(target.headers)
-        )
+        url = target.url if mask_url(target.url) == target.url else ""
+        return SavedServer(url=url, transport=target.transport, headers=tuple(target.headers))
     clean = tuple(mask_command(target.command)) == target.command
     cwd = "" if target.cwd is None else str(target.cwd.absolute())
     return SavedServer(command=target.command if clean else (), cwd=cwd, env=tuple(target.env))
@@ -154,9 +152,8 @@ def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCal
 
 def _word(server: SavedServer) -> str:
     """A name for the file of a server: words to recognise it by, and a hash to tell it from others."""
-    title = (
-        server.name or (server.command[-1] if server.command else server.url.partition("://")[2]) or "other"
-    )
+    start = server.command[-1] if server.command else server.url.partition("://")[2]
+    title = server.name or start or "other"
     whole = json.dumps([server.name, server.command, server.cwd, server.url])
     word = re.sub(r"[^A-Za-z0-9._-]+", "-", title.rpartition("/")[2] or title).strip("-.")[:40] or "server"
     return f"{word}-{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

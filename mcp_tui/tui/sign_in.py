@@ -75,9 +75,8 @@ class SignIn:
     def state(self) -> SafeText:
         """The state as a sentence, with the key that helps."""
         if self.waits:
-            return hint(
-                "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
-            )
+            said = "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
+            return hint(said)
         return words("signing in")
 
     def sections(self) -> list[Section]:

@@ -169,12 +169,7 @@ class ReasonScreen(CancelPrompt):
     """
 
     def __init__(
-        self,
-        row: Request,
-        *,
-        way: Cancellation,
-        now: Callable[[], float],
-        recent: Sequence[str],
+        self, row: Request, *, way: Cancellation, now: Callable[[], float], recent: Sequence[str]
     ) -> None:
         self._over, self._why = place("over"), place("why")
         super().__init__(recent, below=(self._over, self._why))

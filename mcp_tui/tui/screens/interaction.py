@@ -446,9 +446,8 @@ class RootsScreen(InteractionScreen):
         super().__init__(question, self.editor)
 
     def told(self) -> Sequence[Piece]:
-        return [
-            words("Folders or file:// URIs, one per line. Only these paths are sent, never file contents.")
-        ]
+        said = "Folders or file:// URIs, one per line. Only these paths are sent, never file contents."
+        return [words(said)]
 
     def made(self) -> Answer | None:
         return rooted(self.editor.text.splitlines())

@@ -95,9 +95,8 @@ class SignInScreen(Dialog[None]):
 
     async def _open(self, url: str) -> None:
         if not await asyncio.to_thread(open_url, url):
-            self.say(
-                self._wrong, (words("No browser can be opened here. Open the URL yourself."), "$warning")
-            )
+            said = words("No browser can be opened here. Open the URL yourself.")
+            self.say(self._wrong, (said, "$warning"))
 
     def action_copy_url(self) -> None:
         """Copy the URL of the page."""

@@ -37,13 +37,7 @@ from mcp_tui.tui.keys import FIELD, FORM, key_of
 from mcp_tui.tui.view.forms import NotArguments, Styled, about, editable, first_value, parsed, vacant
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
-from mcp_tui.tui.widgets.controls import (
-    ChoiceField,
-    SeveralField,
-    Suggestions,
-    TextField,
-    ToggleField,
-)
+from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
 
 CHECKED: Final = 20_000

@@ -72,9 +72,8 @@ class Calling:
         if row is None or asked is None or row.method != "tools/call":
             self._screen.refuse(words("Only a tool call can be edited. Select one first."))
         elif self._screen.steady():
-            await self.tools(
-                row.name, arguments=as_object(asked[1].get("arguments")), task="task" in asked[1]
-            )
+            arguments = as_object(asked[1].get("arguments"))
+            await self.tools(row.name, arguments=arguments, task="task" in asked[1])
 
     async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
         """Open the list of tools, or the form of one with its ``arguments``; ``task`` asks for a task (2025-11-25)."""

@@ -167,11 +167,8 @@ class Cancelling:
         table = self._table
         shown = {key(item.row) for item in table.items() if item.row is not None} if table.filter else None
         running = [row for row in self._session.running if row.method not in UNCANCELLABLE]
-        if shown is None:
-            return running, []
-        return [row for row in running if key(row) in shown], [
-            row for row in running if key(row) not in shown
-        ]
+        hidden = [row for row in running if shown is not None and key(row) not in shown]
+        return [row for row in running if shown is None or key(row) in shown], hidden
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         ids = [row.id for row in rows if row.open]

@@ -15,7 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.keys import hint
+from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
@@ -171,10 +171,9 @@ class ConnectionKeys:
         if session.unwritten:
             trouble = hint("The server does not read its stdin. {server.menu} can terminate it.")
         elif session.broke:
-            again = hint(
-                "Press {server.menu} to restart it." if self._started else "Press {server.menu} to reconnect."
-            )
-            trouble = safe("{} {}", clip(_first(session.trouble), SAID), again)
+            way = words("restart it") if self._started else words("reconnect")
+            said = clip(_first(session.trouble), SAID)
+            trouble = safe("{} Press {} to {}.", said, key_of("server.menu"), way)
         if trouble == self._trouble:
             return
         self._trouble = trouble
