@@ -22,13 +22,12 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.lines import Line, Lines, line
+from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.timeline import RecordedSpans
 from mcp_tui.tui.view.wire import log_line, parsed, wire_line
 
-_DAMAGED = words("This record of the recording is damaged")
 COUNTED = 500
 """The newest cancellations, and as many lost requests, of which it is counted what became of them."""
 
@@ -192,7 +191,7 @@ class RecordedScene:
 
     def _wire_line(self, number: int, width: int) -> Line:
         head = self.replay.head(number)
-        return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self.origin)
+        return DAMAGED if head is None else wire_line(head, width, origin=self.origin)
 
     def _logged(self) -> range:
         return range(len(self.problems) + bisect_left(self.replay.table.log, self.position))
@@ -201,13 +200,13 @@ class RecordedScene:
         """The event of a line; what is wrong with the file, or with its record, as a note."""
         if number < len(self.problems):
             return ev.Note(at=self.replay.header.mono, text=self.problems[number])
-        return self._event(number) or ev.Note(at=0.0, text=_DAMAGED)
+        return self._event(number) or ev.Note(at=0.0, text=DAMAGED.text)
 
     def _log_line(self, number: int, _: int) -> Line:
         if number < len(self.problems):
             return line((words("recording     "), "warning"), (brief(self.problems[number], 400), "warning"))
         event = self._event(number)
-        return line((_DAMAGED, "warning")) if event is None else log_line(event, origin=self.origin)
+        return DAMAGED if event is None else log_line(event, origin=self.origin)
 
     def _event(self, number: int) -> ev.Event | None:
         return self.replay.event(self.replay.table.log[number - len(self.problems)])

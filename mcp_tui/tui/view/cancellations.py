@@ -18,7 +18,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
-from mcp_tui.tui.view.lines import EMPTY, Line
+from mcp_tui.tui.view.lines import DAMAGED, Line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
@@ -248,4 +248,4 @@ class Cancellations:
             self._columns.measure(self._newest(self._fitted))
         row = self.item(number)
         shown = cancellation(row, origin=self.origin, until=evidence.end_of_watching(row, self._now()))
-        return EMPTY if shown is None else self._columns.line(shown, width, key=row.id)
+        return DAMAGED if shown is None else self._columns.line(shown, width, key=row.id)

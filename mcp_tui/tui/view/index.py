@@ -118,18 +118,14 @@ class Outline:
         self._seen: int = -1
         self._called = 0  # rows that there are
         self._tops = array("Q")  # codes of what is shown on its own, sorted
-        self._hidden = array(
-            "Q"
-        )  # codes of what is hidden because it is internal, and not by a filter, sorted
+        self._hidden = array("Q")  # codes of what is hidden because it is internal, sorted
         self._own = 0  # internal requests of which it is known what they were called for
         self._below = array("I")  # places of those that stand under a row, sorted
         self._errands: dict[int, list[int]] = {}  # the same by the place of that row
         self._asked: Sequence[ServerRequest] = ()
-        self._taken = (
-            0  # requests of the server's that were taken in: each is in one of the next two, by its number
-        )
-        self._alone: dict[int, int] = {}  # codes
-        self._asked_of: dict[int, list[int]] = {}  # by the place of the row that each belongs to
+        self._taken = 0  # how many of them are in one of the next two
+        self._alone: dict[int, int] = {}  # codes by their numbers
+        self._asked_of: dict[int, list[int]] = {}  # numbers by the place of the row that they belong to
         self._waiting: list[int] = []  # those of ``_alone`` that wait for an answer
         self._order: list[int] = []  # codes from the top, in another order than newest first
         self._lines: dict[int, int] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.text import SafeText, join
+from mcp_tui.tui.view.text import SafeText, join, words
 
 Segments = tuple[tuple[SafeText, str], ...]
 """Pieces of a line, each with the name of a style; the empty name is the plain style."""
@@ -34,6 +34,10 @@ EMPTY: Final = Line(())
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:
     """A line of pieces, plain or with a style: ``line((time, "time"), text)``."""
     return Line(tuple((piece, "") if isinstance(piece, str) else piece for piece in pieces), key)
+
+
+DAMAGED: Final = line((words("This record of the recording is damaged"), "warning"))
+"""What stands in place of a line whose record cannot be read."""
 
 
 class LineSource(Protocol):

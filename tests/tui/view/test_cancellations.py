@@ -85,6 +85,14 @@ def test_the_log_takes_in_events_as_they_come():
     assert log.version == before
 
 
+def test_a_cancel_whose_record_is_damaged_says_so():
+    made = book(started(1), cancelled(id=1))
+    made.order[0].cancel_at = None
+    made.order[0].history.clear()
+    log = Cancellations(made, origin=ORIGIN, now=lambda: UNTIL)
+    assert log.line(0, 76).text == "This record of the recording is damaged"
+
+
 def test_the_clients_own_cancels_are_not_in_the_log():
     made = Book()
     log = Cancellations(made, origin=ORIGIN, now=lambda: UNTIL)
