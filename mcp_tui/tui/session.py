@@ -1,8 +1,9 @@
-"""One client and everything that the screen shows of it, and the sessions of one app: which of them is on the screen."""
+"""One client and everything that the screen shows of it, the sessions of one app, and how a session counts its requests."""
 
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Final
@@ -17,8 +18,16 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
+from mcp_tui.protocol.evidence import (
+    end_of_watching,
+    is_disconnected,
+    is_internal,
+    is_still_progressing,
+    late_answer,
+)
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.states import State
 from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import ASK, Consents
@@ -27,9 +36,9 @@ from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
+from mcp_tui.tui.view.index import has, put
 from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -326,9 +335,8 @@ class Session:
             self.client.note(f"not connected: {error}")
             self._stand(Link.LOST, brief(str(error), 2000))
         except asyncio.CancelledError:
-            if (
-                attempt == self._attempts and self.link is Link.CONNECTING
-            ):  # else what came after it stands already
+            # another attempt, or what came after this one, may stand already
+            if attempt == self._attempts and self.link is Link.CONNECTING:
                 self._stand(Link.LOST, self._given_up())
             raise
         else:
@@ -503,3 +511,56 @@ def _called(server: Session) -> SafeText:
     if target.name:
         return brief(target.name, NAME)
     return (brief(info.name, NAME) if info is not None else NOTHING) or brief(clean(title(target)), NAME)
+
+
+# -- counts ----------------------------------------------------------------------------------------------------
+
+
+class Counters:
+    """The counts over the rows of a book, adjusted with each event instead of made anew. Feed it what the book took in."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._late = array("I")  # places of rows, sorted
+        self._lost = array("I")
+        self._progressing: dict[int, Request] = {}
+        for place, row in enumerate(book.order):
+            self._take(place, row)
+
+    def note(self, event: ev.Event) -> None:
+        """Take in an event."""
+        if type(event) in _COUNTED and isinstance(event, ev.RequestEvent):
+            place = self._book.place(event.id)
+            if place is not None:
+                self._take(place, self._book.order[place])
+
+    def _take(self, place: int, row: Request) -> None:
+        own = is_internal(row)
+        late = late_answer(row) is not None
+        lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
+        put(self._late, place, present=late and not own)
+        put(self._lost, place, present=lost and not late)
+        if row.late and row.cancel_at is not None and not own:
+            self._progressing[place] = row
+        else:
+            self._progressing.pop(place, None)
+
+    def counts(self, now: float) -> Counts:
+        """The counts at a moment, in monotonic seconds."""
+        in_flight = requested = 0
+        for row in self._book.unfinished.values():
+            if row.open:
+                in_flight += not row.listening
+            else:
+                requested += 1
+        self._progressing = {
+            place: row
+            for place, row in self._progressing.items()
+            if is_still_progressing(row, end_of_watching(row, now))
+        }
+        lost = len(self._lost) - sum(has(self._lost, place) for place in self._progressing)
+        return Counts(in_flight, requested, len(self._late), progressing=len(self._progressing), lost=lost)
+
+
+_COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
+"""Events that may change what counts of a row that is not in flight."""

@@ -17,7 +17,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
-from mcp_tui.tui.view.counters import Counters
+from mcp_tui.tui.session import Counters
 from tests.journal.making import STEPS, recorded_session
 
 

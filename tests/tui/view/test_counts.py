@@ -22,10 +22,10 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
+from mcp_tui.tui.session import Counters
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
-from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import FilteredLines
