@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli import target
-from mcp_tui.cli.grammar import PAIR, Words, two_urls
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit, Failure
@@ -53,27 +53,15 @@ class _WantedRequest:
 
     def __init__(self, name: str, given: Words, call: SavedCall | None = None) -> None:
         self.command = name
-        pairs = [word for word in given.words if PAIR.match(word)] if name in ("call", "prompt") else []
-        rest = [word for word in given.words if word not in pairs]
-        wanted = {"call": "TOOL", "request": "METHOD", "read": "URI", "prompt": "NAME"}[name]
-        if call is not None:
-            rest = [call.tool, *rest]
-        if not rest:
-            raise Failure(f"Missing {wanted}. See mcp-tui {name} --help.")
-        if len(rest) > 1:
-            two_urls(rest[1])
-            raise Failure(f"Unexpected argument {rest[1]!r}. Use NAME=VALUE; put the server command after --")
-        for word in (
-            *given.words,
-            *(getattr(given.options, name, None) for name in ("args", "params", "reason")),
-        ):
+        options = (getattr(given.options, each, None) for each in ("args", "params", "reason"))
+        for word in (*given.words, *map("=".join, given.pairs), *options):
             # bytes that were no text stand in it as lone surrogates
             if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
-        self.subject = rest[0]
+        self.subject = given.words[0] if call is None else call.tool
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
             raise Failure(f"{self.subject} must not be cancelled. Leave --cancel-after out.")
-        self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
+        self.pairs = given.pairs
         option = "--params" if name == "request" else "--args"
         source = getattr(given.options, option[2:], None)
         self.given: dict[str, Json] | None = None if source is None else sessions.read_object(source, option)

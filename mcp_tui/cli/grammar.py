@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
+from mcp_tui.cli.options import COMMANDS, CONNECTING, PAIRS, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Failure
 from mcp_tui.config.files import guess
 from mcp_tui.protocol.values import frozen
@@ -43,24 +43,15 @@ class _Parser(argparse.ArgumentParser):
 class Words:
     """The words of one command line. ``command`` is what stood behind ``--``, ``None`` without it.
 
-    ``name`` is the subcommand, ``None`` for the workbench.
+    ``name`` is the subcommand, ``None`` for the workbench. ``pairs`` are the ``NAME=VALUE`` of a command that takes them.
     """
 
     name: str | None
     options: argparse.Namespace
     words: list[str]
+    pairs: list[tuple[str, str]]
     url: str | None
     command: list[str] | None
-
-
-def two_urls(word: str) -> None:
-    """Refuse a word that is left over because it is the URL of a second server.
-
-    Raises:
-        Failure: it is a URL.
-    """
-    if URL.match(word):
-        raise Failure("Two URLs. A command connects to one server.")
 
 
 def parser(name: str | None) -> argparse.ArgumentParser:
@@ -128,24 +119,45 @@ def read(arguments: Sequence[str]) -> Words:
     if command == []:
         raise Failure("No server command after --. Put the program and its arguments there.")
     words, url = _server_url(name, options.words, command)
-    if name is None and words:
-        two_urls(words[0])
-        meant = guess(words[0], COMMANDS)
-        text = f"Unknown subcommand {words[0]!r}.{meant} To start a server: mcp-tui -- python server.py"
-        raise Failure(text)
-    if name is not None and not COMMANDS[name].words:
-        _refuse_words(name, words, url, command)
-    return Words(name, options, words, url, command)
+    pairs: list[tuple[str, str]] = []
+    if name is not None and PAIRS in COMMANDS[name].words:
+        pairs = [(word.partition("=")[0], word.partition("=")[2]) for word in words if PAIR.match(word)]
+        words = [word for word in words if not PAIR.match(word)]
+    given = Words(name, options, words, pairs, url, command)
+    _refuse_words(given)
+    return given
 
 
-def _refuse_words(name: str, words: list[str], url: str | None, command: list[str] | None) -> None:
-    """Refuse what stands behind a command that takes options only, and a server where it connects to none."""
-    connects = COMMANDS[name].connects
-    others = words if connects else [*words, *filter(None, (url, *(command or ())))]
+_HINTS: Final = {
+    "": "Put the server command after --",
+    PAIRS: "Use --tool NAME and NAME=VALUE; put the server command after --",
+}
+"""What may stand in place of a word that is too many, by the words that a command takes."""
+
+
+def _refuse_words(given: Words) -> None:
+    """Refuse words that are too few or too many, and a server where a command connects to none."""
+    name, others = given.name, given.words
+    spec = None if name is None else COMMANDS[name]
+    if spec is not None and spec.connects and spec.words not in ("", PAIRS):
+        subject = spec.words.partition(" ")[0]
+        saved = getattr(given.options, "saved", None) is not None
+        if not (others or saved):
+            raise Failure(f"Missing {subject}. See mcp-tui {name} --help.")
+        others = others[0 if saved else 1 :]
+    elif spec is not None and not spec.connects:
+        # those with words of their own say best what these are
+        others = [] if spec.words else [*others, *filter(None, (given.url, *(given.command or ())))]
     if not others:
         return
-    two_urls(words[0] if connects else "")
-    hint = "Put the server command after --" if connects else f"See mcp-tui {name} --help."
+    if URL.match(others[0]) and (spec is None or spec.connects):
+        raise Failure("Two URLs. A command connects to one server.")
+    if spec is None:
+        text = f"Unknown subcommand {others[0]!r}.{guess(others[0], COMMANDS)}"
+        raise Failure(f"{text} To start a server: mcp-tui -- python server.py")
+    hint = f"See mcp-tui {name} --help."
+    if spec.connects:
+        hint = _HINTS.get(spec.words, "Use NAME=VALUE; put the server command after --")
     raise Failure(f"Unexpected argument {others[0]!r}. {hint}")
 
 

@@ -255,13 +255,13 @@ _LOGIN: Final = (
     _SIGN_IN_SERVER,
 )
 
-_PAIRS: Final = "[NAME=VALUE…]"
+PAIRS: Final = "[NAME=VALUE…]"
 _FROM_JOURNAL: Final = "[SESSION|FILE|last]"
 
 COMMANDS: Final = {
     "call": Spec(
         "call",
-        f"TOOL {_PAIRS}",
+        f"TOOL {PAIRS}",
         "call a tool, cancel it, and see what happens",
         (_CANCELLING, _own(_ARGS, _SAVED)),
     ),
@@ -272,7 +272,7 @@ COMMANDS: Final = {
         (_CANCELLING, _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))),
     ),
     "read": Spec("call", "URI", "read a resource", (_CANCELLING,)),
-    "prompt": Spec("call", f"NAME {_PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
+    "prompt": Spec("call", f"NAME {PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
     "tools": Spec("info", "", "list all tools"),
     "resources": Spec("info", "", "list all resources"),
     "templates": Spec("info", "", "list all resource templates"),
@@ -284,7 +284,7 @@ COMMANDS: Final = {
         "measure round-trip times",
         (_own(Option("--count", "N", "number of round trips (4)", type=whole, default=4)),),
     ),
-    "probe": Spec("probe", _PAIRS, "check whether the server stops when a request is cancelled", _PROBE),
+    "probe": Spec("probe", PAIRS, "check whether the server stops when a request is cancelled", _PROBE),
     "login": Spec("login", "[URL]", "sign in to a server behind a URL", _LOGIN, connects=False),
     "logout": Spec(
         "login",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from mcp_tui.cli.grammar import PAIR, Words, two_urls
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import colourful, dump, out
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.status import Exit, Failure
@@ -38,11 +38,6 @@ def run(_: str, given: Words) -> int:
     Raises:
         Failure: the words do not fit, the tool cannot be called, no session came about.
     """
-    words = [word for word in given.words if not PAIR.match(word)]
-    if words:
-        two_urls(words[0])
-        text = f"Unexpected argument {words[0]!r}. Use --tool NAME and NAME=VALUE; put the server command after --"
-        raise Failure(text)
     if given.options.list:
         rules = [rule.fields() for rule in RULES.values()]
         out(dump(rules) if given.options.json else "\n".join(view.rule_list()))
@@ -57,10 +52,9 @@ def run(_: str, given: Words) -> int:
 def _wish(given: Words) -> NamedTool:
     options = given.options
     arguments = {} if options.args is None else read_object(options.args, "--args")
-    if (given.words or arguments) and not options.tool:
+    if (given.pairs or arguments) and not options.tool:
         raise Failure("Arguments without a tool. Add --tool NAME.")
-    pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))
-    return NamedTool(options.tool or "", pairs, arguments)
+    return NamedTool(options.tool or "", tuple(given.pairs), arguments)
 
 
 def _writable(option: str, name: str | None) -> None:
