@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from textual import events
@@ -27,46 +28,36 @@ LONGEST: Final = 200
 """Characters of a text that is looked for."""
 
 
+@dataclass(eq=False)
 class Finder:
     """Finds a text in a canvas, which hands it its keys.
 
-    Args:
+    Attributes:
         canvas: where it is found.
         look: looks for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
         reveal: brings a place into sight.
         placed: says in the border where one is, or :attr:`said`.
         not_found: is said where the text has no place.
-
-    Attributes:
         typing: whether the text is being typed.
         wanted: the text.
         places: where it is; ``None`` while it is looked for.
         match: the number of the place that is shown, from 0.
     """
 
-    def __init__(
-        self,
-        canvas: Canvas,
-        *,
-        look: Callable[[], None],
-        reveal: Callable[[Place], None],
-        placed: Callable[[], None],
-        not_found: SafeText,
-    ) -> None:
-        self._canvas = canvas
-        self._look = look
-        self._reveal = reveal
-        self._placed = placed
-        self._not_found = not_found
-        self.typing = False
-        self.wanted = ""
-        self.places: Sequence[Place] | None = ()
-        self.match = 0
+    canvas: Canvas
+    look: Callable[[], None]
+    reveal: Callable[[Place], None]
+    placed: Callable[[], None]
+    not_found: SafeText
+    typing: bool = False
+    wanted: str = ""
+    places: Sequence[Place] | None = ()
+    match: int = 0
 
     @property
     def finding(self) -> bool:
         """Whether a text to find is being typed here."""
-        return self._canvas.has_focus and self.typing
+        return self.canvas.has_focus and self.typing
 
     def end(self) -> None:
         """Look for nothing any more."""
@@ -76,12 +67,12 @@ class Finder:
         """Show the match."""
         if self.places:
             self.match = min(self.match, len(self.places) - 1)
-            self._reveal(self.places[self.match])
+            self.reveal(self.places[self.match])
         self._show()
 
     def _show(self) -> None:
-        self._placed()
-        self._canvas.refresh()
+        self.placed()
+        self.canvas.refresh()
 
     def hear(self, event: events.Key) -> None:
         """Take a key while the text is typed."""
@@ -100,19 +91,19 @@ class Finder:
             self.wanted = (self.wanted + event.character)[:LONGEST]
         if self.wanted != before:
             self.match = 0
-            self._look()
+            self.look()
         self._show()
 
     def pause(self) -> None:
         """Type no more; what was typed is still looked for."""
         self.typing = False
-        self._placed()
+        self.placed()
 
     def begin(self) -> None:
         """Type what is to be found."""
         self.end()
         self.typing, self.match = True, 0
-        self._placed()
+        self.placed()
 
     def step(self, by: int) -> None:
         """To the next place, or the one before; behind the last comes the first."""
@@ -127,7 +118,7 @@ class Finder:
         """A line with the text shown as selected, where it stands in that."""
         wanted = self.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
-        return marked(self._canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
+        return marked(self.canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:
@@ -141,7 +132,7 @@ class Finder:
         elif self.places:
             count = f"  {self.match + 1:,} of {len(self.places):,}"
         else:
-            count = safe("  {}", self._not_found)
+            count = safe("  {}", self.not_found)
         return safe("/{}{}{}", clean(self.wanted), "▏" if self.typing else "", count)
 
 
@@ -176,9 +167,7 @@ class Detail(Canvas):
         self._wrapped_to = 0
         self._lines: list[Segments] = []
         self._pictures = Pictures(self, self._draw)
-        self.finder = Finder(
-            self, look=self._look, reveal=self._reveal, placed=self.placed, not_found=words("not found here")
-        )
+        self.finder = Finder(self, self._look, self._reveal, self.placed, words("not found here"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
@@ -374,9 +363,7 @@ class Pager(ListCanvas):
         super().__init__(Numbers((), newest_first=False))
         self._page: PartsPage | None = None
         self._searches = 0
-        self.finder = Finder(
-            self, look=self._look, reveal=self._reveal, placed=self.placed, not_found=words("not found")
-        )
+        self.finder = Finder(self, self._look, self._reveal, self.placed, words("not found"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,23 +26,15 @@ COPIED: Final = 1_000_000
 """Bytes of an answer that are copied at most: a terminal takes a longer text slowly, or not at all."""
 
 
+@dataclass(eq=False)
 class Copying:
     """Copies and writes the selected text, the selected or marked requests, or the cancellations that are shown."""
 
-    def __init__(
-        self,
-        screen: LayoutScreen,
-        scene: Scene,
-        table: RequestTable,
-        payloads: Payloads,
-        filtering: Filtering,
-    ) -> None:
-        self._screen = screen
-        self._scene = scene
-        self._table = table
-        self._payloads = payloads
-        self._pane = screen.panes["cancellations"]
-        self._filtering = filtering
+    _screen: LayoutScreen
+    _scene: Scene
+    _table: RequestTable
+    _payloads: Payloads
+    _filtering: Filtering
 
     def mark(self) -> None:
         """Mark the selected request or take its mark away, and go on to the next."""
@@ -83,7 +76,7 @@ class Copying:
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
             self.copy_text(text, words("the text"))
-        elif screen.focused is self._pane:
+        elif screen.focused is screen.panes["cancellations"]:
             if rows := self._cancellations():
                 screen.host.copy_to_clipboard(self._cancellation_lines(rows))
                 said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
@@ -115,7 +108,7 @@ class Copying:
             return
         if text:
             self._write("mcp-tui-selection.txt", f"{text}\n")
-        elif screen.focused is self._pane:
+        elif screen.focused is screen.panes["cancellations"]:
             if rows := self._cancellations():
                 self._write("mcp-tui-cancellations.jsonl", self._cancellation_lines(rows))
         elif (row := self._table.selected) is None:

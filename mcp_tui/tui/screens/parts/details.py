@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -310,27 +311,19 @@ RECENT: Final = 500
 """Requests among which is looked for the last reading of a resource."""
 
 
+@dataclass(eq=False)
 class Details:
     """``message`` is the number of the message that was opened, ``None`` while none is."""
 
-    def __init__(
-        self,
-        screen: LayoutScreen,
-        scene: Scene,
-        table: RequestTable,
-        payloads: Payloads,
-        messages: Messages,
-        pane: Detail,
-    ) -> None:
-        self._screen = screen
-        self._scene = scene
-        self._table = table
-        self._payloads = payloads
-        self._messages = messages
-        self._pane = pane
-        self.message: int | None = None
-        self._opened_at: RequestId | None = None
-        self._made: tuple[object, list[Section]] = None, []
+    _screen: LayoutScreen
+    _scene: Scene
+    _table: RequestTable
+    _payloads: Payloads
+    _messages: Messages
+    _pane: Detail
+    message: int | None = None
+    _opened_at: RequestId | None = None
+    _made: tuple[object, list[Section]] = None, []
 
     def show(self, now: float, entry: Entry | None, row: Request | None, advice: SafeText) -> None:
         """Show what is pointed at, as it is at ``now``: an entry, else a request with what can be done about it."""

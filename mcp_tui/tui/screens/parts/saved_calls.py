@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -27,26 +28,19 @@ Found = tuple[SafeText, SafeText, Callable[[], object]]
 """A command: its name, a note, and what it does."""
 
 
+@dataclass(eq=False)
 class SavedCalls:
     """Lists the calls that are saved for the server of a session, and saves one."""
 
-    def __init__(
-        self,
-        screen: LayoutScreen,
-        session: Session,
-        table: RequestTable,
-        payloads: Payloads,
-        connection: ConnectionKeys,
-    ) -> None:
-        self._screen = screen
-        self._table = table
-        self._payloads = payloads
-        self._connection = connection
-        self._target = session.client.target
+    _screen: LayoutScreen
+    _session: Session
+    _table: RequestTable
+    _payloads: Payloads
+    _connection: ConnectionKeys
 
     @property
     def _server(self) -> SavedServer:
-        return saved.server_of(self._target)
+        return saved.server_of(self._session.client.target)
 
     @property
     def _folder(self) -> Path:
