@@ -338,10 +338,8 @@ class TimeoutScreen(Dialog[None]):
         self._list = place("list")
         self._countdown = place("countdown")
         self.field = ReasonField(placeholder="timed out, each after its own limit")
-        self._where = clean(why)
-        self._why = place("why")
         super().__init__(
-            *(self._list, self._countdown, self.field, self._why),
+            *(self._list, self._countdown, self.field, place("why", clean(why))),
             buttons=(
                 KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
                 KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
@@ -352,9 +350,6 @@ class TimeoutScreen(Dialog[None]):
     def heading(self) -> SafeText:
         count = len(self._rows)
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
-
-    def on_mount(self) -> None:
-        self.say(self._why, self._where)
 
     @property
     def deaf(self) -> bool:

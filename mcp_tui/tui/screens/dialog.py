@@ -316,10 +316,10 @@ def copied(screen: Screen[Any]) -> bool:
     return bool(text)
 
 
-def place(id: str | None = None, *said: Piece, classes: str | None = None) -> Static:
+def place(id: str | None = None, *said: Piece) -> Static:
     """Where :meth:`Dialog.say` writes, over what is ``said`` at first; where that is nothing, it takes no room."""
     content = written(*said)
-    made = Static(content, markup=False, id=id, classes=classes)
+    made = Static(content, markup=False, id=id)
     made.display = bool(content)
     return made
 

@@ -137,12 +137,11 @@ class InteractionScreen(Dialog[Answer | None]):
         self._control = control
         self.question = question
         self._words = place()
-        self._label = place("what")
         self._said_by_it = VerticalScroll(self._words, can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
         filled = [] if control is None else [control]
-        super().__init__(self._over, self._said_by_it, self._label, *filled, self._wrong)
+        super().__init__(self._over, self._said_by_it, place("what", self.LABEL), *filled, self._wrong)
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -196,7 +195,6 @@ class InteractionScreen(Dialog[Answer | None]):
         end = words("\n") if told else words("")
         whose: list[Piece] = [(join((safe("for {}", about), end)), "$text-muted")] if about else []
         self.say(self._words, *whose, *told)
-        self.say(self._label, self.LABEL)
 
     def on_resize(self) -> None:
         self._share_room()

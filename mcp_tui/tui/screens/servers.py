@@ -12,7 +12,7 @@ from mcp_tui.tui.keys import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
+from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
 DIGITS: Final = 9
@@ -78,7 +78,9 @@ class ServersScreen(Dialog[ServerPick | None]):
 
     def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
         """Two lines: which server it is, and how it stands."""
-        glyph, tone = GLYPHS[facts.link]
+        (glyph, tone), counts = GLYPHS[facts.link], facts.counts
+        counted = [safe("{:,} {}", each.of(counts), each.word) for each in COUNTERS if each.of(counts)]
+        third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
         name = self._servers.name(server)
         said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))
         said = join((said, words("on the screen") if server.shown else words("")), "  ")
@@ -91,7 +93,7 @@ class ServersScreen(Dialog[ServerPick | None]):
             words("\n    "),
             (second, "$error" if facts.link is Link.LOST else "$text-muted"),
             words("\n    "),
-            (clip(_counted(facts), cells - 4), "$warning" if _urgent(facts) else "$text-muted"),
+            (third, "$warning" if counts.asks or counts.late else "$text-muted"),
         ]
 
     # -- keys ------------------------------------------------------------------------------------------------
@@ -119,22 +121,3 @@ def _standing(facts: ServerFacts) -> SafeText:
     pid = words("") if facts.pid is None else safe("pid {}", facts.pid)
     up = words("") if facts.up is None else safe("up {}", durations.up(facts.up))
     return join((facts.transport, pid, facts.revision, up), "  ")
-
-
-def _counted(facts: ServerFacts) -> SafeText:
-    counts = facts.counts
-    told = [
-        safe("{:,} {}", number, word)
-        for number, word in (
-            (counts.asks, "to answer"),
-            (counts.in_flight, "in flight"),
-            (counts.requested, "cancel requested"),
-            (counts.late, "late"),
-        )
-        if number
-    ]
-    return join(told, "   ") if told else words("0 in flight")
-
-
-def _urgent(facts: ServerFacts) -> bool:
-    return bool(facts.counts.asks or facts.counts.late)
