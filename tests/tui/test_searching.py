@@ -250,3 +250,19 @@ async def test_the_line_of_a_filter_goes_with_its_list() -> None:
         await driven.until(lambda: "Filter catalogue" not in driven.text())
         await driven.press("2")
         await driven.until(lambda: "Filter catalogue" in driven.text())
+
+
+async def test_a_filter_that_stands_lays_out_nothing_until_something_comes() -> None:
+    async with driving() as driven:
+        await over(driven, "add")
+        await driven.press("slash", *"add", "enter")
+        laid_out: list[str] = []
+        passing = driven.bench.filtering.line.passing
+        passing.update = lambda said="", **_: laid_out.append(str(said))  # type: ignore[method-assign]
+        for _ in range(3):
+            driven.bench.look()
+        assert laid_out == []
+        await over(driven, "add")
+        driven.bench.look()
+        assert laid_out
+        assert laid_out[0].startswith("2 shown")

@@ -28,7 +28,7 @@ from mcp_tui.tui.keys import PROBE, hint
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import Line, Lines, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import in_ascii
@@ -57,37 +57,6 @@ _RULES: Final = tuple(RULES.values())
 
 _WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
 """Cells of a line that has a rule's id, the longest verdict, and the longest title."""
-
-
-class Rules:
-    """The rules as lines, the last one first: the list that shows them has its newest line on top."""
-
-    numbers = range(len(RULES))
-
-    def __init__(self) -> None:
-        self.findings: dict[str, Finding] = {}
-        self.running = False
-
-    @property
-    def version(self) -> int:
-        """Another one whenever a rule was judged, and when the probe starts or ends."""
-        return hash((self.running, *self.findings.values()))
-
-    def line(self, number: int, width: int) -> Line:
-        rule = _RULES[-1 - number]
-        finding = self.findings.get(rule.id)
-        if finding is None:
-            word, tone = words("…" if self.running else ""), "muted"
-        else:
-            word, tone = view.word(finding.verdict), view.GLYPHS[finding.verdict][1]
-        # Where titles would be cut the glyph is enough: the pane below has the word.
-        cells = 16 if width >= _WHOLE else 1
-        return line(
-            safe("{}  ", rule.id),
-            (safe("{:<{}}", word[:cells], cells), tone),
-            safe("  {}", rule.title),
-            key=rule.id,
-        )
 
 
 class ProbeScreen(ModalScreen[None]):
@@ -120,7 +89,7 @@ class ProbeScreen(ModalScreen[None]):
         tokens: Authorization | None = None,
     ) -> None:
         super().__init__()
-        self.rules = Rules()
+        self.findings: dict[str, Finding] = {}
         self.report: Report | None = None
         self.trouble = NOTHING
         self._target = target
@@ -133,7 +102,14 @@ class ProbeScreen(ModalScreen[None]):
         self._worker: Worker[None] | None = None
         self._warned = False
         self._story: list[Line] = []
-        self.list = LineList(self.rules, title="Probe", what="rule", newest_first=True, id="rules")
+        source = Lines(
+            lambda: range(len(RULES)),
+            # The last one first: the list has its newest line on top.
+            lambda number: _RULES[-1 - number],
+            self._line,
+            lambda: hash((self.running, *self.findings.values())),
+        )
+        self.list = LineList(source, title="Probe", what="rule", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
         self.keys = KeyBar()
 
@@ -168,17 +144,33 @@ class ProbeScreen(ModalScreen[None]):
         """Show what changed."""
         if not self.is_mounted:
             return
-        self.rules.running = self.running
         self.list.retitle(self._title())
         self.list.refresh_source()
         idle = set[str]()
         if self.running or self.report is not None:
             idle.add("probe.start")
-        if self.running or not self.rules.findings:
+        if self.running or not self.findings:
             idle.add("probe.again")
         if self.report is None:
             idle |= {"probe.copy", "probe.save"}
         self.keys.show(frozenset(idle))
+
+    def _line(self, number: int, width: int) -> Line:
+        """A rule and its verdict."""
+        rule = _RULES[-1 - number]
+        finding = self.findings.get(rule.id)
+        if finding is None:
+            word, tone = words("…" if self.running else ""), "muted"
+        else:
+            word, tone = view.word(finding.verdict), view.GLYPHS[finding.verdict][1]
+        # Where titles would be cut the glyph is enough: the pane below has the word.
+        cells = 16 if width >= _WHOLE else 1
+        return line(
+            safe("{}  ", rule.id),
+            (safe("{:<{}}", word[:cells], cells), tone),
+            safe("  {}", rule.title),
+            key=rule.id,
+        )
 
     def _title(self) -> SafeText:
         if self.running:
@@ -189,7 +181,7 @@ class ProbeScreen(ModalScreen[None]):
 
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
-        finding = self.rules.findings.get(rule.id)
+        finding = self.findings.get(rule.id)
         revision = LATEST_HANDSHAKE if self.report is None else self.report.revision
         transport = "stdio" if self.report is None else self.report.transport
         clause = (finding and finding.clause) or rule.clause(revision, transport)
@@ -228,7 +220,7 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(words("Just opened: press again."))
             return
         self.report, self.trouble, self._warned = None, NOTHING, False
-        self.rules.findings.clear()
+        self.findings.clear()
         self._story.clear()
         self._began = time.monotonic()
         self._doing = words("connecting")
@@ -262,7 +254,7 @@ class ProbeScreen(ModalScreen[None]):
             self._doing = brief(news, 200)
             self._story.append(line(at, self._doing))
         else:
-            self.rules.findings[news.rule] = news
+            self.findings[news.rule] = news
             self._story.append(line(at, safe("  {} ", news.rule), _verdict(news), brief(news.sentence, 200)))
         chosen = self.list.selected
         if chosen is None:

@@ -34,7 +34,7 @@ from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
 from mcp_tui.tui.view.filters import unknown_filter
-from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.lines import Line, Lines
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
@@ -145,27 +145,6 @@ def parse_filter(text: str) -> Query:
     return parse_query(fields, limit=LOGGED)
 
 
-class Entries:
-    """Cancellations as lines, oldest first. Their keys are the entries."""
-
-    version = 0
-
-    def __init__(self, entries: Sequence[LoggedCancellation] = ()) -> None:
-        self.numbers = range(len(entries))
-        self._entries = entries
-        self._columns = CancellationColumns()
-        self._columns.measure(entry.cancelled.row for entry in entries[-_MEASURED:])
-
-    def line(self, number: int, width: int) -> Line:
-        entry = self._entries[number]
-        shown = logged(entry)
-        day = fit(clean(_day(entry.wall)), 10)
-        server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
-        before = join((day, server), "  ")
-        line = self._columns.line(shown, width - len(before) - 2)
-        return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
-
-
 def _day(wall: float) -> str:
     try:
         return clock.local_stamp(wall)[:10]
@@ -198,7 +177,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             id="filter",
             compact=True,
         )
-        self._lines = LineList(Entries(), title="", what="cancellation", newest_first=True, id="entries")
+        self._columns = CancellationColumns()
+        source = Lines(lambda: range(len(self._found.entries)), self._entry, self._line)
+        self._lines = LineList(source, what="cancellation", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
         super().__init__(
@@ -238,10 +219,23 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             return
         self._found = found
         if self.is_mounted:
-            self._lines.source = Entries(found.entries)
+            self._columns.reset()
+            self._columns.measure(entry.cancelled.row for entry in found.entries[-_MEASURED:])
+            self._lines.source = self._lines.source  # from its newest line on
             self._grow()
             self._lines.action_top()
             self.say(self._about, (self._sum(query), "$text-muted"))
+
+    def _entry(self, number: int) -> LoggedCancellation:
+        return self._found.entries[number]
+
+    def _line(self, number: int, width: int) -> Line:
+        entry = self._entry(number)
+        day = fit(clean(_day(entry.wall)), 10)
+        server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
+        before = join((day, server), "  ")
+        line = self._columns.line(logged(entry), width - len(before) - 2)
+        return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
     def on_resize(self) -> None:
         self._grow()

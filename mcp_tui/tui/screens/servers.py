@@ -12,6 +12,7 @@ from mcp_tui.tui.keys import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import GOING_ON, LOST
 from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
@@ -20,6 +21,9 @@ DIGITS: Final = 9
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
+
+_COUNTED: Final = tuple(each for each in COUNTERS if each.badge not in {GOING_ON, LOST})
+"""What a server's third line counts."""
 
 ServerPick = tuple[str, Session | None]
 """What is to be done, ``show``, ``add``, ``close``, or ``menu``, and with which server; ``None`` with ``add``."""
@@ -79,7 +83,7 @@ class ServersScreen(Dialog[ServerPick | None]):
     def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
         """Two lines: which server it is, and how it stands."""
         (glyph, tone), counts = GLYPHS[facts.link], facts.counts
-        counted = [safe("{:,} {}", each.of(counts), each.word) for each in COUNTERS if each.of(counts)]
+        counted = [safe("{:,} {}", each.of(counts), each.word) for each in _COUNTED if each.of(counts)]
         third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
         name = self._servers.name(server)
         said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))

@@ -65,7 +65,7 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
         assert "✓ pass" in driven.line("P-10  ")
         assert "∅ not observable" in driven.line("P-01  ")
         assert "stops when told to: not observable" in driven.text()
-        assert set(screen.rules.findings) == set(RULES)
+        assert set(screen.findings) == set(RULES)
 
         await driven.press("home", *["down"] * 9)
         assert "P-10 a cancel of an unknown id is ignored" in driven.text()

@@ -253,7 +253,7 @@ async def probe(stage: Stage) -> None:
     await stage.press("P")
     screen = stage.app.screen
     assert isinstance(screen, ProbeScreen)
-    screen.rules.findings |= REPORT.findings
+    screen.findings |= REPORT.findings
     screen.report = REPORT
     screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
     await stage.shoot("probe")

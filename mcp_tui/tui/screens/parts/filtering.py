@@ -109,9 +109,10 @@ class Filtering:
             self.line.display = bool(self.input.value) and pane.display
         if self.line.display:
             said = pane.counted if pane.wanted else NOTHING
-            self.line.passing.update(
-                words("not understood") if self._terms_of(self._typed_for).problem else said
-            )
+            if self._terms_of(self._typed_for).problem:
+                said = words("not understood")
+            if said != self.line.passing.content:  # each update lays out the whole screen
+                self.line.passing.update(said)
 
     @property
     def _typed_list(self) -> LineList | RequestTable:
