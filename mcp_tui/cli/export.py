@@ -160,7 +160,7 @@ def _kept(record: dict[str, Json], line: bytes) -> str:
 
 
 def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    transports = {connected.transport for connected in recording.connections()}
+    transports = {connected.transport for connected in recording.connections().values()}
     over_http = "stdio" not in transports if transports else "://" in recording.header.target
     if not over_http:
         text = f"{clean(where.name)} is a stdio session. HAR needs HTTP; use --format jsonl or markdown."
@@ -286,7 +286,7 @@ def _head(title: str, recording: Recording) -> Iterator[str]:
     yield f"### {title}"
     yield ""
     header = recording.header
-    connected = next(recording.connections(), None)
+    connected = next(iter(recording.connections().values()), None)
     names = [header.target]
     if connected is not None:
         names += [connected.server, connected.transport, connected.revision]

@@ -28,8 +28,9 @@ from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import Journal, is_held, journals, open_private
 from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import RecordingError, decode_event, dump, encode_event
+from mcp_tui.journal.records import RecordingError, decode_event, encode_event
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.evidence import LATE, Outcome, is_internal
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.values import fact, frozen
@@ -222,13 +223,10 @@ def _keep(file: sqlite3.Connection, name: str, recording: Recording) -> tuple[Fa
     """Keep the cancellations of a session; the facts of it, and whether somebody still watches one of them."""
     header, table, book = recording.header, recording.table, RecordedBook.whole(recording)
     until = recording.at(len(table))
-    connected = ev.Connected(at=0.0, transport="", revision="", server="")
-    connections = {-1: connected}
-    for place in table.connection:
-        event = recording.event(place)
-        if isinstance(event, ev.Connected):
-            connections[place] = connected = event
+    none = ev.Connected(at=0.0, transport="", revision="", server="")
+    connections = {-1: none, **recording.connections()}
     places = [*connections]
+    last = connections[places[-1]]
     watching = False
     for place in _cancels(recording):
         row = book.row(table.rows[place])
@@ -253,9 +251,9 @@ def _keep(file: sqlite3.Connection, name: str, recording: Recording) -> tuple[Fa
     facts = Facts(
         wall=header.wall,
         target=header.target,
-        server=connected.server,
-        transport=connected.transport,
-        revision=connected.revision,
+        server=last.server,
+        transport=last.transport,
+        revision=last.revision,
         frames=recording.frame_count,
         requests=len(table.first),
         broken=recording.skipped,
@@ -280,7 +278,9 @@ def _cancels(recording: Recording) -> Iterable[int]:
 def _packed(row: Request) -> bytes:
     """A request as far as its cancellation goes: what came late, and the events of its history, a line each."""
     late = [asdict(each) | {"kind": each.kind.value} for each in row.late]
-    return b"\n".join((json.dumps(late).encode(), *(dump(encode_event(event)) for event in row.history)))
+    return b"\n".join(
+        (json.dumps(late).encode(), *(messages.encode(encode_event(event)) for event in row.history))
+    )
 
 
 def _unpacked(raw: bytes) -> Request:

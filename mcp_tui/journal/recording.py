@@ -23,6 +23,7 @@ from mcp_tui.journal import records
 from mcp_tui.journal.event_table import EventTable
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, number
 
@@ -263,12 +264,10 @@ class Recording:
             if event is not None:
                 yield event
 
-    def connections(self) -> Iterator[Connected]:
-        """Every connection of the session, in order."""
-        for place in self.table.connection:
-            event = self.event(place)
-            if isinstance(event, Connected):
-                yield event
+    def connections(self) -> dict[int, Connected]:
+        """Every connection of the session, in order, by the number of its event."""
+        found = ((place, self.event(place)) for place in self.table.connection)
+        return {place: event for place, event in found if isinstance(event, Connected)}
 
     @property
     def frame_count(self) -> int:
@@ -371,7 +370,7 @@ class Recording:
 
 def written_id(id: Json) -> bytes:
     """An id as it stands in a record: ``b'"id":7'``."""
-    return records.dump({"id": id})[1:-1]
+    return messages.encode({"id": id})[1:-1]
 
 
 def _seqs(lines: list[bytes], frames: bytes) -> Iterable[int] | None:

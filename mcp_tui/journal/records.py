@@ -30,11 +30,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+from pydantic_core import from_json
 
 from mcp_tui import __version__, clock
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
@@ -105,16 +106,7 @@ class Header:
 
     def line(self) -> bytes:
         """The header as a record, with its line end."""
-        return dump({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
-
-
-def dump(value: Json) -> bytes:
-    """A record, or a part of one, as JSON without a line end. Lone surrogates are escaped."""
-    try:
-        return to_json(value, inf_nan_mode="strings")
-    except PydanticSerializationError:
-        plain = to_jsonable_python(value, inf_nan_mode="strings")
-        return json.dumps(plain, separators=(",", ":")).encode()
+        return messages.encode({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
 
 
 def why(error: OSError) -> str:
@@ -245,7 +237,7 @@ def _plan(kind: type[Any]) -> _Plan:
 
 
 def encode_event(event: ev.Event) -> dict[str, Json]:
-    """The record of an event, as :func:`dump` takes it."""
+    """The record of an event, as :func:`~mcp_tui.protocol.messages.encode` takes it."""
     plan = _plan(type(event))
     return dict(zip(plan.keys, plan.head + plan.values(event), strict=True))
 

@@ -25,7 +25,6 @@ from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import (
     Header,
     RecordingError,
-    dump,
     encode_event,
     parse_json,
     raw_of,
@@ -33,6 +32,7 @@ from mcp_tui.journal.records import (
     why,
 )
 from mcp_tui.journal.redaction import PIECE, Redactor
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Event
 from mcp_tui.protocol.messages import Json
@@ -226,7 +226,7 @@ class Writer:
         if self._whole == start:
             line += part_header(self._header, len(self._parts))
         told = {"mono": lost.at, "frames": lost.frames, "events": lost.events, "why": lost.why}
-        line += dump({"record": "gap", **told}) + b"\n"
+        line += messages.encode({"record": "gap", **told}) + b"\n"
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
             written = os.write(self._file, line)
@@ -254,7 +254,7 @@ class Writer:
             name = record[key]
             if isinstance(name, str):
                 record[key] = self.redactor.text(name)
-        return dump(record) + b"\n"
+        return messages.encode(record) + b"\n"
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
@@ -267,7 +267,7 @@ class Writer:
             record["raw_b64"] = binascii.b2a_base64(clean, newline=False).decode()
         if len(clean) != len(raw):
             record["size"] = len(raw)
-        return dump(record) + b"\n"
+        return messages.encode(record) + b"\n"
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
         """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""
@@ -292,13 +292,13 @@ class Writer:
         except UnicodeDecodeError:
             self._frame(head, self._frame_line(head, raw))
             return
-        self._frame(head, dump(self._record(head))[:-1] + b',"raw":"')
+        self._frame(head, messages.encode(self._record(head))[:-1] + b',"raw":"')
         size = 0
         for piece in self.redactor.pieces(raw):
             if self.problem:
                 return
             size += len(piece)
-            self._add(dump(decode(piece))[1:-1])
+            self._add(messages.encode(decode(piece))[1:-1])
             self._push()
             yield
         self._add(b'"}\n' if size == len(raw) else b'","size":%d}\n' % len(raw))

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import Any, Final, TypeGuard, cast
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json, to_json, to_jsonable_python
 
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
@@ -461,12 +461,15 @@ _WIDEST: Final = 14_000
 """Bits of an integer that Python still writes in decimal."""
 
 
-def encode(message: dict[str, Json]) -> bytes:
-    """A message as one line of UTF-8 without its end; lone surrogates are escaped, so any text can be sent."""
+def encode(value: Json) -> bytes:
+    """A message or a record as one line of UTF-8 without its end; lone surrogates are escaped, so any text can be written.
+
+    Enums are written by their values, dataclasses as objects, and what is no number in JSON as a string.
+    """
     try:
-        return to_json(message)
+        return to_json(value, inf_nan_mode="strings")
     except ValueError:
-        return json.dumps(message, separators=(",", ":")).encode()
+        return json.dumps(to_jsonable_python(value, inf_nan_mode="strings"), separators=(",", ":")).encode()
 
 
 def text(value: Json, *, indented: bool = False) -> str:

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.records import EVENTS, UnknownEvent, decode_event, dump, encode_event, texts_of
+from mcp_tui.journal.records import EVENTS, UnknownEvent, decode_event, encode_event, texts_of
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Signal
+from mcp_tui.protocol.messages import encode
 from tests.journal.making import event_classes, events
 
 
 def through_json(event: ev.Event) -> ev.Event:
-    return decode_event(json.loads(dump(encode_event(event))))
+    return decode_event(json.loads(encode(encode_event(event))))
 
 
 def test_no_field_has_a_name_that_a_record_needs() -> None:
@@ -37,7 +38,7 @@ def test_every_event_survives_its_record(data: st.DataObject) -> None:
 
 def test_a_record_is_flat_and_says_everything() -> None:
     event = ev.CancelSignalled(at=2.5, id="a", signal=Signal.STREAM_CLOSED, reason_delivered=False)
-    assert json.loads(dump(encode_event(event))) == {
+    assert json.loads(encode(encode_event(event))) == {
         "record": "event",
         "event": "cancel_signalled",
         "mono": 2.5,
@@ -51,8 +52,8 @@ def test_a_record_is_flat_and_says_everything() -> None:
 
 def test_what_is_no_number_in_json_survives_all_the_same() -> None:
     event = ev.Progress(at=1.0, id=1, progress=math.inf, total=-math.inf)
-    assert b"Infinity" in dump(encode_event(event))
-    json.loads(dump(encode_event(event)), parse_constant=pytest.fail)
+    assert b"Infinity" in encode(encode_event(event))
+    json.loads(encode(encode_event(event)), parse_constant=pytest.fail)
     assert through_json(event) == event
     unknown = through_json(ev.Progress(at=1.0, id=1, progress=math.nan))
     assert isinstance(unknown, ev.Progress)
