@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
@@ -58,10 +59,6 @@ class ProbedServer:
     def modern_http(self) -> bool:
         """Whether a cancel is the closing of a stream."""
         return self.revision.modern and self.transport == "http"
-
-
-def _anywhere(_: ProbedServer) -> str:
-    return ""
 
 
 def _by_notification(server: ProbedServer) -> str:
@@ -114,7 +111,7 @@ class Rule:
     modern: Clause | None = None
     over_http: Clause | None = None
     _: KW_ONLY
-    unless: Callable[[ProbedServer], str] = _anywhere
+    unless: Callable[[ProbedServer], str] = lambda _: ""
 
     def clause(self, revision: Revision, transport: str) -> Clause:
         """The clause that holds, or the other era's where the rule says nothing in this one."""
@@ -134,13 +131,8 @@ class Rule:
         return {"id": self.id, "title": self.title, **first, "modern": modern if self.handshake else None}
 
 
-def _must(name: str, *, inferred: bool = False) -> Clause:
-    return Clause(Level.MUST, name, inferred)
-
-
-def _should(name: str, *, inferred: bool = False) -> Clause:
-    return Clause(Level.SHOULD, name, inferred)
-
+_must: Final = partial(Clause, Level.MUST)
+_should: Final = partial(Clause, Level.SHOULD)
 
 SURVIVES: Final = _must("Cancellation", inferred=True)
 """A server outlives whatever it is told to stop. It fails every rule whose experiment it does not outlive."""
