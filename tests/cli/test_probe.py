@@ -84,10 +84,7 @@ def test_the_rules_are_listed_without_a_server():
         assert f"{rule.id}  " in told.out
         assert rule.title in told.out
     listed = json.loads(run("probe", "--list", "--json").out)
-    assert [each["id"] for each in listed] == list(RULES)
-    assert all(
-        each["level"] in ("MUST", "SHOULD", "MAY") and each["clause"] and each["title"] for each in listed
-    )
+    assert listed == [rule.fields() for rule in RULES.values()]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
@@ -64,16 +64,9 @@ async def probing(
     return await made.run()
 
 
-def probed(
-    target: Target,
-    tool: str = "",
-    *pairs: tuple[str, str],
-    revision: str = "auto",
-    patience: float = 10.0,
-    tell: Callable[[str | Finding], None] = lambda _: None,
-) -> Report:
+def probed(target: Target, tool: str = "", *pairs: tuple[str, str], **more: Any) -> Report:
     """Probe a server to the end, in a loop of its own."""
-    return asyncio.run(probing(target, tool, *pairs, revision=revision, patience=patience, tell=tell))
+    return asyncio.run(probing(target, tool, *pairs, **more))
 
 
 def fallen(report: Report) -> dict[str, str]:

@@ -6,7 +6,6 @@ import pytest
 
 from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.report import Finding, Verdict
-from mcp_tui.probe.tools import Unsuitable
 from tests.probe.probing import fallen, probed, scripted, unseen
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
@@ -49,13 +48,3 @@ def test_a_destructive_tool_is_never_called_unless_it_is_named():
     assert named.calls[0].tool == "wipe_slowly"
     assert any("marked as destructive" in text for text in told)
     assert any("marked as destructive" in note for note in named.notes)
-
-
-def test_a_tool_that_there_is_not_is_refused_with_those_that_there_are():
-    with pytest.raises(Unsuitable, match="no tool 'sloth': it offers slow_work, wipe_slowly"):
-        probed(scripted("good"), "sloth")
-
-
-def test_arguments_that_do_not_fit_are_refused_before_any_call():
-    with pytest.raises(Unsuitable, match="seconds must be a number"):
-        probed(scripted("good"), "slow_work", ("seconds", "soon"))

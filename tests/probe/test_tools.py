@@ -161,6 +161,8 @@ def test_the_tool_that_was_asked_for_gets_what_it_was_not_told():
 def test_the_tool_that_was_asked_for_is_refused_in_a_sentence():
     with pytest.raises(Unsuitable, match="no tool 'x': it offers no tools"):
         named_tool(NamedTool("x"), [])
+    with pytest.raises(Unsuitable, match="no tool 'sloth': it offers wait, sleep"):
+        named_tool(NamedTool("sloth"), [tool("wait"), tool("sleep")])
     with pytest.raises(Unsuitable, match="sleep: seconds must be a number, not 'a while'"):
         named_tool(NamedTool("sleep", (("seconds", "a while"),)), [tool("sleep", None, seconds=number())])
     with pytest.raises(Unsuitable, match="sleep: seconds"):

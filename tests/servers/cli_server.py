@@ -179,29 +179,6 @@ def family(id: int, _: dict[str, Any]) -> None:
     deaf(id, {})
 
 
-ODD: dict[str, Odd] = {
-    each.__name__: each
-    for each in (
-        deaf,
-        error_data,
-        error_empty,
-        exits,
-        family,
-        flood,
-        forked,
-        invalid,
-        large,
-        late_large,
-        monstrous,
-        nameless,
-        never,
-        pollution,
-        refuses,
-        tool_error,
-        unended,
-    )
-}
-
 # -- how a server takes the first messages ---------------------------------------------------------------------
 
 
@@ -319,8 +296,8 @@ def framed(id: Any, _: dict[str, Any]) -> None:
     put(b"Content-Length: 2\r\n\r\n{}")
 
 
-def opening(name: str) -> None:  # noqa: C901 - a table of servers
-    """One of the ways to take the first messages."""
+def start(name: str) -> None:  # noqa: C901 - a table of servers
+    """Be one of those that take the first messages in a way of their own, or one whose tool is odd."""
     match name:
         case "dies-on-probe":
             serve(never, discover=quit_on_probe)
@@ -362,11 +339,8 @@ def opening(name: str) -> None:  # noqa: C901 - a table of servers
             sys.stderr.flush()
             os._exit(9)
         case _:
-            raise SystemExit(f"no mode {name}")
+            serve(globals()[name])
 
 
 if __name__ == "__main__":
-    if sys.argv[1] in ODD:
-        serve(ODD[sys.argv[1]])
-    else:
-        opening(sys.argv[1])
+    start(sys.argv[1])

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -175,25 +175,5 @@ def escape(*_: str) -> None:
     deaf()
 
 
-MODES: dict[str, Callable[..., None]] = {
-    mode.__name__: mode
-    for mode in (
-        alone,
-        big,
-        deaf,
-        echo,
-        errors,
-        escape,
-        flood,
-        late,
-        leave,
-        polite,
-        raw,
-        unheard,
-        unspoken,
-        whole,
-    )
-}
-
 if __name__ == "__main__":
-    MODES[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])
