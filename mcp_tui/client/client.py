@@ -542,7 +542,7 @@ class Client:
 
     def unqueue(self, id: RequestId) -> None:
         """Take back a request of which no byte was written."""
-        if not self.renewal.lets_go(id) and self.connection is not None:
+        if self.renewal.held.pop(id, None) is None and self.connection is not None:
             self.connection.transport.unqueue(id)
 
     def recall(self, id: RequestId) -> None:

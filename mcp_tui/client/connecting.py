@@ -465,10 +465,6 @@ class Renewal:
         self.held[id] = method, message
         return True
 
-    def lets_go(self, id: RequestId) -> bool:
-        """Whether a request was held; then it is held no more."""
-        return self.held.pop(id, None) is not None
-
     async def _run(self, why: str) -> None:
         client, last = self._client, ""
         await asyncio.sleep(0)  # an eager task would begin before the loss is told
@@ -485,17 +481,13 @@ class Renewal:
                 if isinstance(error, Unauthorized):
                     break
             else:
-                self._stands()
+                self.active, self._ready_at = False, client.now()
+                held, self.held = self.held, {}
+                for id_, (method, message) in held.items():
+                    client.send(id_, method, message)
                 return
         ended = f"; last attempt: {last}" if last else ", repeatedly"
         self._give_up(f"{why}{ended}")
-
-    def _stands(self) -> None:
-        self.active = False
-        self._ready_at = self._client.now()
-        held, self.held = self.held, {}
-        for id_, (method, message) in held.items():
-            self._client.send(id_, method, message)
 
     def _give_up(self, detail: str) -> None:
         """Say why there is no session, once; what was held is lost with it."""

@@ -231,18 +231,14 @@ class Discovery:
         """
         self._problem = ""
         bound = challenge is not None and challenge.bound
+        urls, where = protected_resource_urls(self._server), ""
         if challenge is not None and challenge.resource_metadata:
             metadata_is_on_the_server(challenge.resource_metadata, self._server)
-            found = await self._read(challenge.resource_metadata)
-            if found is None:
-                raise AuthorizationError(
-                    f"the server's metadata at {shown(challenge.resource_metadata)} cannot be read{self._problem}"
-                )
-        else:
-            found = await self._first(protected_resource_urls(self._server))
+            urls, where = [challenge.resource_metadata], f" at {shown(challenge.resource_metadata)}"
+        found = await self._first(urls)
         if found is None:
-            if self._problem:
-                raise AuthorizationError(f"the server's metadata cannot be read{self._problem}")
+            if where or self._problem:
+                raise AuthorizationError(f"the server's metadata{where} cannot be read{self._problem}")
             self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=bound)
