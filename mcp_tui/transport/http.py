@@ -71,8 +71,7 @@ class HttpTransport:
             address, target.headers, insecure=target.insecure, connect_timeout=connect_timeout, tokens=tokens
         )
         self._session = HttpSession(http=client, cap=max_message, accepted=self._accepted, lost=self._lost)
-        self._ignored = left_out(target.headers)
-        self._unverified = address.secure and target.insecure
+        self._target = target
         self._connect_timeout = connect_timeout
         self._sendings: dict[tuple[str, RequestId], Sending] = {}
         """What is on its way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
@@ -95,11 +94,11 @@ class HttpTransport:
         session = self._session
         session.http.open()
         session.sink, session.over = sink, False
-        for name in self._ignored:
+        for name in left_out(self._target.headers):
             sink.happened(text=f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it")
         if session.http.proxy:
             sink.happened(text=f"through the proxy {session.http.proxy}")
-        if self._unverified:
+        if session.http.address.secure and self._target.insecure:
             sink.happened(text="server certificate NOT verified (--insecure)")
 
     def _accepted(self, method: str) -> None:

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
@@ -27,18 +27,18 @@ INHERITED: Final = frozenset(
 """Variables that a server gets from the client's environment, with those that begin with ``LC_``."""
 
 
-def server_environment(
-    own: Mapping[str, str], given: Mapping[str, str], *, whole: bool = False
-) -> dict[str, str]:
-    """The environment of a server: the short list from ``own`` (or the ``whole`` of it), then what was ``given``.
+def server_environment(target: StdioTarget) -> dict[str, str]:
+    """The environment of a server: the short list of ours, or all of it, then what the target brings.
 
     A client's environment holds secrets that are no business of a server, hence the short list. ``NO_COLOR`` is
     set, because what a server prints is shown as plain text.
     """
     inherited = {
-        name: value for name, value in own.items() if whole or name in INHERITED or name.startswith("LC_")
+        name: value
+        for name, value in os.environ.items()
+        if target.inherit_env or name in INHERITED or name.startswith("LC_")
     }
-    return inherited | {"NO_COLOR": "1"} | dict(given)
+    return inherited | {"NO_COLOR": "1"} | target.env
 
 
 @fact
@@ -59,7 +59,7 @@ def prepare(target: StdioTarget) -> Launch:
     command, cwd = target.command, target.cwd
     if not command or not command[0]:
         raise TransportError("No server command. Put the program and its arguments after --.")
-    environment = server_environment(os.environ, target.env, whole=target.inherit_env)
+    environment = server_environment(target)
     for text in (*command, *environment, *environment.values()):
         try:
             os.fsencode(text)

@@ -81,12 +81,12 @@ class StdioTransport:
         process = await start(launch, ends)
         self.pid = process.pid
         self._sink.happened(text=f"started {launch.path} (pid {self.pid})")
+        self._life = spawn(self._live(process), name="follow the server to its end")
         turn = Turn()
         self._readers = (
             spawn(read_lines(stdout, self._max_message, turn, self._take), name="read stdout"),
             spawn(read_lines(stderr, STDERR_LINE, turn, self._take_stderr), name="read stderr"),
         )
-        self._life = spawn(self._live(process), name="follow the server to its end")
 
     def send(self, message: Outgoing) -> None:
         self._stdin.send(message)
@@ -148,6 +148,7 @@ class StdioTransport:
         """Wait for the end of the server, or for the wish to end it; then end it, with all that it started."""
         exited, asked = self._exit, self._asked
         try:
+            await asyncio.sleep(0)  # an eager task would begin before there are readers
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
                 self._sink.unheard(detail="server closed its stdout")

@@ -111,7 +111,15 @@ class CredentialStore:
 
     def load(self, server: str) -> Credentials:
         """The sign-in of a server; empty where there is none that can be read."""
-        return self._read(server, self._entries())
+        entry = as_object(self._entries().get(server))
+        hidden = entry.get("secrets")
+        if entry and hidden is None and self.keyring is not None:
+            with suppress(Exception):  # locked, or it has something else
+                hidden = read_json(self.keyring.get_password(SERVICE, server) or "{}")
+        try:
+            return _credentials(server, entry, as_object(hidden))
+        except (KeyError, TypeError, ValueError):
+            return Credentials()
 
     def servers(self) -> list[str]:
         """The servers that something is kept of, in order, whether it can be read or not."""
@@ -195,17 +203,6 @@ class CredentialStore:
             return as_object(read_json(read_start(self.path, _MAX)))
         except (OSError, ValueError):
             return {}
-
-    def _read(self, server: str, entries: dict[str, Json]) -> Credentials:
-        entry = as_object(entries.get(server))
-        hidden = entry.get("secrets")
-        if entry and hidden is None and self.keyring is not None:
-            with suppress(Exception):  # locked, or it has something else
-                hidden = read_json(self.keyring.get_password(SERVICE, server) or "{}")
-        try:
-            return _credentials(server, entry, as_object(hidden))
-        except (KeyError, TypeError, ValueError):
-            return Credentials()
 
     def _write(self, entries: dict[str, Json]) -> None:
         """Replace the file in one step; at no moment can anybody else read it."""
