@@ -350,15 +350,16 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             waiting.extend(as_list(each))
 
 
-_TYPE_NAMES: Final = {
+TYPE_NAMES: Final = {
     "array": "an array",
     "boolean": "true or false",
     "integer": "a whole number",
     "null": "null",
     "number": "a number",
     "object": "an object",
-    "string": "a string",
+    "string": "a text",
 }
+"""What a person is told that a type is."""
 
 
 class ArgumentError(ValueError):
@@ -412,7 +413,7 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def wanted(types: Iterable[str]) -> str:
     """Names types in a sentence: ``a number or null``."""
-    return " or ".join(_TYPE_NAMES.get(kind, kind) for kind in sorted(types))
+    return " or ".join(TYPE_NAMES.get(kind, kind) for kind in sorted(types))
 
 
 def typed_argument(schema: Json, name: str, text: str) -> Json:

@@ -6,7 +6,7 @@ import json
 from typing import Final, cast
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
-from mcp_tui.client.schemas import mistake, parse_json
+from mcp_tui.client.schemas import TYPE_NAMES, parse_json
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
@@ -22,15 +22,6 @@ _FORMATS: Final = {
     "time": words("time, as 09:30:00Z"),
     "uri": words("URI, with its scheme"),
     "uuid": words("UUID"),
-}
-
-_TYPES: Final = {
-    "array": words("array"),
-    "boolean": words("true or false"),
-    "integer": words("whole number"),
-    "number": words("number"),
-    "object": words("object"),
-    "string": words("text"),
 }
 
 
@@ -58,8 +49,9 @@ def kind(field: Field) -> SafeText:
             plural = words("true or false") if one is FieldKind.BOOLEAN else clean(f"{one.value}s")
             return join((safe("{}, one per line", plural), items), ", ")
         case FieldKind.ANY if field.types:
-            types = [_TYPES.get(each, words("value")) for each in sorted(field.types)]
-            return safe("{}; quote it for text", join(types, " or "))
+            names = (TYPE_NAMES.get(each, "value") for each in sorted(field.types))
+            types = " or ".join(name.removeprefix("an ").removeprefix("a ") for name in names)
+            return safe("{}; quote it for text", types)
         case FieldKind.ANY:
             return words("JSON, or text")
         case FieldKind.OBJECT:
@@ -171,27 +163,18 @@ EDITABLE: Final = 100_000
 """Characters of arguments that the editor takes."""
 
 
-class NotArguments(ValueError):
-    """A text that is not a JSON object. The message is one sentence; ``line`` and ``column`` count from 1, 0 for nowhere."""
-
-    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-
-
 def editable(arguments: dict[str, Json]) -> str:
     """``arguments`` as indented JSON in which every character can be seen: what cannot is escaped, so the value is the same.
 
     Raises:
-        NotArguments: more than :data:`EDITABLE` characters, or no JSON.
+        ValueError: more than :data:`EDITABLE` characters, or no JSON.
     """
     try:
         text = json.dumps(arguments, ensure_ascii=False, indent=2)
     except (TypeError, ValueError, RecursionError):
-        raise NotArguments("The defaults are not JSON that can be edited") from None
+        raise ValueError("The defaults are not JSON that can be edited") from None
     if len(text) > EDITABLE:
-        raise NotArguments(f"The defaults are too long to edit ({len(text):,} characters)")
+        raise ValueError(f"The defaults are too long to edit ({len(text):,} characters)")
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
@@ -201,17 +184,11 @@ def parsed(text: str) -> dict[str, Json]:
     """The arguments that a text stands for; an empty one stands for none.
 
     Raises:
-        NotArguments: it is not a JSON object, or has a name twice.
+        ValueError: it is not a JSON object, or has a name twice; :func:`~mcp_tui.client.schemas.mistake` says which.
     """
-    if not text.strip():
-        return {}
-    try:
-        value = parse_json(text, once=True)
-    except ValueError as error:
-        place = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (0, 0)
-        raise NotArguments(mistake(error), *place) from None
+    value: Json = parse_json(text, once=True) if text.strip() else {}
     if not isinstance(value, dict):
-        raise NotArguments("Arguments must be a JSON object: { … }", 1, 1)
+        raise ValueError("Arguments must be a JSON object: { … }")  # noqa: TRY004 - the text is wrong, no type
     return as_object(value)
 
 

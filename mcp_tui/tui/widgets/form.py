@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
+from json import JSONDecodeError
 from typing import Final
 
 from textual import events
@@ -29,12 +30,12 @@ from mcp_tui.client.forms import (
     FormLayout,
     Given,
 )
-from mcp_tui.client.schemas import Problem
+from mcp_tui.client.schemas import Problem, mistake
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import FIELD, FORM, key_of
-from mcp_tui.tui.view.forms import NotArguments, Styled, about, editable, first_value, parsed, vacant
+from mcp_tui.tui.view.forms import Styled, about, editable, first_value, parsed, vacant
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
@@ -411,7 +412,7 @@ class Form(Vertical):
             return self.layout_.read(self.filled.draft)[0]
         try:
             return parsed(self.editor.text)
-        except NotArguments:
+        except ValueError:
             return {}
 
     def errors(self) -> list[Problem]:
@@ -421,8 +422,8 @@ class Form(Vertical):
         else:
             try:
                 found = self.layout_.schema.problems(parsed(self.editor.text))
-            except NotArguments as error:
-                return [Problem((), str(error))]
+            except ValueError as error:
+                return [Problem((), mistake(error))]
         return [replace(each, advisory=each.advisory and not self._formats) for each in found]
 
     def fill(self, arguments: dict[str, Json]) -> None:
@@ -478,7 +479,7 @@ class Form(Vertical):
         """A draft as JSON for the whole."""
         try:
             text = editable(self.layout_.read(draft)[0])
-        except NotArguments as error:
+        except ValueError as error:
             text = "{}"
             self._say_wrong(brief(str(error), 400))
         return FormDraft(draft, text, text)
@@ -487,10 +488,10 @@ class Form(Vertical):
         """What is typed as JSON; where it is none, the cursor moves to the place, and the form says why."""
         try:
             return parsed(self.editor.text)
-        except NotArguments as error:
-            if error.line:
-                self.editor.move_cursor((error.line - 1, error.column - 1))
-            self._say_wrong(brief(str(error), 400))
+        except ValueError as error:
+            if isinstance(error, JSONDecodeError):
+                self.editor.move_cursor((error.lineno - 1, error.colno - 1))
+            self._say_wrong(brief(mistake(error), 400))
             return None
 
     # -- fields ----------------------------------------------------------------------------------------------
