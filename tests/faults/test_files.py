@@ -10,7 +10,8 @@ import pytest
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover
 from mcp_tui.config.settings import load
-from mcp_tui.journal.recording import Recording, RecordingError
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
