@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
@@ -36,6 +38,7 @@ OF_ROUNDS: Final = ("inputResponses", "requestState")
 Arguments = dict[str, Json]
 
 
+@dataclass(eq=False)
 class Calling:
     """Opens forms over the workbench and sends what was filled in, or what was sent before.
 
@@ -43,27 +46,20 @@ class Calling:
         asked: definitions of destructive tools that a person has agreed to call.
     """
 
-    def __init__(
-        self,
-        screen: LayoutScreen,
-        session: Session,
-        table: RequestTable,
-        payloads: Payloads,
-        copying: Copying,
-        connection: ConnectionKeys,
-    ) -> None:
-        self._screen = screen
-        self._session = session
-        self._table = table
-        self._payloads = payloads
-        self._copying = copying
-        self._connection = connection
-        self._list: CallScreen | None = None
-        self._repeated: set[RequestId] = set()
+    _screen: LayoutScreen
+    _session: Session
+    _table: RequestTable
+    _payloads: Payloads
+    _copying: Copying
+    _connection: ConnectionKeys
+    _list: CallScreen | None = None
+    _repeated: AbstractSet[RequestId] = frozenset()
+    _earlier: dict[tuple[str, str], list[Arguments]] = field(default_factory=dict[tuple[str, str], Any])
+    _drafts: dict[str, FormDraft] = field(default_factory=dict[str, Any])
+    asked: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
         check_results(self._session.client, self._session.catalogue.promised)
-        self._earlier: dict[tuple[str, str], list[Arguments]] = {}
-        self.asked: set[str] = set()
-        self._drafts: dict[str, FormDraft] = {}
 
     async def edit(self) -> None:
         """Open the form of the selected call with the arguments that it was sent with."""
@@ -150,7 +146,7 @@ class Calling:
         if not rows or not self._screen.guard.may_repeat():
             return
         # A key that is held down repeats what it has just sent itself, whatever became of that.
-        if not self._repeated.issuperset(row.id for row in rows) and not self._screen.steady():
+        if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
         sent: set[RequestId] = set()
         for row in rows[::-1]:

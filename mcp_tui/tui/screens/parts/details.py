@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -175,6 +176,7 @@ _ID_READ: Final = 64 * 1024
 """Bytes of an answer of ours that is read for its id."""
 
 
+@dataclass(eq=False)
 class Belonging:
     """Whether a frame belongs to a request: its rounds, progress, its cancel, its errands, and what the server asked for it.
 
@@ -182,19 +184,13 @@ class Belonging:
     answer of ours is known by what it says.
     """
 
-    def __init__(
-        self,
-        row: Request,
-        family: Callable[[], tuple[Iterable[Request], Iterable[ServerRequest]]],
-        read_frame: Callable[[int], bytes | None],
-    ) -> None:
-        self._row = row
-        self._family = family
-        self._read_frame = read_frame
-        self._version = -1
-        self._ids: set[tuple[type, object]] = set()
-        self._theirs: set[tuple[type, object]] = set()
-        self._seqs: set[int] = set()
+    _row: Request
+    _family: Callable[[], tuple[Iterable[Request], Iterable[ServerRequest]]]
+    _read_frame: Callable[[int], bytes | None]
+    _version: int = -1
+    _ids: AbstractSet[tuple[type, object]] = frozenset()
+    _theirs: AbstractSet[tuple[type, object]] = frozenset()
+    _seqs: AbstractSet[int] = frozenset()
 
     def __call__(self, head: FrameHead | None) -> bool:
         if head is None:
@@ -218,9 +214,8 @@ class Belonging:
         self._ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
         self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         for row in rows:
-            self._seqs |= {row.request_seq, *(each.seq for each in row.late)}
-            self._seqs |= {event.seq for event in row.history}
-        self._seqs.discard(0)
+            came = {each.seq for each in (*row.late, *row.history)}
+            self._seqs = (self._seqs | came | {row.request_seq}) - {0}
 
 
 class Messages:
