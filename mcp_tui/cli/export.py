@@ -50,15 +50,14 @@ LONGEST: Final = 16_000
 """Characters of one payload: an issue has room for 65,536."""
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Write the session in the form that is wanted; the exit status."""
     options = given.options
-    named = journals.word(name, given)
-    if named is None:
+    where = journals.chosen(given)
+    if where is None:
         raise Failure("Missing session. Give the start of its name, a file, or last.")
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
-    where = journals.find(named)
     recording = Recording.read(where.paths[0])
     pieces = _pieces(given, where, recording, _rows(given, where, recording))
     if options.output is None:

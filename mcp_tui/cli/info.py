@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 
 from mcp_tui.cli import session as sessions
@@ -40,16 +39,15 @@ async def _info(session: HeadlessSession) -> int:
     if session.printer.json:
         session.printer.value(fields)
         return 0
-    fields["started"] = f"{started:.2f} s"
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            shown = ", ".join(str(key) for key in value) if name == "capabilities" else json.dumps(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        else:
-            shown = "" if value is None else str(value)
-        if name == "server":
-            shown = f"{info.title or info.name} {info.version}".strip()
-        if shown:
-            session.printer.out(f"{name:<13}{clean(shown, newlines=True)}")
+    lines = {
+        **fields,
+        "server": f"{info.title or info.name} {info.version}".strip(),
+        "capabilities": ", ".join(info.capabilities),
+        "started": f"{started:.2f} s",
+    }
+    for name, value in lines.items():
+        if value:
+            session.printer.out(f"{name:<13}{clean(str(value), newlines=True)}")
     return 0
 
 
@@ -126,9 +124,7 @@ async def _list(session: HeadlessSession, name: str) -> int:
 
 
 def _line(name: str, entry: dict[str, Json]) -> str:
-    title = (
-        entry.get("uri") if name == "resources" else entry.get("uriTemplate") if name == "templates" else None
-    )
+    title = entry.get({"resources": "uri", "templates": "uriTemplate"}.get(name, ""))
     head = str(title or entry.get("name") or "")
     if name == "tools":
         schema = as_object(entry.get("inputSchema"))

@@ -14,26 +14,21 @@ from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
 
 
-def word(name: str, given: Words) -> str | None:
-    """The one word that a command about journals takes, if there is one.
+def chosen(given: Words) -> Journal | None:
+    """The session that the words of a command about journals name; ``None`` where they name none.
 
     Raises:
-        Failure: there are more, or a server is named.
-    """
-    if given.url is not None or given.command is not None:
-        raise Failure(f"{name} takes no server. Give the start of a session's name, a file, or last.")
-    if len(given.words) > 1:
-        raise Failure(f"Unexpected argument {given.words[1]!r}. {name} takes one session.")
-    return given.words[0] if given.words else None
-
-
-def find(named: str) -> Journal:
-    """The session that a word names.
-
-    Raises:
-        Failure: none, or more than one.
+        Failure: there is no such session, there is more than one, or a server is named.
         RecordingError: the folder of journals cannot be read.
     """
+    if given.url is not None or given.command is not None:
+        raise Failure(f"{given.name} takes no server. Give the start of a session's name, a file, or last.")
+    if len(given.words) > 1:
+        raise Failure(f"Unexpected argument {given.words[1]!r}. {given.name} takes one session.")
+    return _find(given.words[0]) if given.words else None
+
+
+def _find(named: str) -> Journal:
     path = Path(named).expanduser()
     if path.name != named or path.suffix == ".jsonl":
         try:

@@ -57,15 +57,14 @@ class LogResult:
     count: int
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Print the log; the exit status."""
     options = given.options
     if options.csv and options.json:
         raise Failure("Use either --csv or --json, not both.")
     if options.sums and options.sessions:
         raise Failure("Use either --sums or --sessions, not both.")
-    named = journals.word(name, given)
-    where = None if named is None else journals.find(named)
+    where = journals.chosen(given)
     found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
     form = _sessions if options.sessions else _sums if options.sums else _log
     _print(given, found, form(found))

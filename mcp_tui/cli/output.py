@@ -54,9 +54,8 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, allow_nan=False, indent=indent)
     except ValueError:
-        from mcp_tui.protocol.messages import (
-            writable,
-        )  # pydantic's JSON, which takes longer to load than the words to read
+        # pydantic's JSON, which takes longer to load than the words to read
+        from mcp_tui.protocol.messages import writable
 
         return json.dumps(writable(value), indent=indent)
 

@@ -117,9 +117,8 @@ class Headless:
     async def finish(self) -> None:
         """From here on nothing cuts the command short any more: the connection is being closed."""
         self._task = None
-        with contextlib.suppress(
-            asyncio.CancelledError
-        ):  # that of a stdout which was found closed by the last line
+        # a stdout may have been found closed by the last line
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
 
     async def end(self) -> None:
@@ -229,13 +228,12 @@ def token_hint(where: Target, challenge: Challenge | None) -> str:
             return "The user and password in the URL were not accepted."
     if challenge is not None and challenge.status == 401 and found is None:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
-    more = (
-        f" --scope {shlex.quote(' '.join(found.scopes))}" if found is not None and found.wants_scopes else ""
-    )
-    given = (
-        "" if found is not None and found.bound else ", or add a token with -H 'Authorization: Bearer TOKEN'"
-    )
-    return f"Run {login_command(where)}{more}{given}."
+    said = f"Run {login_command(where)}"
+    if found is not None and found.wants_scopes:
+        said += f" --scope {shlex.quote(' '.join(found.scopes))}"
+    if found is None or not found.bound:
+        said += ", or add a token with -H 'Authorization: Bearer TOKEN'"
+    return f"{said}."
 
 
 def login_command(where: Target) -> str:

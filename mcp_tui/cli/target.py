@@ -144,14 +144,13 @@ def _configured(given: Words) -> Target:
     if consent.is_needed(found):
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
-            text = f"Cannot use server {found.name!r} ({found.place}): {wrong}."
-            raise Failure(text)
+            raise Failure(f"Cannot use server {found.name!r} ({found.place}): {wrong}.")
         file = f" --config {found.file}" if given.options.config else ""
         text = (
             f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
             f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
-        raise NeedsConsent(clean(text), found)
+        raise NeedsConsent(text, found)
     return of_definition(given, found)
 
 
@@ -201,13 +200,10 @@ def _ask(each: Input) -> str:
             answer = sys.stdin.readline().rstrip("\r\n")
     except (EOFError, UnicodeDecodeError):
         answer = ""
-    if not answer or (each.options and answer not in each.options):
-        text = (
-            f"Unknown choice {clean(answer)!r}. Choose from: {clean(', '.join(each.options))}."
-            if answer
-            else f"No value given for {clean(each.id)!r}."
-        )
-        raise Failure(text)
+    if not answer:
+        raise Failure(f"No value given for {each.id!r}.")
+    if each.options and answer not in each.options:
+        raise Failure(f"Unknown choice {answer!r}. Choose from: {', '.join(each.options)}.")
     return answer
 
 
@@ -281,10 +277,10 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
         if separator == ":":
             name, value = name.strip(), value.strip()
             if not is_header(name, value):
-                message = (
+                text = (
                     f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
                 )
-                raise Failure(message)
+                raise Failure(text)
         pairs[name] = value
     return pairs
 
@@ -299,9 +295,8 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     from mcp_tui.config import saved
 
     if given.options.server is not None:
-        kept = saved.SavedServer(
-            name=given.options.server
-        )  # what it asks for is asked once, when it is started
+        # what it asks for is asked once, when it is started
+        kept = saved.SavedServer(name=given.options.server)
     else:
         where = target(given)
         kept = None if where is None else saved.server_of(where)

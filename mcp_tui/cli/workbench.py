@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_tui.tui.preferences import Preferences
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Open the recording that is named (``replay``); the exit status when it is left.
 
     Raises:
@@ -34,10 +34,10 @@ def run(name: str, given: Words) -> int:
     from mcp_tui.cli import journals
     from mcp_tui.journal.recording import Recording
 
-    named = journals.word(name, given)
-    if named is None:
+    where = journals.chosen(given)
+    if where is None:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
-    recording = Recording(journals.find(named).paths[0])
+    recording = Recording(where.paths[0])
     need_terminal("Replay", "log or export")
     from mcp_tui.tui.app import ReplayApp
 

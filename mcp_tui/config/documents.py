@@ -177,10 +177,8 @@ def toml_lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _toml_paths(value: Json, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    from mcp_tui.protocol.messages import (
-        as_list,
-        as_object,
-    )  # what it loads, a start without settings has no use for
+    # what this loads, a start without settings has no use for
+    from mcp_tui.protocol.messages import as_list, as_object
 
     if len(as_list(value)) == 1:
         value = as_list(value)[0]

@@ -345,9 +345,8 @@ def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
         return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     value = part["input"]
-    shown = (
-        repr(value) if isinstance(value, (str, int, float)) and len(repr(value)) < 60 else "the given value"
-    )
+    short = isinstance(value, (str, int, float)) and len(repr(value)) < 60
+    shown = repr(value) if short else "the given value"
     return f"{key} must be {_kind(key, said)}, not {shown}"
 
 
