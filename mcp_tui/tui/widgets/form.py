@@ -48,15 +48,13 @@ LABEL: Final = 22
 """Cells of a label, at most."""
 
 
-def _label_width(field: Field) -> int:
-    """Cells of a field's label, with its indent."""
-    return min(LABEL, width(brief(field.name, 60)) + 2 * max(0, len(field.path) - 1)) + 2
+def _named(field: Field) -> SafeText:
+    """The name of a field with its indent."""
+    return safe("{}{}", "  " * max(0, len(field.path) - 1), brief(field.name, 60) or "other")
 
 
 def _label(field: Field, *more: Styled, style: str) -> Static:
-    indent = "  " * max(0, len(field.path) - 1)
-    said: list[Styled] = [(safe("{}{}", indent, brief(field.name, 60) or "other"), style), *more]
-    return Static(styled(said), markup=False, classes="-label")
+    return Static(styled([(_named(field), style), *more]), markup=False, classes="-label")
 
 
 def _sentence(problems: Iterable[Problem | str]) -> SafeText:
@@ -368,7 +366,8 @@ class Form(Vertical):
             return
         self._list.remove_children()
         fields = list(self.layout_.rows(self._filled.draft))
-        label = max((_label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
+        labels = (_named(each) for each in fields if each.kind is not FieldKind.OBJECT)
+        label = min(LABEL, max(map(width, labels), default=0)) + 2
         shown: list[Widget] = []
         for each in fields:
             if each.kind is FieldKind.OBJECT:

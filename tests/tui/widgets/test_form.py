@@ -357,6 +357,13 @@ async def test_other_arguments_can_be_put_in_and_what_stood_there_comes_back():
         assert app.form.arguments() == {"text": "mine", "count": 3}
 
 
+async def test_arguments_without_a_field_have_a_label_however_short_the_names_are():
+    app = Shown(schema({"a": {"type": "string"}}), {"unknown": 1})
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert 'other  {"unknown": 1}' in app.text
+
+
 async def test_what_is_wrong_with_the_whole_is_told_below_the_fields():
     app = Shown({**schema({"a": {"type": "string"}}), "minProperties": 1})
     async with app.run_test(size=(80, 12)) as pilot:

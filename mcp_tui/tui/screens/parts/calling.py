@@ -97,10 +97,10 @@ class Calling:
         """Open a form, or the list of several, and send the request for what was filled in."""
         from mcp_tui.tui.screens.call import CallScreen
 
-        references: dict[str, Arguments] = {
-            "prompts/get": {"type": "ref/prompt", "name": name},
-            "resources/read": {"type": "ref/resource", "uri": template},
-        }
+        reference: Arguments = {"type": "ref/prompt", "name": name}
+        if template:
+            reference = {"type": "ref/resource", "uri": template}
+        completes = method != "tools/call"
 
         def uri(arguments: Arguments) -> str:
             # the arguments of such a form are texts, and lists of them
@@ -116,7 +116,6 @@ class Calling:
             named: Arguments = {"name": call[0], "arguments": call[1], **(more or {})}
             self._connection.call(method, {"uri": uri(call[1])} if template else named)
 
-        reference = references.get(method)
         screen = CallScreen(
             forms,
             preset_name=name,
@@ -124,7 +123,7 @@ class Calling:
             earlier=lambda name: self._earlier.get((method, template or name), []),
             asked=self.asked,
             drafts=self._drafts,
-            completer=None if reference is None else partial(Completer, self._session.client, reference),
+            completer=partial(Completer, self._session.client, reference) if completes else None,
             preview=(lambda arguments: brief(uri(arguments), 400)) if template else None,
             what=_VERBS[method],
         )
