@@ -68,11 +68,6 @@ def keys(*scopes: Scope) -> list[Key]:
     return list(found.values())
 
 
-def footer(offered: Iterable[Key]) -> list[Key]:
-    """The keys of those offered that a footer shows, in order."""
-    return sorted((key for key in offered if key.footer), key=lambda key: key.footer)
-
-
 def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
     """The keys for the footer: those of the focused widget before those that are offered besides.
 

@@ -10,7 +10,7 @@ from typing import Final
 from textual import events
 from textual.strip import Strip
 
-from mcp_tui.tui.bindings import footer, in_footer, keys
+from mcp_tui.tui.bindings import in_footer, keys
 from mcp_tui.tui.keys import Key
 from mcp_tui.tui.view.server import ServerFacts, server_bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
@@ -65,7 +65,8 @@ class KeyBar(Bar, can_focus=False):
     def fitting(self) -> list[Key]:
         """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
         offered = self.offered() if self._keys is None else self._keys
-        shown = [key for key in footer(offered) if key.id not in self._idle or key.id in KEPT]
+        shown = [key for key in offered if key.footer and (key.id not in self._idle or key.id in KEPT)]
+        shown.sort(key=lambda key: key.footer)
         if self.said:
             return [key for key in shown if key.id in KEPT]
         while sum(_cells(key) for key in shown) > self.inner_width + 1:

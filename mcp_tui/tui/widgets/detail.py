@@ -182,15 +182,6 @@ class Detail(Canvas):
         if moved:
             self.scroll_to(y=0, animate=False, force=True)
 
-    def clear(self) -> None:
-        """Show nothing."""
-        self.show(words("Detail"), ())
-
-    @property
-    def lines(self) -> int:
-        """Lines on the screen that the sections take at this width."""
-        return len(self._lines)
-
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out()
 
