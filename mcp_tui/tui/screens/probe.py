@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
+from mcp_tui.client.results import free, save
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem, Finding, Report
@@ -294,9 +295,9 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(words("No report yet"))
             return
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
-        path = Path(f"probe-{name}.md")
+        path = free(Path(), f"probe-{name}.md")
         try:
-            path.write_text(view.markdown(self.report), encoding="utf-8", errors="replace")
+            save(path, view.markdown(self.report).encode(errors="replace"))
         except OSError as error:
             self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
         else:

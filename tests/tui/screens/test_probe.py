@@ -74,7 +74,12 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
         await driven.press("y")
         assert driven.app.clipboard.startswith("# Does probe-server 1 stop when told to?")
         await driven.press("w")
-        assert (tmp_path / "probe-probe-server-1.md").read_text() == driven.app.clipboard
+        report = tmp_path / "probe-probe-server-1.md"
+        assert report.read_text() == driven.app.clipboard
+        report.write_text("of the first probe")
+        await driven.press("w")
+        assert report.read_text() == "of the first probe"
+        assert (tmp_path / "probe-probe-server-1-1.md").read_text() == driven.app.clipboard
         await driven.press("enter")
         assert "r runs it again" in driven.text()
         # the session that was open before goes on
