@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
+from rich.cells import cell_len
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
@@ -193,19 +194,10 @@ def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
     """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
     if span is None:
         return strip
-    start, end = span
-    if end == -1:
-        end = len(strip.text)
-    style = widget.selection_style
-    segments: list[Segment] = []
-    at = 0
-    for text, plain, _ in strip:
-        left, right = (max(0, min(len(text), edge - at)) for edge in (start, end))
-        selected = style if plain is None else plain + style
-        parts = ((text[:left], plain), (text[left:right], selected), (text[right:], plain))
-        segments.extend(Segment(part, look) for part, look in parts if part)
-        at += len(text)
-    return Strip(segments)
+    text, whole = strip.text, strip.cell_length
+    start, end = cell_len(text[: span[0]]), whole if span[1] == -1 else cell_len(text[: span[1]])
+    selected = Segment.apply_style(strip.crop(start, end), post_style=widget.selection_style)
+    return Strip.join([strip.crop(0, start), Strip(selected), strip.crop(end, whole)])
 
 
 def selected_text(
