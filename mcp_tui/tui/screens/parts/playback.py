@@ -225,11 +225,10 @@ class Playback:
     def _go_to_cancel(self) -> None:
         """Stand at the cancellation that was asked for, once."""
         wanted, self._cancel = self._cancel, None
-        for number in self.replay.table.cancels if wanted is not None else ():
-            event = self.replay.event(number)
-            if isinstance(event, ev.CancelRequested) and (type(event.id), event.id) == (type(wanted), wanted):
-                self._screen.host.call_after_refresh(self._stand_at, number, event.id)
-                return
+        table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
+        number = next((each for each in table.cancels if table.rows[each] == place), None)
+        if wanted is not None and number is not None:
+            self._screen.host.call_after_refresh(self._stand_at, number, wanted)
 
     def _stand_at(self, number: int, id_: RequestId) -> None:
         self.move_to(number + 1)
