@@ -217,7 +217,8 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     if not places.table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
     settings, problems, more = _checked(places)
-    return Loaded(settings, file, places.origins(), tuple(problems), (*wrong, *more))
+    origins = {".".join(path): origin for path, origin in places.origins.items()}
+    return Loaded(settings, file, origins, tuple(problems), (*wrong, *more))
 
 
 class _Places:
@@ -239,34 +240,16 @@ class _Places:
         table[last] = _value(text, attrgetter(key)(DEFAULTS))
         self.variables[path] = variable
 
-    def place(self, path: tuple[str, ...]) -> str:
-        """Where a key stands: a variable, or ``file:line``; that of the nearest one above where it has none."""
-        for end in range(len(path), 0, -1):
-            if path[:end] in self.variables:
-                return self.variables[path[:end]]
-            line = self.lines.get(path[:end])
-            if line is not None:
-                return at(self.file, line)
-        return str(self.file)
-
     @cached_property
-    def lines(self) -> dict[tuple[str, ...], int]:
-        return toml_lines(self._text)
+    def origins(self) -> dict[tuple[str, ...], str]:
+        """Where each key stands: a variable, or ``file:line``."""
+        found = {path: at(self.file, line) for path, line in toml_lines(self._text).items()}
+        return found | self.variables
 
-    def origins(self) -> dict[str, str]:
-        """Where each value comes from, by its dotted key."""
-        found = {".".join(path): at(self.file, line) for path, line in self.lines.items()}
-        return found | {".".join(path): variable for path, variable in self.variables.items()}
-
-    def drop(self, path: tuple[str, ...]) -> None:
-        """Leave a key out."""
-        from mcp_tui.protocol.messages import as_object
-
-        *above, last = path
-        table = self.table
-        for step in above:
-            table = as_object(table.get(step))
-        table.pop(last, None)
+    def place(self, path: tuple[str, ...]) -> str:
+        """Where a key stands, or the nearest one above; else the file."""
+        found = (self.origins.get(path[:end]) for end in range(len(path), 0, -1))
+        return next(filter(None, found), str(self.file))
 
 
 def joined(value: Json, above: str = "") -> dict[str, Json]:
@@ -303,16 +286,16 @@ def _checked(places: _Places) -> tuple[Settings, list[str], list[str]]:
             made = adapter.validate_json(json.dumps(places.table, default=str))
             return made, sorted(problems, key=_order), sorted(wrong, key=_order)
         except ValidationError as error:
-            told: set[tuple[str, ...]] = set()
+            told: dict[tuple[str, ...], dict[str, Json]] = {}
             for part in error.errors(include_url=False):
-                path = _path(places.table, part["loc"])
+                path, table = _path(places.table, part["loc"])
                 if path in told:
                     continue  # the other side of a union
-                told.add(path)
+                told[path] = table
                 known = part["type"] in ("unexpected_keyword_argument", "extra_forbidden")
                 (problems if known else wrong).append(f"{places.place(path)}: {_sentence(path, part)}")
-            for path in told:
-                places.drop(path)
+            for path, table in told.items():
+                table.pop(path[-1], None)
 
 
 def _order(sentence: str) -> tuple[str, int]:
@@ -322,18 +305,17 @@ def _order(sentence: str) -> tuple[str, int]:
     return (head, int(line)) if line.isdigit() else (place, 0)
 
 
-def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The key that an error is about: as far as the table goes, without what pydantic says of unions."""
-    from mcp_tui.protocol.messages import as_object
-
+def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[tuple[str, ...], dict[str, Json]]:
+    """The key that an error is about, and the table it is in: as far as it goes, without what pydantic says of unions."""
     path: list[str] = []
     value: Json = table
     for step in loc:
         if not isinstance(step, str) or not isinstance(value, dict) or step not in value:
             break
+        table = cast("dict[str, Json]", value)
         path.append(step)
-        value = as_object(value)[step]
-    return tuple(path) or (str(loc[0]),)
+        value = table[step]
+    return tuple(path) or (str(loc[0]),), table
 
 
 def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
