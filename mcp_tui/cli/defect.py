@@ -6,7 +6,7 @@ among it. So neither is printed: a type and places in the code are what a report
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -32,9 +32,9 @@ def remember(store: Store) -> None:
     _kept.extend(writer.path for writer in store.writers)
 
 
-def report(error: BaseException, kept: Sequence[Path] | None = None) -> str:
-    """One sentence about a defect, without the exception's text; ``kept`` are the journals, those remembered by default."""
-    files = ", ".join(map(str, _kept if kept is None else kept))
+def report(error: BaseException) -> str:
+    """One sentence about a defect, without the exception's text, with the journals that are remembered."""
+    files = ", ".join(map(str, _kept))
     journal = f" Journal: {files}" if files else ""
     return f"Internal error in mcp-tui: {_where(error)}.{journal}"
 
@@ -49,12 +49,8 @@ def _where(error: BaseException) -> str:
     return f"{type(error).__name__}{at}{by}"
 
 
-def watch(loop: asyncio.AbstractEventLoop) -> None:
+def report_beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Report what fails beside a command in the same way; asyncio would print the exception's text."""
-    loop.set_exception_handler(_beside)
-
-
-def _beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     error: BaseException | None = context.get("exception")
     if error is not None:
         warn(f"Internal error in mcp-tui (continuing): {_where(error)}.")

@@ -76,7 +76,7 @@ class Headless:
         self._said: set[str] = set()
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         loop = asyncio.get_running_loop()
-        defect.watch(loop)
+        loop.set_exception_handler(defect.report_beside)
         for number, status in SIGNALS.items():
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self.stop, status)

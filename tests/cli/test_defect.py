@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcp_tui.cli import defect
 from mcp_tui.cli.defect import report
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.client import Client
@@ -62,13 +63,15 @@ def test_a_command_that_fails_by_itself_says_where_and_exits_with_1(tmp_path: Pa
     assert b'"record":"session"' in journal.read_bytes()
 
 
-def test_what_really_failed_is_told_of_groups_and_workers():
+def test_what_really_failed_is_told_of_groups_and_workers(monkeypatch: pytest.MonkeyPatch):
     class Worker(Exception):
         error = KeyError(SECRETS[0])
 
-    assert report(Worker(), []) == "Internal error in mcp-tui: KeyError."
+    monkeypatch.setattr(defect, "_kept", [])
+    assert report(Worker()) == "Internal error in mcp-tui: KeyError."
     grouped = ExceptionGroup("many", [ExceptionGroup("some", [KeyError(SECRETS[0])]), ValueError()])
-    assert report(grouped, [Path("/j.jsonl")]) == ("Internal error in mcp-tui: KeyError. Journal: /j.jsonl")
+    monkeypatch.setattr(defect, "_kept", [Path("/j.jsonl")])
+    assert report(grouped) == "Internal error in mcp-tui: KeyError. Journal: /j.jsonl"
 
 
 async def test_without_a_terminal_the_app_prints_nothing_and_hands_the_error_on(
