@@ -138,10 +138,9 @@ class Fetcher:
         for ip in ips:
             where = reach(ip)
             if where not in self._allowed:
-                text = (
+                raise TransportError(
                     f"{address.shown} is at the {where.value} address {ip}, which the MCP server may not name"
                 )
-                raise TransportError(text)
 
 
 async def _resolved(address: Address) -> list[str]:

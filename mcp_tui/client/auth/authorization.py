@@ -420,11 +420,10 @@ class Authorization:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.registration_endpoint:
             return await endpoint.register(redirect_uri)
-        text = (
+        raise AuthorizationError(
             f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
             f"with the redirect URI {redirect_uri}, and give its id with --client-id"
         )
-        raise AuthorizationError(text)
 
     # -- what is kept ----------------------------------------------------------------------------------------
 

@@ -159,11 +159,10 @@ def _optional_endpoint(name: str, metadata: dict[str, Json]) -> str:
 def pkce_is_advertised(metadata: dict[str, Json]) -> None:
     """S256 is listed, or the client must refuse to proceed ("Authorization Code Protection", 2025-11-25)."""
     if "S256" not in texts_in(metadata.get("code_challenge_methods_supported")):
-        text = (
+        raise AuthorizationError(
             "the authorization server does not say that it supports PKCE with S256 "
             "(code_challenge_methods_supported), so signing in is not safe"
         )
-        raise AuthorizationError(text)
 
 
 def shown(value: Json) -> str:

@@ -178,11 +178,10 @@ class ProofKey:
         listed = texts_in(algorithms)
         algorithm = next((each for each in _PROOF_KEYS if each in listed), None)
         if algorithm is None:
-            text = (
+            raise AuthorizationError(
                 "this server requires DPoP, but its authorization server lists no algorithm that mcp-tui has: "
                 f"{', '.join(_PROOF_KEYS)}"
             )
-            raise AuthorizationError(text)
         key = jwk.generate_key(*_PROOF_KEYS[algorithm], {"alg": algorithm}, private=True)
         return cls(json.dumps(key.as_dict(private=True)))
 
@@ -250,20 +249,18 @@ def audiences(token: str) -> list[str]:
 def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -> None:
     """Credentials go to the issuer that they belong to alone ("Authorization Server Binding", 2026-07-28)."""
     if registration.issuer and registration.issuer != issuer:
-        text = (
+        raise AuthorizationError(
             f"the server now names the authorization server {shown(issuer)}, but the client "
             f"{readable(registration.client_id, 60)!r} belongs to {shown(registration.issuer)}, so nothing was sent there"
         )
-        raise AuthorizationError(text)
 
 
 def token_type_is_known(kind: Json, wanted: str) -> None:
     """A token of another type must not be used (RFC 6749, section 7.1), nor one that is bound to no key (RFC 9449, 5)."""
     if not isinstance(kind, str) or kind.lower() != wanted.lower():
-        text = (
+        raise AuthorizationError(
             f"the authorization server issued a token of type {shown(kind)}, not {wanted}, so it is not used"
         )
-        raise AuthorizationError(text)
 
 
 def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
@@ -277,11 +274,10 @@ def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> 
     """An assertion goes only to whom its ``aud`` names (RFC 7523, section 3), where a person named no issuer."""
     named = audiences(assertion)
     if not {server.issuer, f"{server.issuer}/", server.token_endpoint} & set(named):
-        text = (
+        raise AuthorizationError(
             f"the assertion is for {shown(', '.join(named) or 'nobody')}, but the server names the authorization "
             f"server {shown(server.issuer)}, so it was not sent there; name its issuer with --issuer"
         )
-        raise AuthorizationError(text)
 
 
 def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str) -> None:
@@ -293,11 +289,10 @@ def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str)
     named = [each for each in audiences(token) if each.startswith(("http://", "https://"))]
     others = [each for each in named if not any(_same_origin(each, address) for address in own)]
     if named and len(others) == len(named):
-        text = (
+        raise AuthorizationError(
             f"the authorization server issued a token for another server, {shown(others[0])}, so it is not used; "
             "add a token of your own with -H"
         )
-        raise AuthorizationError(text)
 
 
 def _same_origin(url: str, address: Address) -> bool:
