@@ -155,35 +155,34 @@ async def start(launch: Launch, ends: Ends, *, last: bool = False) -> ServerProc
     return await start(launch, ends, last=True)
 
 
-class ServerProcess(asyncio.Protocol):
-    """A running server: the client's end of the socket to its guard."""
+class ServerProcess:
+    """A running server, and our end of the socket to its guard: what that reports, and what is requested of it."""
 
-    def __init__(self, guard: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
-        loop = asyncio.get_running_loop()
+    def __init__(
+        self,
+        guard: subprocess.Popen[bytes],
+        reports: asyncio.StreamReader,
+        requests: asyncio.StreamWriter,
+        exited: Callable[[int], None],
+    ) -> None:
         self.pid = 0
         """The server's own process id."""
-        self.gone: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
-        self.started: asyncio.Future[tuple[str, int]] = loop.create_future()
-        self._guard = guard
-        self._exited = exited
-        self._running = True
-        self._socket: asyncio.WriteTransport | None = None
-        self._report = b""
         self.reading: list[asyncio.ReadTransport] = []
         """Our ends of its stdout and stderr."""
-
-    def write(self, data: bytes) -> None:
-        if self._socket is not None and not self._socket.is_closing():
-            self._socket.write(data)
+        self._guard = guard
+        self._reports = reports
+        self._requests = requests
+        self._exited = exited
 
     def terminate(self) -> None:
         """Send SIGTERM to the server's process group."""
-        self.write(b"T")
+        self._requests.write(b"T")
 
     def kill(self) -> None:
         """Send SIGKILL to the server and all that it started."""
-        self.write(b"K")
+        self._requests.write(b"K")
 
     def stop_reading(self) -> None:
         """Close its stdout and stderr, whoever holds them open; the readers come to their end."""
@@ -192,42 +191,44 @@ class ServerProcess(asyncio.Protocol):
 
     def close(self) -> None:
         """Let go of the process, which ends what still runs of it."""
-        if self._socket is not None:
-            self._socket.abort()
+        self._requests.transport.abort()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = cast("asyncio.WriteTransport", transport)
+    async def begin(self, launch: Launch) -> None:
+        """Hand the environment to the guard, and wait until there is a server.
 
-    def data_received(self, data: bytes) -> None:
-        *lines, self._report = (self._report + data).split(b"\n")
-        for line in lines:
-            word, value = line.split()
-            if word == b"exited":
-                self._end(int(value))
-            elif not self.started.done():
-                self.started.set_result((word.decode(), int(value)))
+        Raises:
+            TransportError: the guard could not start it.
+        """
+        block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
+        self._requests.write(b"%d\n%s" % (len(block), block))
+        report = b""
+        with suppress(OSError):
+            report = await self._reports.readline()
+        word, value = report.split() or (b"failed", 0)
+        if word == b"failed":
+            raise refused(launch, int(value))
+        self.pid = int(value)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The guard has ended: its work is done, or somebody killed it, and the server with it."""
-        if not self.started.done():
-            self.started.set_result(("failed", 0))
-        spawn(self.reap(), name="reap the guard")
-
-    async def reap(self) -> None:
-        """Wait for the end of the guard, which is the end of all that it guards."""
-        while self._guard.poll() is None:  # noqa: ASYNC110 - it closed its socket by ending: a moment at most
-            await asyncio.sleep(0.005)
-        if self.pid and self._running:
-            with suppress(OSError):  # nobody is left in its group
-                os.killpg(self.pid, signal.SIGKILL)
-            self._end(-signal.SIGKILL)
-        if not self.gone.done():
+    async def follow(self) -> None:
+        """Tell of its exit, then wait for the end of the guard, which is the end of all that it guards."""
+        told = False
+        try:
+            with suppress(OSError):
+                async for report in self._reports:
+                    told = True
+                    self._exited(int(report.split()[1]))
+        finally:
+            await _reap(self._guard)
+            if not told:  # somebody killed the guard, and the server with it
+                with suppress(OSError):  # nobody is left in its group
+                    os.killpg(self.pid, signal.SIGKILL)
+                self._exited(-signal.SIGKILL)
             self.gone.set_result(None)
 
-    def _end(self, code: int) -> None:
-        if self._running:
-            self._running = False
-            self._exited(code)
+
+async def _reap(guard: subprocess.Popen[bytes]) -> None:
+    while guard.poll() is None:  # noqa: ASYNC110 - its socket is closed: a moment at most
+        await asyncio.sleep(0.005)
 
 
 async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
@@ -240,10 +241,10 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
         stdin, *pipes = (
             undo.enter_context(cast("FileIO", pipe)) for pipe in (guard.stdin, guard.stdout, guard.stderr)
         )
-        process = ServerProcess(guard, ends.exited)
         try:
-            connection, _ = await loop.create_connection(lambda: process, sock=link)
-            undo.callback(connection.abort)
+            reports, requests = await asyncio.open_connection(sock=link)
+            process = ServerProcess(guard, reports, requests, ends.exited)
+            undo.callback(process.close)
             undo.callback(process.stop_reading)
             for pipe, reader in zip(pipes, (ends.stdout, ends.stderr), strict=True):
                 protocol = asyncio.StreamReaderProtocol(reader)
@@ -251,17 +252,13 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
                 process.reading.append(reading)
             writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, stdin)
             undo.callback(writing.close)
-            block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
-            process.write(b"%d\n%s" % (len(block), block))
-            word, value = await process.started
-            if word == "failed":
-                raise refused(launch, value)
+            await process.begin(launch)
         except BaseException:
             undo.close()  # which tells the guard to end
             # shielded, so that a second cancel leaves no process behind either
-            await asyncio.shield(spawn(process.reap(), name="reap the guard"))
+            await asyncio.shield(spawn(_reap(guard), name="reap the guard"))
             raise
-        process.pid = value
+        spawn(process.follow(), name="follow the guard to its end")
         undo.pop_all()
         return process
 
