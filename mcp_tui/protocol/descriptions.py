@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from json import dumps
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import KIND_WORDS
@@ -33,14 +33,6 @@ LONG: Final = 4000
 """Characters of a line of the server's own: of its log, its stderr."""
 
 
-class _Member(NamedTuple):
-    """A member of an event's JSON: its key, the field, and ``?`` for null or ``!`` for nothing where that is empty."""
-
-    key: str
-    field: str
-    empty: str
-
-
 class Description:
     """How the events of one class are told.
 
@@ -49,7 +41,7 @@ class Description:
     is the name of a style. ``headless`` says whether a headless command tells it to a person. ``repeats`` marks events that
     a server can cause without end, of which a history lets the oldest go. ``named_by_server`` are fields with names or ids
     that the server chose, which may be secrets that it was given. ``json`` is the event's name and its members: ``key``, or
-    ``key=field``, with ``?`` or ``!`` behind; ``more`` makes others.
+    ``key=field``, with ``?`` for null or ``!`` for nothing where that is empty; ``more`` makes others.
     """
 
     def __init__(
@@ -73,7 +65,7 @@ class Description:
         self.named_by_server: Final = tuple(named_by_server.split())
         self.event, *members = json.split() or [""]
         parsed = (re.fullmatch(r"(\w+)=?(\w*)([?!]?)", member) for member in members)
-        self.members: Final = [_Member(match[1], match[2] or match[1], match[3]) for match in parsed if match]
+        self.members: Final = [(match[1], match[2] or match[1], match[3]) for match in parsed if match]
         self.more: Final[Callable[[Any], dict[str, Json]]] = more
 
 

@@ -101,17 +101,13 @@ class LineFramer:
         size = self._size - start - (self._last == b"\r")
         line = held[start : start + (size if size <= self._cap else min(size, HEAD))]
         if size > self._cap:
-            lines.append(Oversized(head=line, size=size, tail=self._end_of(size)))
+            tail = (self._tail or held[-TAIL - 1 :])[: -1 if self._last == b"\r" else None]
+            tail = tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""  # as far as it is not in the head
+            lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)
         self._pending = BytesIO()
         self._size, self._last, self._tail, self._first = 0, b"", b"", False
-
-    def _end_of(self, size: int) -> bytes:
-        """The last bytes of a line of so many that is above the cap, as far as they are not in its head."""
-        tail = self._tail or self._pending.getvalue()[-TAIL - 1 :]
-        tail = tail[: -1 if self._last == b"\r" else None]
-        return tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""
 
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

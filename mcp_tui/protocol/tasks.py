@@ -172,14 +172,14 @@ class Tasks:
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
-        status, (ttl, poll) = self._status(row, task, at, seq), self._times(task)
+        status, message, ttl, poll = self._said(row, task, at, seq)
         self._core.emit(
             ev.TaskCreated(
                 at=at,
                 id=row.id,
                 task_id=task_id,
                 status=status,
-                message=as_text(task.get("statusMessage"))[:SHOWN],
+                message=message,
                 ttl=ttl,
                 poll=poll,
                 core=not self._core.negotiated.modern,
@@ -199,19 +199,17 @@ class Tasks:
             self.cancel(row, at)
         return ""
 
-    def _status(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
-        """The status that a task says it has; nothing, and a violation, where it is none."""
-        status = task.get("status")
-        if isinstance(status, str) and status in STATUSES:
-            return status
-        self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
-        return ""
-
-    def _times(self, task: dict[str, Json]) -> tuple[float | None, float | None]:
-        modern = self._core.negotiated.modern
-        ttl = number(task.get("ttlMs" if modern else "ttl"))
-        poll = number(task.get("pollIntervalMs" if modern else "pollInterval"))
-        return None if ttl is None else max(0.0, ttl / 1000), None if poll is None else max(0.0, poll / 1000)
+    def _said(
+        self, row: Request, task: dict[str, Json], at: float, seq: int
+    ) -> tuple[str, str, float | None, float | None]:
+        """What a task says of itself: its status (nothing, and a violation, where it is none), message, ttl and interval."""
+        status, unit = task.get("status"), "Ms" if self._core.negotiated.modern else ""
+        if not isinstance(status, str) or status not in STATUSES:
+            self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
+            status = ""
+        times = (number(task.get(name + unit)) for name in ("ttl", "pollInterval"))
+        ttl, poll = (None if time is None else max(0.0, time / 1000) for time in times)
+        return status, as_text(task.get("statusMessage"))[:SHOWN], ttl, poll
 
     # -- what is heard of it ---------------------------------------------------------------------------------
 
@@ -255,13 +253,11 @@ class Tasks:
 
     def _told(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """The server said where a task stands."""
-        status = self._status(row, task, at, seq)
+        said = status, message, ttl, poll = self._said(row, task, at, seq)
         if not status:
             self._plan(row, at)
             return
-        ttl, poll = self._times(task)
-        message = as_text(task.get("statusMessage"))[:SHOWN]
-        if (status, message, ttl, poll) != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
+        if said != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
                 return
             if row.task_status == "input_required" and status != "input_required":
