@@ -16,6 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final, cast
 
+from mcp_tui.clock import utc_stamp, wall
+
 
 class DemoLog:
     """Appends one JSON object a line: ``t`` (seconds since the server began, monotonic), ``wall`` (ISO 8601, UTC),
@@ -56,8 +58,6 @@ class DemoLog:
         """Append one event, in one write."""
         if self._file is None and self.control is None:
             return
-        from mcp_tui.clock import utc_stamp, wall
-
         fields = {
             "t": round(time.monotonic() - self._began, 6),
             "wall": utc_stamp(wall()),

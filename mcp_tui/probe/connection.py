@@ -123,10 +123,7 @@ class ProbeConnection(base.Silence):
         """Why notifications were refused, or not delivered."""
         self.accepted_at: list[float] = []
         """When the POSTs of cancels were accepted."""
-        self.streams_ended: dict[RequestId, float] = {}
-        self.failures: dict[RequestId, str] = {}
-        """Requests that failed below the protocol (HTTP status, connection refused), and why."""
-        self.written_at: dict[RequestId, float] = {}
+        self.traces: dict[RequestId, Trace] = {}
         self.stderr: list[str] = []
         self.transport: base.Transport | None = None
         self._news = asyncio.Event()
@@ -237,8 +234,8 @@ class ProbeConnection(base.Silence):
     def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
         """Journal what was sent; a request's clock starts."""
         at = self.now()
-        if id is not None:
-            self.written_at[id] = at
+        if id in self.traces:
+            self.traces[id].written(at)
         self.store.frame("out", raw, at=at, method=method, id=id)
         self._news.set()
 
@@ -252,16 +249,13 @@ class ProbeConnection(base.Silence):
 
     def stream_ended(self, *, id: RequestId, detail: str = "", **_facts: object) -> None:
         """Nothing more comes on the stream of a request."""
-        self.streams_ended.setdefault(id, self.now())
-        if detail:
-            self.failures.setdefault(id, detail)
+        self.traces[id].end(detail)
         self._news.set()
 
     def not_sent(self, *, method: str, detail: str, id: RequestId | None = None, **_facts: object) -> None:
         """A message was refused, or could not be delivered."""
         if id is not None:
-            self.failures[id] = detail
-            self.streams_ended.setdefault(id, self.now())
+            self.traces[id].end(detail)
         elif method == CANCELLED:
             self.refusals.append(detail)
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
@@ -355,9 +349,8 @@ class ProbeConnection(base.Silence):
 
     def cancel_all(self, reason: str) -> None:
         """Cancel every call that is still in flight."""
-        for trace in self.peer.traces:
-            ours = trace.connection is self and trace.method == "tools/call"
-            if ours and trace.cancel_at is None and not trace.over():
+        for trace in self.traces.values():
+            if trace.method == "tools/call" and trace.cancel_at is None and not trace.over():
                 self.cancel(trace, reason)
 
     def _send(self, message: dict[str, Json], method: str, id: RequestId | None = None) -> None:
@@ -390,13 +383,24 @@ class Trace:
         self.cancel_at: float | None = None
         self.closed_stream = False
         """Whether its cancel was the closing of its stream: then nothing more of it can be seen."""
-        self._called_at = connection.now()
+        self.sent_at = connection.now()
+        """When it was written, or called where that was never reported."""
+        self.is_written = False
+        self.ended_at: float | None = None
+        """When its stream ended."""
+        self.failure = ""
+        """Why it failed below the protocol (HTTP status, connection refused), if it did."""
+        connection.traces[id] = self
         connection.peer.traces.append(self)
 
-    @property
-    def sent_at(self) -> float:
-        """When it was written, or called where that was never reported."""
-        return self.connection.written_at.get(self.id, self._called_at)
+    def written(self, at: float) -> None:
+        """Its clock starts."""
+        self.sent_at, self.is_written = at, True
+
+    def end(self, failure: str) -> None:
+        """Nothing more comes on its stream."""
+        self.ended_at = self.ended_at or self.connection.now()
+        self.failure = self.failure or failure
 
     @property
     def responses(self) -> list[Arrival]:
@@ -421,14 +425,12 @@ class Trace:
 
     def over(self) -> bool:
         """Whether nothing more can come, or what was waited for came."""
-        failed = self.id in self.connection.failures and not self.closed_stream
+        failed = bool(self.failure) and not self.closed_stream
         return bool(self.responses) or self.connection.ended is not None or failed
 
-    async def written(self, within: float = 10.0) -> None:
+    async def leaves(self) -> None:
         """Wait until it was written."""
-        await self.connection.until(
-            lambda: self.id in self.connection.written_at or self.over(), self.connection.now() + within
-        )
+        await self.connection.until(lambda: self.is_written or self.over(), self.connection.now() + 10.0)
 
     async def answered(self, until: float) -> Arrival | None:
         """Wait for its response; the first one."""
@@ -439,7 +441,7 @@ class Trace:
         """Why no response came, in words; empty where none is known."""
         if self.connection.ended is not None:
             return self.connection.ended.detail
-        return self.connection.failures.get(self.id, "")
+        return self.failure
 
     def waited(self) -> str:
         """The same, or for how long nothing came."""

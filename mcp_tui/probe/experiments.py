@@ -89,7 +89,7 @@ def _posted(trial: Trial, trace: Trace) -> None:
 
 def _stream(trial: Trial, trace: Trace) -> None:
     """P-24: the call's own POST does not stay open for ever."""
-    ended = trial.connection.streams_ended.get(trace.id)
+    ended = trace.ended_at
     cancel_at = trace.cancel_at or 0.0
     if ended is None:
         waited = trial.connection.now() - cancel_at
@@ -292,7 +292,7 @@ async def session_deleted(trial: Trial) -> None:
     trial.tell(text, None if trace is None else at - trace.sent_at)
     if trace is not None:
         heard = await trace.answered(trace.sent_at + trial.end(trial.mid))
-        ended = connection.streams_ended.get(trace.id)
+        ended = trace.ended_at
         if heard is not None:
             trial.told.append(trace.evidence(heard))
             text += f"; the call was answered with {heard.words} after {heard.at - at:.2f} s"
@@ -400,8 +400,8 @@ async def after_completion(trial: Trial) -> None:
         why = f"the tool ends the connection without any cancel: {control.lost}"
         trial.found("P-09", Verdict.NOT_OBSERVABLE, why)
         return
-    calls = (each for each in connection.peer.traces if each.connection is connection)
-    done = next((each for each in calls if each.method == "tools/call" and each.responses), None)
+    calls = (each for each in connection.traces.values() if each.method == "tools/call")
+    done = next((each for each in calls if each.responses), None)
     if done is None:
         done = connection.ask()
         await done.answered(connection.now() + trial.setup.patience)

@@ -457,7 +457,7 @@ async def _control_run(
     ``asked``: a person named it, so it may be odd.
     """
     trace = connection.call(choice.name, choice.arguments)
-    await trace.written()
+    await trace.leaves()
     sent = trace.sent_at
     await connection.until(trace.over, sent + ASIDE)
     aside = connection.echo() if not trace.over() else None

@@ -163,7 +163,7 @@ class Trial:
     async def begin(self, *, id: RequestId | None = None) -> Trace:
         """Call the tool and wait until that is written."""
         trace = self.call(id=id)
-        await trace.written()
+        await trace.leaves()
         return trace
 
     async def halfway(self) -> tuple[Trace, float]:
@@ -234,9 +234,7 @@ class Trial:
         """Why a request may have got no answer."""
         connection = trace.connection
         evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
-        cancelled = [
-            each for each in connection.peer.traces if each.connection is connection and each.cancel_at
-        ]
+        cancelled = [each for each in connection.traces.values() if each.cancel_at]
         if connection.ended is not None and cancelled:
             last = cancelled[-1]
             lag = connection.ended.at - (last.cancel_at or 0.0)
@@ -274,8 +272,8 @@ class Trial:
         quotes += [trace.evidence(each) for each in early[:1]]
         ended = "" if connection.ended is None else connection.ended.detail
         before = ended if connection.ended is not None and connection.ended.at < cancel_at else ""
-        if not trace.responses and connection.streams_ended.get(trace.id, cancel_at) < cancel_at:
-            before = before or connection.failures.get(trace.id, "")
+        if not trace.responses and trace.ended_at is not None and trace.ended_at < cancel_at:
+            before = before or trace.failure
         logs = (each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent)
         return Observation(
             cancel=cancel_at - sent,
