@@ -469,7 +469,16 @@ def encode(value: Json) -> bytes:
     try:
         return to_json(value, inf_nan_mode="strings")
     except ValueError:
-        return json.dumps(to_jsonable_python(value, inf_nan_mode="strings"), separators=(",", ":")).encode()
+        return json.dumps(_plain(value), separators=(",", ":")).encode()
+
+
+def _plain(value: Json) -> Json:
+    """A value as :func:`json.dumps` takes it. Names are passed by: pydantic takes none with a lone surrogate."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in cast("dict[str, Json]", value).items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Json]", value)]
+    return to_jsonable_python(value, inf_nan_mode="strings")
 
 
 def text(value: Json, *, indented: bool = False) -> str:

@@ -194,6 +194,10 @@ def test_lone_surrogates_and_long_numbers_are_read(raw: bytes, value: object) ->
     assert read_json(raw) == value
 
 
+def test_lone_surrogates_are_written_in_names_and_values() -> None:
+    assert encode({"\ud800": ["\udfff", math.inf]}) == rb'{"\ud800":["\udfff","Infinity"]}'
+
+
 @pytest.mark.parametrize(
     "raw", [rb'"\ud8', rb'"\ud83d', b"9" * 5000 + b"x", b'"\xff"', b"[" * 300 + b"]" * 300]
 )
