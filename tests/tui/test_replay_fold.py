@@ -80,7 +80,7 @@ def looked_at(bench: SessionScreen, now: float) -> tuple[list[Cells], dict[Reque
     rows = list(bench.scene.book.order)
     found: dict[RequestId, list[Section]] = {}
     for row in rows:
-        payloads, command = bench.payloads.of(row)
+        payloads, command, _ = bench.payloads.of(row)
         found[row.id] = detail.sections(row, now, payloads, command=command)
     return [cells(row, now, wide=True) for row in rows], found
 

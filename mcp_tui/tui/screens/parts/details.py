@@ -36,7 +36,7 @@ from mcp_tui.tui.view.detail import Section, held, plain, received, sent, server
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, paragraphs, safe, words
 from mcp_tui.tui.view.wire import READ, frame_sections, named, parsed, reason
 from mcp_tui.tui.view.wire import marked as mark_broken
 from mcp_tui.tui.widgets.detail import Detail
@@ -46,26 +46,28 @@ LARGE: Final = 4 * 1024 * 1024
 """Bytes of a frame above which only its beginning is read: the screen must not stand still."""
 
 
+Told = tuple[list[Section], SafeText, list[Problem]]
+"""Sections of a request's payloads, its command, and what its result breaks of the output schema that was promised."""
+
+
+@dataclass(eq=False)
 class Payloads:
-    """The payload sections and the headless command of the request that was asked for last."""
+    """What was sent and what came of the request that was asked for last."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.server = ""
-        """What the server is called among several; empty while there is one."""
-        self._scene = scene
-        self._known: object = None
-        self._broken: list[Problem] = []
-        self._sections: list[Section] = []
-        self._command: SafeText = words("")
+    _scene: Scene
+    server: str = ""
+    """What the server is called among several; empty while there is one."""
+    _known: object = None
+    _told: Told = [], NOTHING, []
 
-    def of(self, row: Request) -> tuple[list[Section], SafeText]:
-        """The sections of ``row`` and its command, the same objects as long as nothing came."""
+    def of(self, row: Request) -> Told:
+        """What is told of ``row``, the same objects as long as nothing came."""
         late = tuple(each.seq for each in row.late)
         known = row.id, type(row.id), row.request_seq, row.response_seq, late
         if known != self._known:
             self._known = known
-            self._sections, self._command = self._made(row)
-        return self._sections, self._command
+            self._told = self._made(row)
+        return self._told
 
     def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
         """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
@@ -85,10 +87,6 @@ class Payloads:
         raw = self._read(row.response_seq)
         large = raw is None or len(raw) > LARGE
         return [] if large else [held(as_object(parsed(raw)).get("result"))]
-
-    def broken(self, row: Request) -> list[Problem]:
-        """What the result of ``row`` breaks of the output schema that was promised."""
-        return self._broken if row.response_seq and self.of(row) else []
 
     def result(self, row: Request) -> str:
         """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
@@ -116,8 +114,8 @@ class Payloads:
     def _read(self, seq: int) -> bytes | None:
         return self._scene.payload(seq) if seq else None
 
-    def _made(self, row: Request) -> tuple[list[Section], SafeText]:
-        self._broken = []
+    def _made(self, row: Request) -> Told:
+        broken: list[Problem] = []
         sections: list[Section] = []
         # The answer before the progress that came with it.
         late = sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS)
@@ -136,14 +134,15 @@ class Payloads:
                 sections.extend(detail.ignored(received(body, error=error)))
                 continue
             if row.method == "tools/call" and not error:
-                self._broken = differences(self._scene.catalogue.promised(row.name), body)
-            sections.extend(received(body, error=error, broken=self._broken))
+                broken = differences(self._scene.catalogue.promised(row.name), body)
+            sections.extend(received(body, error=error, broken=broken))
         asked = self.request(row)
         if asked is None:
-            return sections, words("")
+            return sections, NOTHING, broken
         secrets, target = self._scene.redactor(), self._scene.target
         sections.extend(detail.sent(hidden(asked[1], secrets)))
-        return sections, words("") if target is None else headless_command(*asked, target, secrets)
+        command = NOTHING if target is None else headless_command(*asked, target, secrets)
+        return sections, command, broken
 
 
 def _unread(raw: bytes) -> Section:
@@ -343,7 +342,7 @@ class Details:
             shown = [*entry_sections(entry), *self._held(entry)]
             return brief(entry.name, 80), shown, (entry.kind, entry.name)
         if row is not None:
-            payloads, command = self._payloads.of(row)
+            payloads, command, _ = self._payloads.of(row)
             shown = detail.sections(
                 row,
                 now,
@@ -358,7 +357,7 @@ class Details:
             params = self._once(asked, partial(self._sent, asked))
             shown = server_request_sections(asked, now, params)
             return brief(asked.method, 80), shown, (ServerRequest, asked.seq)
-        return words(""), self._scene.about(), None
+        return NOTHING, self._scene.about(), None
 
     def _once(self, key: object, made: Callable[[], list[Section]]) -> list[Section]:
         """Sections that are made once and kept while the same is shown: a pane wraps others anew."""
@@ -406,7 +405,7 @@ class Details:
         opened = ResultScreen(
             raw,
             title=title,
-            broken=self._payloads.broken(row),
+            broken=self._payloads.of(row)[2],
             follow=follow is not None,
             redact=self._scene.redactor().redact,
         )
