@@ -51,8 +51,12 @@ class _Packer(pickle.Pickler):
     """Takes the fields of a dataclass in one step, which is four times faster than its own way."""
 
     def reducer_override(self, obj: object) -> Any:
-        kind = type(obj)
-        return (_made, _read(kind)(obj)) if hasattr(kind, "__dataclass_fields__") else NotImplemented
+        kind: Any = type(obj)
+        if not hasattr(kind, "__dataclass_fields__"):
+            return NotImplemented
+        values = _read(kind)(obj)
+        # those whose fields are given by name have none that is matched by its place
+        return (kind, values[1:]) if kind.__match_args__ else (_by_name, values)
 
 
 @cache
@@ -61,7 +65,7 @@ def _read(kind: type[Any]) -> attrgetter[tuple[Any, ...]]:
     return attrgetter("__class__", *kind.__dataclass_fields__)
 
 
-def _made(kind: type[Any], *values: Any) -> object:
+def _by_name(kind: type[Any], *values: Any) -> object:
     return kind(**dict(zip(kind.__dataclass_fields__, values, strict=True)))
 
 
