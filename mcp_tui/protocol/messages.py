@@ -478,7 +478,9 @@ def _plain(value: Json) -> Json:
         return {name: _plain(each) for name, each in cast("dict[str, Json]", value).items()}
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Json]", value)]
-    return to_jsonable_python(value, inf_nan_mode="strings")
+    if isinstance(value, float):
+        return from_json(to_json(value, inf_nan_mode="strings"))
+    return to_jsonable_python(value)
 
 
 def text(value: Json, *, indented: bool = False) -> str:
