@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import random
+import tempfile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
+from tests.journal.making import STEPS as RECORDED
+from tests.journal.making import recorded_session
 from tests.journal.test_recorded_book import written
 from tests.tui.making import book, called, cancelled, completed, started
 
@@ -91,3 +96,32 @@ def _step(made: Book, verb: str, number: int) -> None:
         made.apply(events[verb])
     except IllegalTransition:
         return
+
+
+def told(index: Outline) -> tuple[object, ...]:
+    """Everything that the lines say of themselves."""
+    while index.unfiltered:
+        index.update()
+    items = [index.item(line) for line in range(len(index))]
+    lines = [index.line(item.key) for item in items]
+    below = [(item.key, item.children, item.server_request and item.server_request.outcome) for item in items]
+    return below, lines, index.shown, index.total, index.internal_hidden
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(RECORDED, max_size=40), text=FILTERS, own=st.booleans(), seed=st.integers(0, 100))
+def test_a_step_in_a_recording_finds_what_a_new_look_finds(
+    steps: list[tuple[str, int, float, str]], text: str, own: bool, seed: int
+):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal.jsonl")
+        recorded_session(path, "stdio", "2025-11-25", steps)
+        moment = RecordedBook(Recording.read(path))
+        index = Outline(moment)
+        index.refilter(parse(text), show_internal=own)
+        for position in random.Random(seed).choices(range(len(moment.recording.table) + 1), k=20):
+            moment.seek(position)
+            index.update()
+            again = Outline(moment)
+            again.refilter(parse(text), show_internal=own)
+            assert told(index) == told(again)
