@@ -25,7 +25,7 @@ _TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
 
-PRIMITIVE: Final = frozenset({"string", "integer", "boolean"})
+PRIMITIVE: Final = ("string", "integer", "boolean")
 """Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
 
 MAX_DEPTH: Final = 64

@@ -83,6 +83,7 @@ def test_annotated_properties_are_found_at_their_paths() -> None:
         (_schema(a={"type": "string", "x-mcp-header": 7}), "not a valid header name"),
         (_schema(a={"type": "object", "x-mcp-header": "A"}), "cannot be mirrored"),
         (_schema(a={"type": "number", "x-mcp-header": "A"}), "cannot be mirrored"),
+        (_schema(a={"type": ["string", "null"], "x-mcp-header": "A"}), "cannot be mirrored"),
         (_schema(a={"type": "array", "items": REGION}), "other than properties"),
         (_schema(a={"anyOf": [REGION, {"type": "null"}]}), "other than properties"),
         ({"type": "object", "x-mcp-header": "Root"}, "other than properties"),
