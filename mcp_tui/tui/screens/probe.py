@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -15,12 +15,10 @@ from textual.screen import ModalScreen
 from textual.worker import Worker
 
 from mcp_tui.client.results import free, save
-from mcp_tui.client.settings import ClientSettings, Target
-from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
-from mcp_tui.probe.run import Probe
-from mcp_tui.probe.tools import NamedTool, Unsuitable
+from mcp_tui.probe.run import Probe, Tell
+from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys
@@ -35,9 +33,6 @@ from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
-
-if TYPE_CHECKING:
-    from mcp_tui.client.auth.authorization import Authorization
 
 TICK: Final = 0.1
 """Seconds between two looks at what the probe found."""
@@ -63,7 +58,7 @@ _WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
 class ProbeScreen(ModalScreen[None]):
     """Probes a server on connections of its own; closing it ends the probe with all of them.
 
-    ``store`` makes the store of one connection. ``tool`` is the tool to cancel, empty to have one looked for.
+    ``made`` makes the probe, each time that it is started.
     """
 
     DEFAULT_CSS = """
@@ -80,24 +75,12 @@ class ProbeScreen(ModalScreen[None]):
     SCOPES = (PROBE,)
     BINDINGS = bindings(*SCOPES)
 
-    def __init__(
-        self,
-        target: Target,
-        settings: ClientSettings,
-        *,
-        store: Callable[[], Store],
-        tool: str = "",
-        tokens: Authorization | None = None,
-    ) -> None:
+    def __init__(self, made: Callable[[Tell], Probe]) -> None:
         super().__init__()
+        self._made = made
         self.findings: dict[str, Finding] = {}
         self.report: Report | None = None
         self.trouble = NOTHING
-        self._target = target
-        self._settings = settings
-        self._store = store
-        self._tool = tool
-        self._tokens = tokens
         self._doing = NOTHING
         self._began = self._opened = 0.0
         self._worker: Worker[None] | None = None
@@ -229,16 +212,8 @@ class ProbeScreen(ModalScreen[None]):
         self.look()
 
     async def _probe(self) -> None:
-        probe = Probe(
-            self._target,
-            self._settings,
-            wish=NamedTool(self._tool),
-            store=lambda _: self._store(),
-            tell=self._tell,
-            tokens=self._tokens,
-        )
         try:
-            self.report = await probe.run()
+            self.report = await self._made(self._tell).run()
         except (TransportError, Unsuitable) as error:
             self.trouble = brief(str(error), 400)
             self._show("trouble", [line((self.trouble, "error"))])

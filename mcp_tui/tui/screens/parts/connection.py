@@ -122,18 +122,25 @@ class ConnectionKeys:
     async def probe(self, entry: Entry | None) -> None:
         """Open the probe on this server, for a tool of the catalogue where one is meant."""
         from mcp_tui.client.opening import open_store
+        from mcp_tui.probe.run import Probe, Tell
+        from mcp_tui.probe.tools import NamedTool
         from mcp_tui.tui.screens.probe import ProbeScreen
 
         client = self._session.client
         journal = bool(client.store.writers)
-        screen = ProbeScreen(
-            client.target,
-            client.settings,
-            store=lambda: open_store(client.target, journal=journal, purpose="probe"),
-            tool=entry.name if entry is not None and entry.kind == "tools" else "",
-            tokens=client.tokens,
-        )
-        await self._screen.ask(screen)
+        tool = entry.name if entry is not None and entry.kind == "tools" else ""
+
+        def made(tell: Tell) -> Probe:
+            return Probe(
+                client.target,
+                client.settings,
+                wish=NamedTool(tool),
+                store=lambda _: open_store(client.target, journal=journal, purpose="probe"),
+                tell=tell,
+                tokens=client.tokens,
+            )
+
+        await self._screen.ask(ProbeScreen(made))
 
     @property
     def _started(self) -> bool:
