@@ -23,7 +23,7 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
@@ -209,12 +209,8 @@ class SessionScreen(LayoutScreen):
             self.table.empty = empty
             self.table.refresh()
         self.drawing()
-        self.tab_titles.count(
-            {
-                "catalogue": self.scene.catalogue.count,
-                "cancellations": len(self.scene.cancellations.numbers),
-            }
-        )
+        entries, cancellations = self.scene.catalogue.count, len(self.scene.cancellations.numbers)
+        self.tab_titles.count({"catalogue": entries, "cancellations": cancellations})
         if self.catalogue.display:
             self.catalogue.refresh_source()
         self._behind = True
@@ -227,16 +223,14 @@ class SessionScreen(LayoutScreen):
         """Called before panes are drawn anew."""
 
     def _show_detail(self, now: float) -> None:
-        row = self.detailed()
-        self.details.show(now, self.entry(), row, words("") if row is None else self.advice(row))
+        self.details.show(now, self.entry(), *self.detailed())
 
-    def detailed(self) -> Request | None:
-        """The request that the detail is about; ``None`` where it tells of the connection."""
-        return self.table.selected
+    def detailed(self) -> tuple[Request | None, SafeText]:
+        """The request that the detail is about, and what can be done about it beyond the keys at the bottom.
 
-    def advice(self, row: Request) -> SafeText:
-        """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
-        return words("")
+        There is none where the detail tells of the connection.
+        """
+        return self.table.selected, NOTHING
 
     def entry(self) -> Entry | None:
         """What the server offers under the cursor, while the catalogue has the focus."""
@@ -252,9 +246,8 @@ class SessionScreen(LayoutScreen):
     def show_pane(self, name: str) -> None:
         super().show_pane(name)
         if name == "timeline" and not self.timeline.is_attached:
-            self.body.mount(
-                self.timeline
-            )  # made ready when it is first looked at: in most sessions it never is
+            # Made ready when it is first looked at: in most sessions it never is.
+            self.body.mount(self.timeline)
         self.forget()
 
     def action_pane(self, name: str) -> None:

@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, words
 
 
 class Workbench(SessionScreen):
@@ -77,13 +77,11 @@ class Workbench(SessionScreen):
         if not self.chosen and self.pane != wanted:
             self.show_pane(wanted)
 
-    def detailed(self) -> Request | None:
-        row = super().detailed()
-        connecting = self.session.link is Link.CONNECTING
-        return None if connecting and row is not None and row.internal and row.open else row
-
-    def advice(self, row: Request) -> SafeText:
-        return self.connection.advice(row)
+    def detailed(self) -> tuple[Request | None, SafeText]:
+        row, connecting = self.table.selected, self.session.link is Link.CONNECTING
+        if row is None or (connecting and row.internal and row.open):
+            return None, NOTHING
+        return row, self.connection.advice(row)
 
     def idle(self) -> frozenset[str]:
         session, row = self.session, self.table.selected
