@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any, Final
 
-from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import colourful, csv_line, dump, out, table, utc, warn
@@ -22,7 +21,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol.evidence import OUTCOME_WORDS
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 SHOWN: Final = 1000
 """Cancellations that are shown as text where nobody said how many."""
@@ -190,17 +189,11 @@ def lines(
 
 def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
     from mcp_tui.tui.view.cancellations import logged
+    from mcp_tui.tui.view.durations import stamp
 
     shown = logged(entry)
     came = join((shown.signal, shown.aftermath), "; ")
-    return _local(entry.wall), shown.id, shown.request, shown.cause, came, shown.reason
-
-
-def _local(wall: float) -> SafeText:
-    try:
-        return clean(clock.local_stamp(wall))
-    except ValueError:
-        return words("")
+    return stamp(entry.wall), shown.id, shown.request, shown.cause, came, shown.reason
 
 
 def as_json(entry: LoggedCancellation) -> dict[str, Any]:

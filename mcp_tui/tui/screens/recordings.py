@@ -14,7 +14,6 @@ from typing import Final
 from textual.content import Content
 from textual.widgets import Input
 
-from mcp_tui import clock
 from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import (
     QUERY_NAMES,
@@ -145,13 +144,6 @@ def parse_filter(text: str) -> Query:
     return parse_query(fields, limit=LOGGED)
 
 
-def _day(wall: float) -> str:
-    try:
-        return clock.local_stamp(wall)[:10]
-    except ValueError:
-        return ""
-
-
 class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     """Dismisses the cancellation that is to be opened, with the file of its session, or ``None`` on esc."""
 
@@ -231,7 +223,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def _line(self, number: int, width: int) -> Line:
         entry = self._entry(number)
-        day = fit(clean(_day(entry.wall)), 10)
+        day = fit(clean(durations.stamp(entry.wall)[:10]), 10)
         server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
         before = join((day, server), "  ")
         line = self._columns.line(logged(entry), width - len(before) - 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_tui import clock
 from mcp_tui.protocol import units
-from mcp_tui.tui.view.text import SafeText, clean, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
@@ -43,6 +43,14 @@ def moment(at: float, origin: float) -> SafeText:
         return clean(clock.local_time(origin + at))
     except ValueError:
         return words("--:--:--.---")
+
+
+def stamp(epoch: float) -> SafeText:
+    """The local date and time of a moment: ``2026-11-21 12:04:31``; empty where no calendar has it."""
+    try:
+        return clean(clock.local_stamp(epoch))
+    except ValueError:
+        return NOTHING
 
 
 def up(seconds: float) -> SafeText:
