@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.catalogue import Catalogue, Entry, found, tools
 from mcp_tui.tui.view.text import words
 
 
@@ -36,3 +37,40 @@ def test_a_kind_that_could_not_be_read_says_why():
     made = Catalogue()
     made.put("prompts", [], words("refused"))
     assert "refused" in made.line(0, 40).text
+
+
+def test_claims_are_called_unverified():
+    made = Entry(
+        "tools", {"name": "t", "annotations": {"readOnlyHint": False, "destructiveHint": True, "x": 1}}
+    )
+    assert made.described()[0].text == "server claims: not read-only, destructive (unverified)"
+
+
+def test_only_what_says_so_of_itself_is_destructive():
+    def destructive(**annotations: Json) -> bool:
+        return Entry("tools", {"name": "t", "annotations": annotations}).destructive
+
+    assert destructive(destructiveHint=True)
+    assert not destructive(destructiveHint=True, readOnlyHint=True)
+    assert not destructive(destructiveHint="yes")
+    assert not destructive()
+
+
+def test_a_definition_changes_with_anything_that_is_said():
+    made = {"name": "t", "description": "\ud800", "annotations": {"destructiveHint": True}}
+    assert Entry("tools", made).definition == Entry("tools", dict(reversed(made.items()))).definition
+    assert Entry("tools", made).definition != Entry("tools", {**made, "title": "t"}).definition
+
+
+def test_names_come_before_mentions():
+    listed = tools(
+        [
+            {"name": "a", "description": "like count"},
+            {"name": "recount"},
+            {"name": "count"},
+            {"name": ""},
+        ]
+    )
+    assert [tool.name for tool in found(listed, "COUNT")] == ["count", "recount", "a"]
+    assert [tool.name for tool in found(listed, "count like")] == ["a"]
+    assert [tool.name for tool in found(listed, " ")] == ["a", "recount", "count"]

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_tui.client.forms import ABSENT, Field, FieldEntry, FormLayout, Given
+from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.forms import about, bounds, kind, sketch, vacant
+from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, parsed, sketch, vacant
+from mcp_tui.tui.view.text import clean
+from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
 def field(schema: Json, *, required: bool = False) -> Field:
@@ -83,3 +88,46 @@ def test_all_that_a_schema_says_of_a_field():
     )
     number = field({"type": "integer"})
     assert said([*about(number, FieldEntry(Given.JSON, '"x"'))]) == "a  whole number (type JSON here)"
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_editable_text_shows_every_character_and_means_the_same(name: str):
+    value = {PAYLOADS[name]: [PAYLOADS[name]]}
+    text = editable(value)
+    assert_harmless(text.replace("\n", ""))
+    assert clean(text, newlines=True) == text or name in {"zalgo", "selectors", "emoji", "marks-first"}
+    assert json.loads(text) == value
+    assert parsed(text) == value
+
+
+def test_what_cannot_be_edited_says_so():
+    with pytest.raises(ValueError, match="too long"):
+        editable({"x": "y" * EDITABLE})
+    deep: Json = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    with pytest.raises(ValueError, match="not JSON"):
+        editable(deep)
+
+
+def test_a_mistake_has_a_place():
+    with pytest.raises(json.JSONDecodeError) as wrong:
+        parsed('{\n  "a": }')
+    assert mistake(wrong.value) == "line 2, column 8: expecting value"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "a": 2}', '"a" appears twice'),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": 1e999}', "1e999 is not a JSON number"),
+        (f'{{"a": {"9" * 5000}}}', "number with too many digits"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", "Arguments must be a JSON object"),
+    ],
+    ids=range(6),
+)
+def test_what_cannot_be_sent_as_it_is_typed_is_refused(text: str, said: str):
+    with pytest.raises(ValueError, match=said):
+        parsed(text)
