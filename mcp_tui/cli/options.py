@@ -41,13 +41,18 @@ def speed(text: str) -> float | None:
 
 
 class Option:
-    """An option: its names, the name of its value (none for a switch), its help, and what else argparse takes."""
+    """An option: its names, the name of its value (none for a switch), its help, and what else argparse takes.
 
-    def __init__(self, names: str, value: str, does: str | None, **more: Any) -> None:
+    ``many`` is the name of the list of its values, of one that may be given several times.
+    """
+
+    def __init__(self, names: str, value: str, does: str, *, many: str = "", **more: Any) -> None:
         self.names = names.split()
         self.takes_value = bool(value)
         kind = {"metavar": value} if value and "choices" not in more else {}
         self.how: dict[str, Any] = {**(kind if value else {"action": "store_true"}), "help": does, **more}
+        if many:
+            self.how |= {"dest": many, "action": "append", "default": []}
 
 
 class OptionGroup:
@@ -85,16 +90,9 @@ CONNECTING: Final = (
         Option("--server", "NAME", "a server from a config file"),
         _CONFIG,
         Option("--demo", "", "the demo server that ships with mcp-tui"),
-        Option(
-            "-e",
-            "KEY=VALUE",
-            "set an environment variable of a stdio server",
-            dest="env",
-            action="append",
-            default=[],
-        ),
+        Option("-e", "KEY=VALUE", "set an environment variable of a stdio server", many="env"),
         Option("--cwd", "DIR", "working directory of a stdio server"),
-        Option("-H", "'Name: value'", "send an HTTP header", dest="headers", action="append", default=[]),
+        Option("-H", "'Name: value'", "send an HTTP header", many="headers"),
         Option(
             "--transport",
             "T",

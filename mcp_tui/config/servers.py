@@ -132,42 +132,35 @@ def read_place(
             return
         if place.source is REGISTRY and not surely:
             return
-    for table in _tables(place, fields, around):
+    for source, path, folder in _tables(place, fields, around):
         inside: Json = fields
-        for step in table.path:
+        for step in path:
             inside = as_object(inside).get(step)
         if not isinstance(inside, dict):
-            key = table.path[-1]
-            line = document.lines(*table.path[:-1]).get(key)
+            line = document.lines(*path[:-1]).get(path[-1])
             kind = "a table" if document.is_toml else "an object"
-            raise ConfigError(f"{at(place.path, line)}: {key} is not {kind}")
-        made = replace(made, source=table.source, folder=place.folder or table.folder)
-        yield from _defined(made, as_object(inside), document.lines(*table.path), fields)
+            raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
+        made = replace(made, source=source, folder=place.folder or folder)
+        yield from _defined(made, as_object(inside), document.lines(*path), fields)
     if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
         raise ConfigError(f"{place.path}: no {', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}")
 
 
-@frozen
-class _Table:
-    """Where in a file servers stand. ``folder`` is the project's where the file is the person's own and says of which."""
-
-    source: Source
-    path: tuple[str, ...]
-    folder: Path | None = None
-
-
-def _tables(place: Place, fields: dict[str, Json], around: Surroundings) -> Iterator[_Table]:
+def _tables(
+    place: Place, fields: dict[str, Json], around: Surroundings
+) -> Iterator[tuple[Source, tuple[str, ...], Path | None]]:
+    """Whose servers stand where in a file; and the folder of the project, where a person's own file says of which."""
     if place.source is CLAUDE_CODE and "projects" in fields and place.part != "user":
         projects = as_object(fields["projects"])
         for folder in (around.cwd, *around.cwd.parents):
             if "mcpServers" in as_object(projects.get(str(folder))):
-                yield _Table(CLAUDE_CODE, ("projects", str(folder), "mcpServers"), folder)
+                yield CLAUDE_CODE, ("projects", str(folder), "mcpServers"), folder
     if place.part == "local":
         return
     keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *FILE.keys)
     for key in keys:
         if fields.get(key) is not None:
-            yield _Table(_TOOLS.get(key, place.source) if place.source is FILE else place.source, (key,))
+            yield _TOOLS.get(key, place.source) if place.source is FILE else place.source, (key,), None
             return
 
 
