@@ -18,7 +18,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import BINARY, label, ordered, plain
 from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
-from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
@@ -136,7 +136,7 @@ class ResultScreen(Dialog[str | None]):
         """Say above the page which part the cursor is in."""
         if self._parts:
             part, count = self._parts[self._at], len(self._parts)
-            where = safe("{:,} of {:,}", self._at + 1, count) if count > 1 else words("")
+            where = safe("{:,} of {:,}", self._at + 1, count) if count > 1 else NOTHING
             self._pager.retitle(join((where, label(part)), "  "))
         self.tick()
 
@@ -193,12 +193,8 @@ class ResultScreen(Dialog[str | None]):
             self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
         self.app.copy_to_clipboard(plain(parsed(self._redact(self._raw))))  # pyright: ignore[reportUnknownMemberType]
-        self._note(
-            hint(
-                "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
-            ),
-            "$text-muted",
-        )
+        said = "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
+        self._note(hint(said), "$text-muted")
 
     def action_save(self) -> None:
         """Ask where the part is to be written."""
@@ -266,17 +262,13 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
     else:
         found = [Part(PartKind.WHOLE, value=members.get("error", message))]
     pages: list[tuple[SafeText, Page]] = []
-    for number, part in enumerate(found):
-        last = number > 0 and number == len(found) - 1
+    for number, part in enumerate(found[:-1] or found):
         # Texts that follow each other, as of a tool that returns a list, read as one.
-        more = (
-            part.sort is PartKind.TEXT
-            and not part.role
-            and not part.uri
-            and found[number - 1].sort is part.sort
-        )
-        head = words("All of it as JSON") if last else words("") if more or not number else label(part)
-        pages.append((head, JsonPage(part.value, folded=True) if last else _unlaid(part, flat=False)))
+        text = part.sort is PartKind.TEXT and not part.role and not part.uri
+        more = text and found[number - 1].sort is part.sort
+        pages.append((NOTHING if more or not number else label(part), _unlaid(part, flat=False)))
+    if len(found) > 1:
+        pages.append((words("All of it as JSON"), JsonPage(found[-1].value, folded=True)))
     page = PartsPage(pages)
     page.lay_out(cells)
     return found, page
