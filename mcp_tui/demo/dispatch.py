@@ -156,7 +156,7 @@ class Conversation:
                     raise frames.bad_params("unknown level")
                 self._log_level = level
                 return {}
-            case "tasks/get" | "tasks/cancel", _ if caller.knows_tasks:
+            case "tasks/get" | "tasks/cancel", _ if caller.revision >= frames.CORE_TASKS:
                 return self._setting.tasks.answer(method, params, caller)
             case "tasks/update", True:
                 return self._setting.tasks.answer(method, params, caller)

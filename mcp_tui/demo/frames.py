@@ -170,11 +170,6 @@ class DemoCaller:
         """Whether the request described itself by its ``_meta`` (2026-07-28)."""
         return self.revision == MODERN
 
-    @property
-    def knows_tasks(self) -> bool:
-        """Whether there are tasks in the revision: of its own, or by the extension."""
-        return self.revision >= CORE_TASKS
-
     def declares(self, capability: str) -> bool:
         """Whether the client can do what ``elicitation`` (here: by a form), ``sampling`` or ``roots`` stand for."""
         declared = as_object(self.capabilities.get(capability))

@@ -468,7 +468,8 @@ async def malformed(trial: Trial) -> None:
     if connection.ended is None:
         following = await trial.next_call("P-11")
         found = following if following.verdict is Verdict.FAIL else found
-    worst = found if worst is None else judging.worse(worst, found)
+    if worst is None or found.verdict is Verdict.FAIL:
+        worst = found
     trial.findings.append(replace(worst, evidence=tuple(trial.told)))
 
 

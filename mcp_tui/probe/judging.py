@@ -217,9 +217,3 @@ def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level
         return answered
     went_on = progress(rule, seen, control, level)
     return went_on if went_on.verdict in BAD else answered
-
-
-def worse(first: Finding, second: Finding) -> Finding:
-    """The one of two findings on a rule that weighs more."""
-    order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.PASS, Verdict.NOT_APPLICABLE)
-    return min((first, second), key=lambda finding: order.index(finding.verdict))

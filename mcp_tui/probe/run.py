@@ -169,7 +169,8 @@ class Probe:
 
         Over stdio it closes in the background, since a server may take its time to exit. Over HTTP it stays until the end.
         """
-        self._hear_noise(connection)
+        self.setup.noise += [each for each in connection.heard if each.kind == "noise"]
+        connection.heard = [each for each in connection.heard if each.kind != "noise"]
         if connection.peer.transport == "http":
             return
         slow = self.setup.connecting > SLOW_START and connection.peer.transport == "stdio"
@@ -180,10 +181,6 @@ class Probe:
         self._open.discard(connection)
         self._closings.append(spawn(connection.close(), name="end a server"))
 
-    def _hear_noise(self, connection: ProbeConnection) -> None:
-        self.setup.noise += [each for each in connection.heard if each.kind == "noise"]
-        connection.heard = [each for each in connection.heard if each.kind != "noise"]
-
     async def _farewell(self) -> None:
         connections, self._open = self._open, set()
         self._spare.clear()
@@ -193,10 +190,6 @@ class Probe:
         await asyncio.gather(
             *(connection.close() for connection in connections), *self._closings, return_exceptions=True
         )
-
-    def _budget(self) -> float:
-        control = self.setup.control
-        return TIMES * (1.0 if control is None else control.length) + GRACE
 
     # -- the tool --------------------------------------------------------------------------------------------------
 
@@ -343,7 +336,8 @@ class Probe:
             elif rules:
                 due.append(experiment)
         lanes = LANES if self.setup.peer.transport == "stdio" else 1
-        left = self._began + self._budget() - FAREWELL - time.monotonic()
+        budget = TIMES * (1.0 if self.setup.control is None else self.setup.length) + GRACE
+        left = self._began + budget - FAREWELL - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, left)):
                 for alone, group in groupby(due, lambda each: each.alone):

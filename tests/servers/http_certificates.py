@@ -1,4 +1,4 @@
-"""Certificates for 127.0.0.1, self-signed, with a key that guards nothing: for tests of TLS alone."""
+"""A certificate for 127.0.0.1, self-signed, with a key that guards nothing: for tests of TLS alone."""
 
 from __future__ import annotations
 
@@ -27,24 +27,11 @@ rXPCytaX+sZM+bpTznE+vZokcjzD9+LjGWdsc/Q=
 -----END CERTIFICATE-----
 """
 
-EXPIRED: Final = """\
------BEGIN CERTIFICATE-----
-MIIBZzCCAQ2gAwIBAgIBAjAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAkxMjcuMC4w
-LjEwHhcNMjAwMTAxMDAwMDAwWhcNMjEwMTAxMDAwMDAwWjAUMRIwEAYDVQQDDAkx
-MjcuMC4wLjEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAR73B0vTHCiw8Y2syBC
-jmG1tV5g7uoLdhO5CxA67UIVtfLDtofI9xNkE5rJuw9CzAXJaBzr0UW8mLJ71wxu
-7mrHo1AwTjAPBgNVHREECDAGhwR/AAABMA8GA1UdEwEB/wQFMAMBAf8wCwYDVR0P
-BAQDAgGGMB0GA1UdDgQWBBQy15/gp16FnMlSy+kXEsSRBpBbHDAKBggqhkjOPQQD
-AgNIADBFAiEAoYJj17OfWB3mol1+X/1p8KPLj2Rb5fL6g2v9pfKxUfYCIGBOe7Ue
-zu9YmXQ6leqdCRU0RuFLxlkR5gKe9qy9jXc6
------END CERTIFICATE-----
-"""
 
-
-def server_context(folder: Path, certificate: str = VALID) -> ssl.SSLContext:
-    """What a server needs to show `certificate`; written to `folder`, since ssl reads files alone."""
+def server_context(folder: Path) -> ssl.SSLContext:
+    """What a server needs to show its certificate; written to `folder`, since ssl reads files alone."""
     file = folder / "server.pem"
-    file.write_text(KEY + certificate)
+    file.write_text(KEY + VALID)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context
