@@ -22,7 +22,7 @@ class Unfinished(bytes):
 
 
 class Pipe(asyncio.StreamReader):
-    """A pipe that is read. ``heard_at`` is when bytes came last, in monotonic seconds."""
+    """A pipe that is read. ``heard_at`` is when bytes came last, or a line of them was taken, in monotonic seconds."""
 
     heard_at = 0.0
 
@@ -31,9 +31,7 @@ class Pipe(asyncio.StreamReader):
         super().feed_data(data)
 
 
-async def read_lines(
-    pipe: asyncio.StreamReader, cap: int, turn: Turn, take: Callable[[Line | Oversized], None]
-) -> None:
+async def read_lines(pipe: Pipe, cap: int, turn: Turn, take: Callable[[Line | Oversized], None]) -> None:
     """Hand the lines of a pipe to ``take``, in order, until it ends.
 
     While lines wait for the next turn hardly anything is read: memory holds little more than one unfinished line, and the
@@ -47,6 +45,7 @@ async def read_lines(
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a message could not be taken", "exception": error})
+            pipe.heard_at = time.monotonic()  # what is not read meanwhile is no silence
             await turn.breathe()
     for line in framer.close():
         take(Unfinished(line) if isinstance(line, bytes) else line)

@@ -193,6 +193,21 @@ async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: s
         assert [item.text for item in it.all(StderrLine)] == ["leaving"]
 
 
+async def test_a_server_that_exits_is_read_to_its_last_byte_by_a_slow_reader_too() -> None:
+    # its last bytes are still in the pipe, and the reader is behind for longer than a silence may last
+    code = "print(('x' * 300 + chr(10)) * 1700, end='')"
+    it = Wire(over_stdio([sys.executable, "-c", code]))
+
+    def slow(item: Item) -> None:
+        time.sleep(0.001)
+        it.note(item)
+
+    it.tell = slow
+    async with it:
+        await it.closed()
+        assert len(it.lines) == 1700
+
+
 async def test_a_server_that_closes_its_stdout_is_given_up() -> None:
     async with wire("unspoken") as it:
         closed = await it.closed()
