@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, overload
@@ -61,7 +62,6 @@ class RecordedBook:
     position, and ``internal`` has the places of requests to come as well.
 
     ``position`` is how many events have happened, ``over`` whether that is all that will ever be in the recording.
-    ``unreadable`` counts events whose records turned out to be damaged.
     """
 
     sortable = CACHED
@@ -71,7 +71,6 @@ class RecordedBook:
         self.position = 0
         self.over = False
         self.version = 0
-        self.unreadable = 0
         self.order: Final = RecordedRows(self)
         self.internal: Final = recording.table.internal
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
@@ -217,14 +216,11 @@ class RecordedBook:
                 self._apply(book, each)
 
     def _apply(self, book: Book, number: int) -> None:
+        """Fold an event, unless its record turns out to be damaged."""
         event = self.recording.event(number)
-        if event is None:
-            self.unreadable += 1
-            return
-        try:
-            book.apply(event)
-        except IllegalTransition:
-            self.unreadable += 1
+        if event is not None:
+            with suppress(IllegalTransition):
+                book.apply(event)
 
 
 _ENDLESS: Final = frozenset(

@@ -160,11 +160,6 @@ class LineList(ListCanvas):
         number = self.cursor
         return None if number is None else self._line(number)
 
-    @property
-    def count(self) -> int:
-        """Lines there are."""
-        return len(self.lines)
-
     def refresh_source(self) -> None:
         """Draw what came or changed."""
         if not self.is_mounted or not self.size:

@@ -51,7 +51,7 @@ async def opened(driven: Driven) -> HistoryScreen:
 def ids(screen: HistoryScreen) -> list[RequestId]:
     """The ids that are listed, the newest first."""
     lines = screen._lines  # pyright: ignore[reportPrivateUsage]
-    return [entry.cancelled.row.id for entry in screen._found.entries][::-1][: lines.count]  # pyright: ignore[reportPrivateUsage]
+    return [entry.cancelled.row.id for entry in screen._found.entries][::-1][: lines.shown]  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:

@@ -13,7 +13,7 @@ from tests.tui.driving import Driven, driving
 async def _drag_over_log(driven: Driven) -> str:
     """Select a part of the first line of the log with the mouse; the text that is selected then."""
     await driven.press("4")
-    await driven.until(lambda: driven.bench.log_list.count > 2)
+    await driven.until(lambda: driven.bench.log_list.shown > 2)
     region = driven.bench.log_list.region
     await driven.pilot.mouse_down(driven.bench.log_list, offset=(4, 1))
     await driven.pilot.hover(driven.bench.log_list, offset=(30, 1))
