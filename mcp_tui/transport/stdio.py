@@ -141,8 +141,8 @@ class StdioTransport:
     # -- how it ends
 
     def _exited(self, code: int) -> None:
-        self._stdin.refuse(ended_how(code))
         self._exit.set_result(code)
+        self._stdin.refuse(ended_how(code))
 
     async def _live(self, process: ServerProcess) -> None:
         """Wait for the end of the server, or for the wish to end it; then end it, with all that it started."""
