@@ -71,7 +71,7 @@ async def test_the_place_is_kept_for_the_same_thing_only():
         await pilot.press("G")
         await pilot.pause()
         assert text(shown)[-1] == "199"
-        shown.clear()
+        shown.show(words("Detail"), ())
         assert text(shown)[0] == " Nothing selected."
 
 
