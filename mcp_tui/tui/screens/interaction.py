@@ -259,7 +259,7 @@ class InteractionScreen(Dialog[Answer | None]):
         """Copy what was typed."""
         text = self.draft()
         if text:
-            self.app.copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+            self.host.copy_to_clipboard(text)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def complain(self, text: str) -> None:
