@@ -89,14 +89,15 @@ def _posted(trial: Trial, trace: Trace) -> None:
 
 def _stream(trial: Trial, trace: Trace) -> None:
     """P-24: the call's own POST does not stay open for ever."""
-    ended = trace.ended_at
     cancel_at = trace.cancel_at or 0.0
-    if ended is None:
+    if trace.ended_at is None:
         waited = trial.connection.now() - cancel_at
         text = f"the stream of the call was still open {waited:.1f} s after the cancel"
         trial.found("P-24", Verdict.WARNING, text)
     else:
-        trial.found("P-24", Verdict.PASS, f"the stream ended {ended - cancel_at:.2f} s after the cancel")
+        trial.found(
+            "P-24", Verdict.PASS, f"the stream ended {trace.ended_at - cancel_at:.2f} s after the cancel"
+        )
 
 
 async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
@@ -292,12 +293,11 @@ async def session_deleted(trial: Trial) -> None:
     trial.tell(text, None if trace is None else at - trace.sent_at)
     if trace is not None:
         heard = await trace.answered(trace.sent_at + trial.end(trial.mid))
-        ended = trace.ended_at
         if heard is not None:
             trial.told.append(trace.evidence(heard))
             text += f"; the call was answered with {heard.words} after {heard.at - at:.2f} s"
-        elif ended is not None:
-            text += f"; the call's stream ended without a response after {ended - at:.2f} s"
+        elif trace.ended_at is not None:
+            text += f"; the call's stream ended without a response after {trace.ended_at - at:.2f} s"
         else:
             text += "; the call got no response and its stream stayed open"
     other, what = setup.connect("after DELETE"), "a call in a new session"
@@ -648,9 +648,6 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
         if not refused:
             return Verdict.FAIL, "a task that was cancelled could be cancelled again"
     return Verdict.PASS, "the task was cancelled, and stayed so"
-
-
-# -- the plan ---------------------------------------------------------------------------------------------------
 
 
 @frozen
