@@ -6,13 +6,12 @@ Each command is a module of its own and loads what it needs itself: Textual for 
 from __future__ import annotations
 
 import contextlib
-import io
-import os
 import resource
 import sys
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.streams import out, prepare, warn
 
 if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
@@ -23,11 +22,9 @@ FILES: Final = 8192
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status (see ``cli/status.py``). A defect of ours is one, too."""
-    if not _streams():
+    if not prepare():
         return Exit.STDOUT_CLOSED
     allow_files()
-    from mcp_tui.cli.output import out, warn
-
     try:
         try:
             return _run(sys.argv[1:] if argv is None else argv)
@@ -63,7 +60,6 @@ def _run(arguments: list[str]) -> int:
 
     from mcp_tui.cli.grammar import HelpAsked, read
     from mcp_tui.cli.options import COMMANDS
-    from mcp_tui.cli.output import out
 
     try:
         given = read(arguments)
@@ -86,20 +82,3 @@ def _workbench(given: Words) -> int:
         return open_workbench(given)
     finally:
         gc.enable()
-
-
-def _streams() -> bool:
-    """Make the standard streams fit to be written to, whatever the locale is; false where there is no stdout at all."""
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
-        return False
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if not isinstance(stream, io.TextIOWrapper):
-            continue
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            # whoever shares it may have made it non-blocking: Python would drop what does not fit, and say nothing
-            os.set_blocking(stream.fileno(), True)
-        if stream is not sys.stdin:
-            stream.reconfigure(errors="backslashreplace")
-    return True

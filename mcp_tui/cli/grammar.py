@@ -13,7 +13,6 @@ from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, CONNECTING, PAIRS, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Failure
-from mcp_tui.config.files import guess
 from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")
@@ -153,6 +152,8 @@ def _refuse_words(given: Words) -> None:
     if URL.match(others[0]) and (spec is None or spec.connects):
         raise Failure("Two URLs. A command connects to one server.")
     if spec is None:
+        from mcp_tui.config.files import guess
+
         text = f"Unknown subcommand {others[0]!r}.{guess(others[0], COMMANDS)}"
         raise Failure(f"{text} To start a server: mcp-tui -- python server.py")
     hint = f"See mcp-tui {name} --help."
@@ -197,4 +198,6 @@ def _unrecognised(option: str, known: Sequence[str]) -> str:
     ]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
+    from mcp_tui.config.files import guess
+
     return f"Unknown option {option!r}.{guess(option, known)}"

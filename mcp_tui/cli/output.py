@@ -1,42 +1,17 @@
-"""Standard output and standard error of a command: everything on stdout goes through :func:`out`.
-
-A command with a session, which has a clock to keep, prints with :mod:`mcp_tui.cli.printer` instead.
-"""
+"""The forms in which a command prints: JSON, CSV, and tables."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
 from mcp_tui import clock
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.status import Exit
+from mcp_tui.cli.streams import out
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
-
-
-def out(text: str = "", *, end: str = "\n", flush: bool = False) -> None:
-    """Write to stdout. Text of a server's must have been cleaned or encoded before.
-
-    Raises:
-        Failure: it cannot be written. Without words, where nobody reads it any more.
-    """
-    try:
-        print(text, end=end, flush=flush)
-    except OSError as error:
-        # Python must not try again when it exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        gone = isinstance(error, BrokenPipeError)
-        said = "" if gone else f"Cannot write to stdout: {error.strerror}."
-        raise Failure(said, Exit.STDOUT_CLOSED) from None
-
-
-def warn(text: str) -> None:
-    """One line for people on stderr. That nobody reads it is no reason to stop."""
-    with contextlib.suppress(OSError):
-        print(clean(f"mcp-tui: {text}"), file=sys.stderr, flush=True)
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
