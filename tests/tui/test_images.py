@@ -65,17 +65,17 @@ async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
         await shown(host, pilot, "400 × 200 pixels")
         pager = host.screen.query_one(Pager)
         wide = [line for line in host.shown.splitlines() if "▀▀" in line]
-        assert len(wide) == -(-pager.inner_width // 4)
-        assert max(line.count("▀") for line in wide) == pager.inner_width
+        assert len(wide) == -(-pager.inner.width // 4)
+        assert max(line.count("▀") for line in wide) == pager.inner.width
         assert {"#ff0000", "#00ff00", "#0000ff"} <= colours(host)
         await pilot.resize_terminal(60, 60)
         for _ in range(500):
             await pilot.pause(0.01)
             wide = [line for line in host.shown.splitlines() if "▀▀" in line]
-            if len(wide) == -(-pager.inner_width // 4) < 19:
+            if len(wide) == -(-pager.inner.width // 4) < 19:
                 break
         assert len(wide) < 19
-        assert max(line.count("▀") for line in wide) == pager.inner_width
+        assert max(line.count("▀") for line in wide) == pager.inner.width
 
 
 async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_is_decoded(

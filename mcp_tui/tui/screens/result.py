@@ -99,7 +99,7 @@ class ResultScreen(Dialog[str | None]):
 
     async def _read(self) -> None:
         # Beside the screen: a large answer takes seconds, and keys are heard meanwhile.
-        self._parts, self._page = await asyncio.to_thread(_paged, self._raw, self._pager.inner_width)
+        self._parts, self._page = await asyncio.to_thread(_paged, self._raw, self._pager.inner.width)
         self._pager.show(self._title_, self._page)
         self._tell()
         for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mcp_tui.protocol.requests import Request
@@ -112,20 +111,26 @@ class Layout(Generic[Thing]):
         pairs = zip(self.columns, self.widths, strict=True)
         return tuple((_placed(column, column.title, cells), "header") for column, cells in pairs)
 
-    def pieces(self, thing: Thing) -> Segments:
-        """The line of a thing."""
+    def pieces(self, thing: Thing, *, live: bool | None = None) -> Segments:
+        """The line of a thing. With ``live`` only from the first column on that changes with the time alone, or up to it."""
+        first = 0 if live is None else self._live
+        part = slice(0, first) if live is False else slice(first, None)
         made: list[Piece] = []
-        for column, cells in zip(self.columns, self.widths, strict=True):
+        for column, cells in zip(self.columns[part], self.widths[part], strict=True):
             text, tone = column.cell(thing)
             tail = NOTHING if column.tail is None else column.tail(thing)
             made.append((_placed(column, text, cells, tail), tone))
         return tuple(made)
 
     @property
+    def _live(self) -> int:
+        """The place of the first column that changes with the time alone."""
+        return next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
+
+    @property
     def live_at(self) -> int:
-        """The cells before the first column that changes with the time alone."""
-        still = takewhile(lambda pair: not pair[0].live, zip(self.columns, self.widths, strict=True))
-        return sum(column.gap + cells for column, cells in still)
+        """The cells before that column."""
+        return sum(column.gap for column in self.columns[: self._live]) + sum(self.widths[: self._live])
 
 
 def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = NOTHING) -> SafeText:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mcp_tui import clock
 from mcp_tui.protocol import units
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, safe, words
@@ -12,6 +14,7 @@ def elapsed(seconds: float) -> SafeText:
     return clean(units.elapsed(seconds))
 
 
+@lru_cache(512)
 def limit(seconds: float | None) -> SafeText:
     """A limit as it was set: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` where there is none."""
     return clean(units.limit(seconds))

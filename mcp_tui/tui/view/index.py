@@ -15,7 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.columns import NEWEST, Sort
-from mcp_tui.tui.view.filters import Filter
+from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.lines import BUDGET
 
 if TYPE_CHECKING:
@@ -71,6 +71,13 @@ class Item(NamedTuple):
     after: float | None = None
     children: int = 0
     expanded: bool = False
+
+    @property
+    def about(self) -> Shown:
+        """The request itself, ours or the server's."""
+        about = self.row or self.server_request
+        assert about is not None  # it is one or the other
+        return about
 
 
 @frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
@@ -81,15 +82,14 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
         shown = safe("max {}", shown)
     elif wide and idle is not None and maximum is not None:
         shown = safe("{} · max {}", shown, durations.limit(maximum_span))
-    silent = silence(row, now)
-    return safe("{} {}", shown, silent) if wide and silent else shown
+    return join((shown, silence(row, now)), " ") if wide else shown
 
 
 def silence(row: Request, now: float) -> SafeText:
     """How long nothing was heard about an open request: ``quiet 8s``; blank at first."""
     if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
         return NOTHING
-    return safe("quiet {}", durations.quiet(now - row.heard_at))
+    return join((words("quiet "), durations.quiet(now - row.heard_at)))
 
 
 # -- information -----------------------------------------------------------------------------------------------
@@ -137,11 +137,11 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.method == LISTEN:
         return words("not acknowledged yet") if wide else words("unacknowledged")
     far = progress(row, wide=wide)
-    silent = silence(row, now)
-    if wide or not silent:
+    silent = NOTHING if wide else silence(row, now)
+    if not silent:
         return far
     # A narrow row has no other place for the silence; it gives up the bar and the message for it.
-    percent = _percent(row)
+    percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
     return silent if row.progress is None else join((clip(number(row.progress), 5), silent), " ")
@@ -149,23 +149,23 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
 
 def progress(row: Request, *, wide: bool = False) -> SafeText:
     """A bar and per cent where the total is known, else the number and the message, else nothing."""
-    if row.progress is None:
-        return NOTHING
-    message = NOTHING if row.message is None else brief(row.message)
-    percent = _percent(row)
+    return NOTHING if row.progress is None else _progress(row.progress, row.total, row.message or "", wide)
+
+
+@lru_cache(512)  # drawn ten times a second, and told once in a while
+def _progress(done: float, total: float | None, message: str, wide: bool) -> SafeText:
+    percent = _percent(done, total)
     if percent is None:
-        return join((number(row.progress), message), " ")
+        return join((number(done), brief(message)), " ")
     shown = safe("{}{:>3}%", bar(percent / 100), percent)
-    return join((shown, message), " ") if wide else shown
+    return join((shown, brief(message)), " ") if wide else shown
 
 
-def _percent(row: Request) -> int | None:
-    if row.progress is None or row.total is None:
-        return None
-    if not (math.isfinite(row.progress) and math.isfinite(row.total)) or row.total <= 0:
+def _percent(done: float | None, total: float | None) -> int | None:
+    if done is None or total is None or total <= 0 or not (math.isfinite(done) and math.isfinite(total)):
         return None
     # Never 100 before it is: a server at 99.7 % is not done.
-    return int(100 * min(1.0, max(0.0, row.progress / row.total)))
+    return int(100 * min(1.0, max(0.0, done / total)))
 
 
 def bar(share: float, cells: int = BAR) -> SafeText:

@@ -104,8 +104,12 @@ def safe(template: LiteralString, *parts: object) -> SafeText:
     gets into a sentence.
     """
     return SafeText(
-        template.format(*(part if isinstance(part, int | float) else clean(str(part)) for part in parts))
+        template.format(*[part if isinstance(part, _NUMBERS) else clean(str(part)) for part in parts])
     )
+
+
+_NUMBERS: Final = (int, float)
+"""A tuple: a union of types would be made anew for each part of each cell that is drawn."""
 
 
 def paint(text: SafeText, style: str) -> SafeText:
@@ -115,7 +119,7 @@ def paint(text: SafeText, style: str) -> SafeText:
 
 def join(parts: Iterable[SafeText], separator: LiteralString = "") -> SafeText:
     """``parts`` in one, the empty ones left out."""
-    return SafeText(separator.join(part for part in parts if part))
+    return SafeText(separator.join([part for part in parts if part]))
 
 
 def _picture(character: str) -> str:

@@ -69,7 +69,7 @@ class KeyBar(Bar, can_focus=False):
         shown.sort(key=lambda key: key.footer)
         if self.said:
             return [key for key in shown if key.id in KEPT]
-        while sum(_cells(key) for key in shown) > self.inner_width + 1:
+        while sum(_cells(key) for key in shown) > self.inner.width + 1:
             spare = [key for key in shown if key.id not in KEPT]
             if not spare:
                 break
@@ -91,7 +91,7 @@ class KeyBar(Bar, can_focus=False):
 
     def _start(self, keys: Iterable[Key]) -> int:
         """The cell where the first of the keys begins: beside a sentence they stand at the right end."""
-        return max(2, self.inner_width + 1 - sum(map(_cells, keys))) if self.said else 1
+        return max(2, self.inner.width + 1 - sum(map(_cells, keys))) if self.said else 1
 
     def on_click(self, event: events.Click) -> None:
         keys = self.fitting()
@@ -121,4 +121,4 @@ class ServerBar(Bar, can_focus=False):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return self.strip(server_bar(self.facts, self.inner_width)) if y == 0 else self.blank()
+        return self.strip(server_bar(self.facts, self.inner.width)) if y == 0 else self.blank()

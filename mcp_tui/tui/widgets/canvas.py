@@ -17,7 +17,7 @@ from textual.color import Color as TextualColor
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.filter import LineFilter
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -76,6 +76,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tones: dict[str, Style] = {}
+        self._inner: Size | None = None  # while lines are drawn: Textual reckons it anew for each
 
     def watch_virtual_size(self, size: Size) -> None:
         """Fit the scrollbar to the lines, and what is as high as its lines."""
@@ -123,15 +124,17 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
-    @property
-    def inner_width(self) -> int:
-        """Cells of a line, without border and scrollbar."""
-        return self.scrollable_content_region.width
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._inner = self.scrollable_content_region.size
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._inner = None
 
     @property
-    def inner_height(self) -> int:
-        """Lines that are visible."""
-        return self.scrollable_content_region.height
+    def inner(self) -> Size:
+        """Cells of a line, and lines that are visible, without border and scrollbar."""
+        return self._inner or self.scrollable_content_region.size
 
     def paint(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> list[Segment]:
         """Pieces of text with their tones as segments, on the cursor's background where ``cursor``."""
@@ -151,24 +154,27 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
         """A whole line of pieces, cropped or filled to the width of the widget."""
-        segments = self.paint(pieces, cursor=cursor)
+        return self.fill(self.paint(pieces, cursor=cursor), cursor=cursor)
+
+    def fill(self, segments: Iterable[Segment], *, cursor: bool = False) -> Strip:
+        """A whole line of segments, cropped or filled to the width of the widget."""
         rest = self.paint(((words(" "), ""),), cursor=cursor)[0].style
-        return Strip(segments).adjust_cell_length(self.inner_width, rest)
+        return Strip(segments).adjust_cell_length(self.inner.width, rest)
 
     def blank(self) -> Strip:
         """An empty line."""
-        return Strip.blank(self.inner_width, self.tone(""))
+        return Strip.blank(self.inner.width, self.tone(""))
 
     def say(self, text: SafeText, tone: str = "muted") -> Strip:
         """One line of words in place of content."""
-        return self.strip(((fit(text, self.inner_width), tone),))
+        return self.strip(((fit(text, self.inner.width), tone),))
 
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
         """Line ``y`` of words in place of content, each of their lines in as many as it takes."""
         lines = [
             line
             for each in text.split("\n")
-            for line in wrap(clean(each), self.inner_width - indent) or [each]
+            for line in wrap(clean(each), self.inner.width - indent) or [each]
         ]
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
@@ -337,7 +343,7 @@ class ListCanvas(Canvas):
     @property
     def room(self) -> int:
         """Rows of the screen for lines."""
-        return max(1, self.inner_height - self.header - self.footer)
+        return max(1, self.inner.height - self.header - self.footer)
 
     @property
     def cursor_line(self) -> int | None:
@@ -399,7 +405,7 @@ class ListCanvas(Canvas):
 
     def resize(self) -> None:
         """Let the list be as long as its lines are now."""
-        self.virtual_size = Size(self.inner_width, len(self.lines) + self.header + self.footer)
+        self.virtual_size = Size(self.inner.width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
         self._placing = True

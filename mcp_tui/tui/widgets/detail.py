@@ -186,7 +186,7 @@ class Detail(Canvas):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        cells = self.inner_width
+        cells = self.inner.width
         if cells <= 0:
             return
         known = {id(section): lines for section, lines in self._wrapped} if self._wrapped_to == cells else {}
@@ -208,7 +208,7 @@ class Detail(Canvas):
             self._find()
         self.placed()
         self.virtual_size = Size(cells, len(lines))  # draws everything where it changed
-        for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner_height):
+        for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner.height):
             if before[at : at + 1] != lines[at : at + 1]:
                 self.refresh_line(at)
 
@@ -268,8 +268,8 @@ class Detail(Canvas):
 
     def _reveal(self, place: Place) -> None:
         at = place[0]
-        if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner_height:
-            self.scroll_to(y=max(0, at - self.inner_height // 3), animate=False, force=True)
+        if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner.height:
+            self.scroll_to(y=max(0, at - self.inner.height // 3), animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
@@ -279,7 +279,7 @@ class Detail(Canvas):
         selection = self.text_selection
         if selection is not None:
             strip = marked(self, strip, selection.get_span(at))
-        return strip.adjust_cell_length(self.inner_width, self.tone("")).apply_offsets(0, at)
+        return strip.adjust_cell_length(self.inner.width, self.tone("")).apply_offsets(0, at)
 
     def action_go(self, way: str) -> None:
         """Scroll: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
@@ -374,8 +374,8 @@ class Pager(ListCanvas):
         self.post_message(self.Moved())
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
-        if self._page is not None and self.inner_width > 0:
-            self._page.lay_out(self.inner_width)
+        if self._page is not None and self.inner.width > 0:
+            self._page.lay_out(self.inner.width)
         super().settle(anchor)
 
     def resize(self) -> None:

@@ -210,7 +210,7 @@ class LineList(ListCanvas):
         numbers = self._source.numbers
         if isinstance(numbers, range) and number not in numbers:
             return EMPTY
-        return self._source.line(number, max(1, self.inner_width - 1))
+        return self._source.line(number, max(1, self.inner.width - 1))
 
     def render_line(self, y: int) -> Strip:
         line = self.line_at(y)
@@ -219,7 +219,7 @@ class LineList(ListCanvas):
         number = self._number(line)
         selection = self.text_selection
         selected = number == self._cursor
-        cached = (number, self.inner_width, selected)
+        cached = (number, self.inner.width, selected)
         if selection is None and cached in self._strips:
             return self._strips[cached]
         strip = Strip(self.paint(self._line(number).segments, cursor=selected))
@@ -236,7 +236,7 @@ class LineList(ListCanvas):
             ((words("›" if cursor else " "), "accent"), (words(" "), ""), (words("…"), "muted")),
             cursor=cursor,
         )
-        room = max(1, self.inner_width - 1)
+        room = max(1, self.inner.width - 1)
         goes_on = strip.cell_length > self._shift + room
         left_out = len(strip.crop(0, self._shift).text)
         strip = strip.crop_extend(self._shift, self._shift + room, rest.style)
@@ -308,7 +308,7 @@ class LineList(ListCanvas):
 
     def _move_sideways(self, cells: int) -> None:
         texts = (self._line(self._number(line)).text for line in self.in_view())
-        room = max(0, max(map(width, texts), default=0) + 1 - self.inner_width)
+        room = max(0, max(map(width, texts), default=0) + 1 - self.inner.width)
         self._shift = max(0, min(self._shift + cells, room))
         self.forget()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rich.segment import Segment
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region
@@ -21,7 +22,7 @@ from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, Rows, key
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import counted, elapsed, empty_state, silence
+from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.table_columns import MEASURED, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
@@ -47,6 +48,7 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
+        self._still: LRUCache[object, list[Segment]] = LRUCache(512)
         self._strips: LRUCache[object, Strip] = LRUCache(512)
         self.layout: Layout[TableLine] = Layout()
 
@@ -57,6 +59,7 @@ class RowPainter:
 
     def forget(self) -> None:
         """Paint everything anew."""
+        self._still.clear()
         self._strips.clear()
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
@@ -97,8 +100,14 @@ class RowPainter:
         if own and cached in self._strips:
             return self._strips[cached]
         line = TableLine(item, now, self._width >= WIDE, still)
-        pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
-        strip = canvas.strip(pieces, cursor=selected)
+        segments = self._still.get(cached) if own else None
+        if segments is None:
+            pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line, live=False))
+            segments = canvas.paint(pieces, cursor=selected)
+            if own:
+                self._still[cached] = segments
+        moving = canvas.paint(self.layout.pieces(line, live=True), cursor=selected)
+        strip = canvas.fill([*segments, *moving], cursor=selected)
         if row is not None and own and not row.open and not warm:
             self._strips[cached] = strip
         return strip
@@ -112,18 +121,18 @@ def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
 
 
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
-    """What tells whether an item says something else than before, but for the digits of its clocks."""
-    if item.row is None:
+    """What tells whether an item may say something of another length than before: its clocks do once a second at most."""
+    row = item.row
+    if row is None:
         return (item.server_request and item.server_request.outcome,)
-    return item.row.version, len(silence(item.row, now)), len(elapsed(item.row, now))
+    return row.version, int(row.elapsed(now)), row.open and int(now - (row.heard_at or now))
 
 
 class RequestTable(ListCanvas):
     """Requests of one book.
 
-    ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
-    Call :meth:`refresh_rows` from the screen's timer, as often as may be: it
-    draws only what changed. The table has no timer of its own and changes no row.
+    ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes. Call
+    :meth:`refresh_rows` from the screen's timer, as often as may be: it draws only what changed, and changes no row.
 
     What belongs to a row stands under it once it is opened: later rounds, errands, the server's requests. In an order other
     than *newest* rows stay where they are, until they are put in order by a key or while the cursor is at the top.
@@ -150,13 +159,7 @@ class RequestTable(ListCanvas):
     class Activated(Selected):
         """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""
 
-    def __init__(
-        self,
-        book: Rows,
-        *,
-        now: Callable[[], float],
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, book: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
         self._outline = Outline(book)
         super().__init__(self._outline, id=id)
         self.now = now
@@ -165,9 +168,7 @@ class RequestTable(ListCanvas):
         self.marks: dict[Key, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self)
-        self._sorted_at = 0.0
-        self._warm_at = 0.0
-        self._drawn_at = 0.0
+        self._sorted_at = self._warm_at = self._drawn_at = 0.0
 
     @property
     def header(self) -> int:
@@ -284,46 +285,36 @@ class RequestTable(ListCanvas):
             return self._painter.header()
         line = self.line_at(y)
         if line is None:
-            outline = self._outline
-            none = empty_state(
-                self.empty,
-                wanted=self.wanted,
-                hidden=outline.total,
-                searching=outline.unfiltered > 0,
-            )
+            total, searching = self._outline.total, self._outline.unfiltered > 0
+            none = empty_state(self.empty, wanted=self.wanted, hidden=total, searching=searching)
             return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
         item = self._outline.item(line)
-        return self._painter.strip(
-            item,
-            self.now(),
-            selected=item.key == self._cursor,
-            marked=item.key in self.marks,
-            still=self.timers == "off",
-        )
+        marked, still = item.key in self.marks, self.timers == "off"
+        selected = item.key == self._cursor
+        return self._painter.strip(item, self.now(), selected=selected, marked=marked, still=still)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
-        now = self.now()
-        top = self.scroll_offset.y
-        live: list[int] = []
-        warm: list[int] = []
-        young = False
-        for line in self.in_view():
-            item = self._outline.item(line)
-            shown = item.row or item.server_request
-            if item.row is not None and is_warm(item.row, now):
-                warm.append(line - top + self.header)
-            if shown is not None and is_open(shown):
-                live.append(line - top + self.header)
-                young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
-        if warm and self.timers != "off" and now - self._warm_at >= 1.0:
-            self._warm_at = now
-            self.refresh(Region(0, warm[0], self.size.width, warm[-1] - warm[0] + 1))
-        if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
+        if self.timers == "off":
+            return
+        now, view = self.now(), self.in_view()
+        items = list(zip(view, map(self._outline.item, view), strict=True))
+        if now - self._warm_at >= 1.0:
+            warm = [line for line, item in items if item.row is not None and is_warm(item.row, now)]
+            if warm:
+                self._warm_at = now
+                self._repaint(warm)
+        live = [(line, item.about) for line, item in items if is_open(item.about)]
+        young = self.timers == "live" and any(about.elapsed(now) < YOUNG for _, about in live)
+        if live and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()
-            left = _GUTTER + self._painter.layout.live_at
-            self.refresh(Region(left, live[0], max(0, self.size.width - left), live[-1] - live[0] + 1))
+            self._repaint([line for line, _ in live], left=_GUTTER + self._painter.layout.live_at)
+
+    def _repaint(self, lines: list[int], *, left: int = 0) -> None:
+        """Draw lines on the screen anew, from the cell ``left`` on."""
+        top = self.header + lines[0] - self.scroll_offset.y
+        self.refresh(Region(left, top, max(0, self.size.width - left), lines[-1] - lines[0] + 1))
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self.size and self._cursor is None and self.shown:
@@ -338,7 +329,7 @@ class RequestTable(ListCanvas):
 
     def _measure(self) -> None:
         """Fit the columns to what came into sight."""
-        if self._painter.measure(map(self._outline.item, self.in_view()), self.now(), self.inner_width):
+        if self._painter.measure(map(self._outline.item, self.in_view()), self.now(), self.inner.width):
             self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -186,21 +186,21 @@ class Timeline(ListCanvas):
 
     def _place(self, now: float) -> view.Window:
         right = now if self._present else self._right
-        return view.Window.ending(right, self.span, self.inner_width - self._gutter)
+        return view.Window.ending(right, self.span, self.inner.width - self._gutter)
 
     @property
     def _gutter(self) -> int:
         """Cells left of the bars: what names need, up to a third of the width."""
-        cells = self.inner_width
+        cells = self.inner.width
         return max(14, min(34, cells // 4), min(self._longest, cells // 3))
 
     @property
     def header(self) -> int:
-        return 2 if self.inner_height > 4 else 1
+        return 2 if self.inner.height > 4 else 1
 
     @property
     def footer(self) -> int:
-        return 1 if self.inner_height > 3 else 0
+        return 1 if self.inner.height > 3 else 0
 
     def draw(self, *, all_: bool = False) -> None:
         """Look at everything anew; at all that can be scrolled to where ``all_``, else at the next pages."""
@@ -243,10 +243,10 @@ class Timeline(ListCanvas):
             return self.strip(self._counts.rates(self.window, self._gutter))
         if y == self.header - 1:
             return self._clock()
-        if self.footer and y == self.inner_height - 1:
+        if self.footer and y == self.inner.height - 1:
             first = self._row()
             said = NOTHING if first is None else request(first)
-            return self.strip(view.latency_line(self._counts.latencies, self.inner_width, first=said))
+            return self.strip(view.latency_line(self._counts.latencies, self.inner.width, first=said))
         line = self.line_at(y)
         if line is not None:
             row = self._requests.rows[line]

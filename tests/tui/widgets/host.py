@@ -41,7 +41,7 @@ class Clock:
 
 def inside(widget: Canvas) -> list[str]:
     """The lines within the border."""
-    return [widget.render_line(y).text for y in range(widget.inner_height)]
+    return [widget.render_line(y).text for y in range(widget.inner.height)]
 
 
 class Ring:

@@ -94,7 +94,7 @@ async def test_long_lines_go_on_to_the_side():
         assert inside(shown)[0].rstrip().endswith("end")
         await pilot.press(*["l", "left", "h"], *["left"] * 5)
         assert inside(shown)[0].startswith(" time 漢字")
-        assert shown.render_line(0).cell_length == shown.inner_width
+        assert shown.render_line(0).cell_length == shown.inner.width
 
 
 async def test_only_lines_in_sight_are_asked_for():

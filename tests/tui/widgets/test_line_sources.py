@@ -141,7 +141,7 @@ async def survive(source: ItemSource[Any], grow: Grow, steps: list[str], *, newe
                     shown.select(next(iter(lines.numbers), 0))
                 case _:
                     await pilot.press(step)
-            assert len(inside(shown)) == shown.inner_height
+            assert len(inside(shown)) == shown.inner.height
             assert shown.selected is None or shown.selected.segments is not None
             if shown.cursor is not None:
                 lines.item(shown.cursor)

@@ -90,7 +90,7 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
                     show_book(shown, book(story, *STORY))
                     await pilot.pause()
                     lines = inside(shown)
-                    assert {cell_len(line) for line in lines} == {shown.inner_width}
+                    assert {cell_len(line) for line in lines} == {shown.inner.width}
                     if width >= 80:
                         ends = {cell_len(line[: line.rindex(".") + 3]) for line in lines[1:9]}
                         end = lines[0][: lines[0].index("Elapsed") + len("Elapsed")]
@@ -250,7 +250,7 @@ async def test_hostile_text_is_harmless():
                 shown.filter = filter
                 assert_harmless(widget_text(shown).replace("\n", ""))
                 assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {
-                    shown.inner_width
+                    shown.inner.width
                 }
 
 

@@ -141,10 +141,10 @@ class PositionBar(Bar, can_focus=False):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return self.strip(position_bar(self.position, self.inner_width)) if y == 0 else self.blank()
+        return self.strip(position_bar(self.position, self.inner.width)) if y == 0 else self.blank()
 
     def on_click(self, event: Click) -> None:
-        found = graph(self.position, self.inner_width)
+        found = graph(self.position, self.inner.width)
         if found is not None and found[0] <= event.x < found[0] + found[1]:
             self.post_message(self.Pressed((event.x - found[0] + 1) / found[1]))
 
