@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out, prepare, warn
+from mcp_tui.cli.streams import flush_out, out, prepare, warn
 
 if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
@@ -26,10 +26,9 @@ def main(argv: list[str] | None = None) -> int:
         return Exit.STDOUT_CLOSED
     allow_files()
     try:
-        try:
-            return _run(sys.argv[1:] if argv is None else argv)
-        finally:
-            out(end="", flush=True)
+        status = _run(sys.argv[1:] if argv is None else argv)
+        flush_out()
+        return status
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Failure as failure:
@@ -44,6 +43,9 @@ def main(argv: list[str] | None = None) -> int:
         known = isinstance(error, (ConfigError, RecordingError))
         warn(str(error) if known else report(error))
         return Exit.USAGE if known else Exit.DEFECT
+    finally:
+        with contextlib.suppress(Failure):  # why the command failed is the news
+            flush_out()
 
 
 def allow_files() -> None:

@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, Final, cast
 
 from mcp_tui.cli.output import colourful, dump
+from mcp_tui.cli.streams import give_up
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
@@ -252,6 +253,7 @@ class Streams:
             sys.stdout.flush()
         except (OSError, ValueError) as error:
             self._broken = True
+            give_up()
             if not isinstance(error, (BrokenPipeError, ValueError)):
                 _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
             with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short

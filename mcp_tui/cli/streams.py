@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Generator
 
 from mcp_tui.cli.status import Exit, Failure
 
@@ -30,20 +31,40 @@ def prepare() -> bool:
     return True
 
 
-def out(text: str = "", *, end: str = "\n", flush: bool = False) -> None:
+def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
     """Write to stdout. Text of a server's must have been cleaned or encoded before.
 
     Raises:
         Failure: it cannot be written. Without words, where nobody reads it any more.
     """
-    try:
+    with _written():
         print(text, end=end, flush=flush)
+
+
+def flush_out() -> None:
+    """Write what still waits to be.
+
+    Raises:
+        Failure: as :func:`out`.
+    """
+    with _written():
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _written() -> Generator[None]:
+    try:
+        yield
     except OSError as error:
-        # Python must not try again when it exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up()
         gone = isinstance(error, BrokenPipeError)
         said = "" if gone else f"Cannot write to stdout: {error.strerror}."
         raise Failure(said, Exit.STDOUT_CLOSED) from None
+
+
+def give_up() -> None:
+    """Write nothing more to stdout: Python would try again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:

@@ -274,13 +274,14 @@ class FormLayout:
         other: what takes the members that have no field.
     """
 
-    def __init__(self, schema: Json) -> None:
+    def __init__(self, schema: Json, *, most: int = FIELDS) -> None:
         self.schema = Schema(schema)
-        self._left = 4 * FIELDS
+        self._most = most
+        self._left = 4 * most
         self.whole = self._unfit()
         made = () if self.whole else tuple(self._members(self.schema.whole, (), frozenset()))
-        if sum(each.kind is not FieldKind.OBJECT for each in _rows(made, {})) > FIELDS:
-            made, self.whole = (), f"more than {FIELDS} arguments"
+        if sum(each.kind is not FieldKind.OBJECT for each in _rows(made, {})) > most:
+            made, self.whole = (), f"more than {most} arguments"
         self.fields: tuple[Field, ...] = made
         self.other = Field(
             (), FieldKind.JSON, {"description": "Arguments without a field."}, types=frozenset(("object",))
@@ -289,8 +290,8 @@ class FormLayout:
     def _unfit(self) -> str:
         whole = self.schema.whole
         properties = as_object(whole.get("properties"))
-        if len(properties) > FIELDS:
-            return f"more than {FIELDS} arguments"
+        if len(properties) > self._most:
+            return f"more than {self._most} arguments"
         if properties:
             return ""
         kinds = types_of(self.schema, whole)

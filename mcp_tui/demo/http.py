@@ -453,9 +453,7 @@ class HttpServer:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
         if frames.is_response(frame):
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("unexpected response"))
-        if not frames.is_request(
-            frame
-        ):  # also notifications/cancelled, which says nothing over this transport
+        if not frames.is_request(frame):  # notifications/cancelled too: it says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
             return
         try:

@@ -80,7 +80,7 @@ def read_start(path: Path, size: int) -> bytes:
     Raises:
         OSError: it cannot be read.
     """
-    with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+    with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as file:
         return file.read(size) or b""  # nothing is there yet where it is no regular file
 
 
@@ -179,7 +179,10 @@ def is_others(file: int) -> bool:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return False
-    return not is_alone(file)
+    try:
+        return not is_alone(file)
+    except OSError:
+        return True
 
 
 def is_held(path: Path) -> bool | None:

@@ -135,10 +135,10 @@ def ask(
                     path.unlink()
                 with suppress(RecordingError):  # it is there
                     os.close(open_private(path, replace=False))
-                with closing(sqlite3.connect(path, timeout=PATIENCE)) as file:
+                with closing(sqlite3.connect(path, timeout=0)) as file:
                     # one lock for all transactions, taken at once: two that read could not both go on to write
                     file.execute("PRAGMA locking_mode = EXCLUSIVE")
-                    file.execute("BEGIN EXCLUSIVE")
+                    _begin(file)
                     _update(file, journals(folder), notice, latest=latest)
                     return question(file)
             except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
@@ -147,6 +147,23 @@ def ask(
                 for each in folder.glob(f"{NAME}*"):  # it is damaged
                     each.unlink()
     return ask_of(journals(folder), question)
+
+
+def _begin(file: sqlite3.Connection) -> None:
+    """Wait until nobody else has the index. SQLite's own waiting would be deaf to ctrl+c.
+
+    Raises:
+        sqlite3.OperationalError: another process has it for too long.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            file.execute("BEGIN EXCLUSIVE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
 
 
 def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:

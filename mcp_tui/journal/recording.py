@@ -30,6 +30,9 @@ from mcp_tui.protocol.messages import Json, number
 STRICT: Final = 16 * 1024 * 1024
 """Bytes up to which every record of a recording is parsed when it is opened."""
 
+_BACK: Final = 100
+"""Events before a damaged one that are looked at for a moment."""
+
 CHUNK: Final = 256 * 1024
 """Bytes that are read in one piece: their lines fit into the caches of a processor."""
 
@@ -241,13 +244,16 @@ class Recording:
             return None
 
     def at(self, position: int) -> float:
-        """The moment at which the first ``position`` events had happened; at the end, the last record's."""
+        """The moment at which the first ``position`` events had happened; at the end, the last record's.
+
+        Of a damaged record that of the one before it, so that moments never go back.
+        """
+        offsets = list(reversed(self.table.offsets[max(0, position - _BACK) : position]))
         if position >= len(self.table) and self._frames:
-            record = self._record(max(self._frames[-1], *self.table.offsets[-1:]))
-        else:
-            record = self._record(self.table.offsets[position - 1]) if position else None
-        at = None if record is None else number(record.get("mono"))
-        return self.header.mono if at is None else at
+            offsets.insert(0, max(self._frames[-1], *self.table.offsets[-1:]))
+        found = (self._record(offset) for offset in offsets)
+        moments = (number(record.get("mono")) for record in found if record is not None)
+        return next((moment for moment in moments if moment is not None), self.header.mono)
 
     def position_at(self, moment: float) -> int:
         """How many events had happened at a moment."""

@@ -8,8 +8,8 @@ An experiment is a coroutine that is handed a `Trial`, and an entry in :data:`EX
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
 ``trial.seen(trace)``     what came of a cancelled call, for `judging.py`, which makes findings of it.
 ``trial.tell(words)``     notes what was seen; ``found(rule, verdict, sentence)`` judges a rule by all that was noted.
-``trial.survives(rule)``  makes the next call; where it is not answered, the rule is broken, and judged so.
-``trial.connection``      ``echo()`` is the lightest request, ``notify()`` sends a notification with any params at all,
+``trial.survives(rule)``  asks for `tools/list`; where not even an error comes, the rule is broken, and judged so.
+``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` is the lightest request, ``notify()`` sends a notification with any params at all,
                           ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered.
 ``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
 """

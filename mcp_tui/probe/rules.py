@@ -128,7 +128,8 @@ class Rule:
         modern = None if newer is None else newer.fields(LATEST)
         first = modern if self.handshake is None else self.handshake.fields(LATEST_HANDSHAKE)
         assert first is not None
-        return {"id": self.id, "title": self.title, **first, "modern": modern if self.handshake else None}
+        differs = self.handshake is not None and newer is not self.handshake
+        return {"id": self.id, "title": self.title, **first, "modern": modern if differs else None}
 
 
 _must: Final = partial(Clause, Level.MUST)

@@ -177,7 +177,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
     named = words(name)
     if not read_only and named & _HARMFUL:
         return 0, []
-    fields = FormLayout(tool.get("inputSchema")).fields
+    fields = FormLayout(tool.get("inputSchema"), most=_MOST).fields
     score, why = 0, list[str]()
     timed = [each.name for each in fields if _unit(each) is not None]
     if timed:
@@ -201,9 +201,13 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
 # -- arguments ---------------------------------------------------------------------------------------------------
 
 
+_MOST: Final = 10_000
+"""Arguments of a tool that are looked at: nobody has to read them in a form."""
+
+
 def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
-    fields = FormLayout(schema).fields
+    fields = FormLayout(schema, most=_MOST).fields
     filled: dict[str, Json] = {}
     for each in fields:
         if "default" in each.schema:
@@ -229,6 +233,8 @@ def _least(field: Field) -> Json:
         return field.choices[0].value
     if _numeric(field):
         return _fitted(1.0, field)
+    if field.nullable and not field.types:
+        return None
     blanks: dict[str, Json] = {"boolean": False, "array": [], "object": {}}
     return next((blank for kind, blank in blanks.items() if field.types == frozenset((kind,))), "probe")
 

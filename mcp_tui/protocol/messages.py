@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import Any, Final, TypeGuard, cast
 
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
@@ -478,9 +478,7 @@ def _plain(value: Json) -> Json:
         return {name: _plain(each) for name, each in cast("dict[str, Json]", value).items()}
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Json]", value)]
-    if isinstance(value, float):
-        return from_json(to_json(value, inf_nan_mode="strings"))
-    return to_jsonable_python(value)
+    return value if isinstance(value, str) else from_json(to_json(value, inf_nan_mode="strings"))
 
 
 def text(value: Json, *, indented: bool = False) -> str:

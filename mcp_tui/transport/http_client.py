@@ -267,6 +267,9 @@ class HttpClient:
                     self._down_until = time.monotonic() + DOWN
                     raise
             await _close(half_open)
+            await (
+                connection.aclose()
+            )  # httpcore holds a tunnel that was reset for busy, and would wait for it
             await asyncio.sleep(pause)
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

@@ -162,11 +162,14 @@ class StdioTransport:
         finally:
             process.close()
 
-    async def _drain(self, unless: asyncio.Future[None] | None = None) -> None:
-        """Wait for the last lines of a server that has ended: where somebody holds its pipes open, until they are quiet."""
+    async def _drain(self, unless: asyncio.Future[None] | None = None, *, most: float = DRAIN) -> None:
+        """Wait for the last lines of a server that has ended: where somebody holds its pipes open, until they are quiet.
+
+        It takes ``most`` seconds at most.
+        """
         began = now = time.monotonic()
         while any(not reader.done() for reader in self._readers) and not (unless and unless.done()):
-            if now >= min(max(began, *(pipe.heard_at for pipe in self._pipes)) + QUIET, began + DRAIN):
+            if now >= min(max(began, *(pipe.heard_at for pipe in self._pipes)) + QUIET, began + most):
                 break
             await asyncio.wait(self._readers, timeout=QUIET / 5)
             now = time.monotonic()
@@ -201,7 +204,7 @@ class StdioTransport:
         until = started + STDIN_GRACE + TERM_GRACE + KILL_GRACE
         await _first(gone, seconds=until - time.monotonic())
         if self._exit.done():
-            await self._drain()
+            await self._drain(most=until + QUIET - time.monotonic())
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:

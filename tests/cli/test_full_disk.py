@@ -123,4 +123,22 @@ def test_a_stdout_on_a_full_disk_is_told_in_one_sentence(words: tuple[str, ...])
             check=False,
         )
     assert done.returncode == Exit.STDOUT_CLOSED
-    assert done.stderr.decode().splitlines()[0] == "mcp-tui: Cannot write to stdout: No space left on device."
+    told = done.stderr.decode()
+    assert told.splitlines()[0] == "mcp-tui: Cannot write to stdout: No space left on device."
+    assert told.count("Cannot write") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_why_a_command_failed_is_told_all_the_same():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*MCP_TUI, "nonsense"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            timeout=HANG,
+            check=False,
+        )
+    assert done.returncode == Exit.USAGE
+    assert b"nonsense" in done.stderr
+    assert b"Cannot write" not in done.stderr

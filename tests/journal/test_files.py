@@ -30,7 +30,10 @@ def test_what_is_only_named_like_a_part_is_none(tmp_path: Path) -> None:
     part_path(path, 7).symlink_to(write(tmp_path / "b.jsonl", 7))
     part_path(path, 8).write_bytes(b"")
     os.mkfifo(part_path(path, 9))
+    before = len([*Path("/dev/fd").iterdir()])
     assert parts_of(path) == [path]
+    assert parts_of(part_path(path, 6)) == [part_path(path, 6)]  # a folder
+    assert len([*Path("/dev/fd").iterdir()]) == before
     with open_parts(path) as file:
         assert file.read() == HEADER
 

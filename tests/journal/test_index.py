@@ -299,5 +299,17 @@ def test_a_reader_does_not_wait_for_a_writer_for_ever(filled: Path, monkeypatch:
     (filled / "2026-01-02T101010-x-1.jsonl").unlink()
 
 
+def test_ctrl_c_is_heard_while_another_process_has_it(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(index.time, "sleep", interrupted)
+    facts(filled)
+    with closing(sqlite3.connect(filled / index.NAME)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(KeyboardInterrupt):
+            facts(filled)
+
+
 def test_an_index_that_is_damaged_is_made_anew(filled: Path) -> None:
     (filled / index.NAME).write_bytes(b"no database" * 1000)

@@ -188,6 +188,23 @@ def test_what_another_version_adds_or_names_otherwise_is_counted_and_left_out(sm
     assert [row.state for row in rows(recording)] == [State.CANCELLED, State.QUEUED]
 
 
+def test_a_damaged_record_takes_the_moment_of_the_one_before_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = loosely(path, monkeypatch)
+    middle = len(whole.table) // 2
+    at = whole.table.offsets[middle]
+    broken = next(number for number in range(len(lines)) if sum(map(len, lines[:number])) == at)
+    lines[broken] = lines[broken].replace(b'"mono":', b'"mono";')
+    path.write_bytes(b"".join(lines))
+    damaged = loosely(path, monkeypatch)
+    assert damaged.event(middle) is None
+    assert damaged.at(middle + 1) == whole.at(middle)
+    last = whole.at(len(whole.table) // 4)
+    assert damaged.position_at(last) == whole.position_at(last)
+
+
 # -- a file that grows, parts, order ---------------------------------------------------------------------------
 
 

@@ -36,3 +36,5 @@ def test_for_programs_every_rule_has_a_level_and_a_clause_with_its_revision():
         assert "(20" in str(fields["clause"])
     assert RULES["P-18"].fields()["clause"] == "Streamable HTTP, Cancellation (2026-07-28)"
     assert RULES["P-04"].fields()["clause"] == "Cancellation (2025-11-25), inferred"
+    assert RULES["P-04"].fields()["modern"] is None  # nothing differs
+    assert RULES["P-15"].fields()["modern"] is None or RULES["P-15"].handshake is not None

@@ -86,10 +86,12 @@ def test_what_is_required_beside_is_given_the_least():
         text={"type": "string"},
         mode={"enum": ["a", "b"]},
         on={"type": "boolean"},
+        nothing={"type": "null"},
+        **{f"more{each}": {"type": "string"} for each in range(200)},
     )
-    schema["inputSchema"]["required"] = ["seconds", "text", "mode", "on"]
+    schema["inputSchema"]["required"] = ["seconds", "text", "mode", "on", "nothing"]
     (choice,) = candidates([schema])
-    assert choice.arguments == {"seconds": 2, "text": "probe", "mode": "a", "on": False}
+    assert choice.arguments == {"seconds": 2, "text": "probe", "mode": "a", "on": False, "nothing": None}
 
 
 def test_a_type_that_stands_elsewhere_in_the_schema_is_looked_up():

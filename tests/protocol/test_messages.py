@@ -26,6 +26,7 @@ from mcp_tui.protocol.messages import (
     salvage,
     storable_id,
 )
+from mcp_tui.protocol.states import Limits
 
 
 def parsed(**members: Any) -> Frame | Batch:
@@ -196,6 +197,7 @@ def test_lone_surrogates_and_long_numbers_are_read(raw: bytes, value: object) ->
 
 def test_lone_surrogates_are_written_in_names_and_values() -> None:
     assert encode({"\ud800": ["\udfff", math.inf]}) == rb'{"\ud800":["\udfff","Infinity"]}'
+    assert b'"timeout":"Infinity"' in encode({"\ud800": Limits(timeout=math.inf)})
 
 
 @pytest.mark.parametrize(

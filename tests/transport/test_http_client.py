@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import struct
 from pathlib import Path
 
+import httpx
 import pytest
 
+from mcp_tui.transport import addresses
 from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.http_client import HttpClient
 from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import (
     Heard,
@@ -21,6 +27,34 @@ from tests.servers.http_scripted import (
     shake_hands,
 )
 from tests.servers.recorder import Happened, NotSent, Received, recorder
+
+
+async def test_a_tunnel_that_is_reset_is_tried_again_on_a_new_connection(monkeypatch: pytest.MonkeyPatch):
+    tunnels: list[asyncio.StreamWriter] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tunnels.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await reader.read(10)  # the beginning of the TLS handshake
+        linger = struct.pack("ii", 1, 0)  # close with a reset
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+    async with server:
+        proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, proxy)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        client = HttpClient(addresses.parse("https://example.test/mcp"), {}, insecure=True, connect_timeout=5)
+        client.open()
+        with pytest.raises(httpx.ConnectError):
+            async with client.request("POST", {"Accept": "*/*"}, b"{}"):
+                pass
+        await client.close()
+    assert len(tunnels) > 1
 
 
 async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_protocol_s():

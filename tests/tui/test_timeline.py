@@ -38,6 +38,17 @@ async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control) -> No
         await driven.until(lambda: "↯ +" in driven.inside("timeline"))
 
 
+async def test_the_key_of_another_pane_leaves_the_zoom() -> None:
+    async with driving() as driven:
+        await driven.press("z", "6")
+        assert driven.bench.maximized is None
+        assert driven.bench.focused is driven.bench.timeline
+        await driven.until(lambda: "[Timeline]" in driven.text())
+        await driven.press("z", "6")
+        assert driven.bench.maximized is None
+        assert driven.bench.focused is driven.bench.table
+
+
 async def test_a_recording_has_its_own_clock(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     store = Store(Writer(path, header=Header(id="abc", wall=1_700_000_000.0, mono=0.0, target="server")))

@@ -253,6 +253,7 @@ class SessionScreen(LayoutScreen):
     def action_pane(self, name: str) -> None:
         """Show and focus a pane; the key of the focused one leads back to the requests."""
         self.chosen = True
+        self.minimize()  # or another pane would have the focus and not be seen
         if self.focused is self.panes[name]:
             self.set_focus(self.table)
             return
