@@ -9,8 +9,8 @@ An experiment is a coroutine that is handed a `Trial`, and an entry in :data:`EX
 ``trial.seen(trace)``     what came of a cancelled call, for `judging.py`, which makes findings of it.
 ``trial.tell(words)``     notes what was seen; ``found(rule, verdict, sentence)`` judges a rule by all that was noted.
 ``trial.survives(rule)``  asks for `tools/list`; where not even an error comes, the rule is broken, and judged so.
-``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with any params
-                          at all, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered.
+``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
+                          any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered.
 ``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
 """
 
