@@ -261,7 +261,9 @@ async def stderr_broken(trial: Trial) -> None:
     try:
         await server.open()
         server.close(2)
-        await asyncio.sleep(0)  # it is closed at the next turn of the loop, and no message may get there before
+        await asyncio.sleep(
+            0
+        )  # it is closed at the next turn of the loop, and no message may get there before
         if setup.busy:
             await _work(server, trial)
         next_ = server.ask("tools/list", {})
