@@ -261,9 +261,8 @@ async def stderr_broken(trial: Trial) -> None:
     try:
         await server.open()
         server.close(2)
-        await asyncio.sleep(
-            0
-        )  # it is closed at the next turn of the loop, and no message may get there before
+        # asyncio closes it at the next turn of its loop, and the server may not be told anything before
+        await asyncio.sleep(0)
         if setup.busy:
             await _work(server, trial)
         next_ = server.ask("tools/list", {})
