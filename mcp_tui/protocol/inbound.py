@@ -128,22 +128,14 @@ class Inbound:
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
-        self._answer(key, at, value, code=code, text=text, how=how)
+        self._reply(self._taken(key), at, value, code=code, text=text, how=how)
         self._core.pause_while_asked(at)
         return True
 
-    def _answer(
-        self,
-        key: Key,
-        at: float,
-        value: Json = None,
-        *,
-        code: int | None = None,
-        text: str = "",
-        how: str = "",
-    ) -> None:
+    def _taken(self, key: Key) -> RequestId:
+        """The id of a request that is answered now, and not twice."""
         self._sent.add(key)
-        self._reply(self.waiting.pop(key).request_id, at, value, code=code, text=text, how=how)
+        return self.waiting.pop(key).request_id
 
     def _reply(
         self,
@@ -178,10 +170,11 @@ class Inbound:
         owed = [key for key, each in self.waiting.items() if each.parent == parent and key in self._owed]
         for key in owed:
             self._owed.discard(key)
-            if self.waiting[key].method == ELICIT:
-                self._answer(key, at, {"action": "cancel"}, how="cancel")
+            method, id_ = self.waiting[key].method, self._taken(key)
+            if method == ELICIT:
+                self._reply(id_, at, {"action": "cancel"}, how="cancel")
             else:
-                self._answer(key, at, code=REJECTED, text="the request that this belongs to was cancelled")
+                self._reply(id_, at, code=REJECTED, text="the request that this belongs to was cancelled")
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
