@@ -14,9 +14,8 @@ from json import dumps
 from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import KIND_WORDS
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
+from mcp_tui.protocol.states import KIND_WORDS, Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
 
 E = TypeVar("E", bound=ev.Event)

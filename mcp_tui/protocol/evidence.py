@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.protocol.states import LISTEN, Cause, Kind, Signal, State
+from mcp_tui.protocol.states import KIND_WORDS, LISTEN, Cause, Kind, Signal, State
 from mcp_tui.protocol.units import size, span
 
 if TYPE_CHECKING:
@@ -63,15 +63,6 @@ class Outcome(Enum):
 
 
 LATE: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
-
-KIND_WORDS: Final = {
-    Kind.RESULT: "result",
-    Kind.ERROR: "error",
-    Kind.MALFORMED: "malformed message",
-    Kind.OVERSIZE: "message, too large",
-    Kind.INPUT_REQUIRED: "input request",
-    Kind.TASK: "task",
-}
 
 OUTCOME_WORDS: Final = {
     **{each: each.value.replace("_", " ") for each in Outcome},

@@ -74,6 +74,16 @@ class Kind(Enum):
     """A response above the cap for one message, of which nothing else is known."""
 
 
+KIND_WORDS: Final = {
+    Kind.RESULT: "result",
+    Kind.ERROR: "error",
+    Kind.MALFORMED: "malformed message",
+    Kind.OVERSIZE: "message, too large",
+    Kind.INPUT_REQUIRED: "input request",
+    Kind.TASK: "task",
+}
+
+
 class Origin(Enum):
     """Who says that a request failed. A local failure never borrows a code from the wire."""
 

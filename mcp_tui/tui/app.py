@@ -279,7 +279,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         limits = self.preferences.limits
         session = Session(self._client(target), None if limits is None else partial(limits, target))
         session.consent(self.preferences.consents)
-        screen = Workbench(session)
+        screen = Workbench(session, self.preferences.saved)
         self.servers.add(session)
         self.benches[session] = screen
         self.add_mode(session.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result

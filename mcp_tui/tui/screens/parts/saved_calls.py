@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from mcp_tui.config import files, saved
 from mcp_tui.config.files import ConfigError
@@ -21,22 +20,20 @@ from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
-if TYPE_CHECKING:
-    from mcp_tui.tui.app import WorkbenchApp
-
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 """A command: its name, a note, and what it does."""
 
 
 @dataclass(eq=False)
 class SavedCalls:
-    """Lists the calls that are saved for the server of a session, and saves one."""
+    """Lists the calls that are saved for the server of a session, and saves one; in ``folder`` where one is given."""
 
     _screen: LayoutScreen
     _session: Session
     _table: RequestTable
     _payloads: Payloads
     _connection: ConnectionKeys
+    folder: Path | None
 
     @property
     def _server(self) -> SavedServer:
@@ -44,7 +41,7 @@ class SavedCalls:
 
     @property
     def _folder(self) -> Path:
-        return cast("WorkbenchApp", self._screen.host).preferences.saved or files.saved_folder()
+        return self.folder or files.saved_folder()
 
     def offers(self) -> Iterator[Found]:
         """The selected call to be saved, and the calls that are saved for this server."""
