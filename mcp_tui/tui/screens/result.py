@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from textual.widgets import Input
 
@@ -23,6 +23,12 @@ from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
+
+LARGE: Final = 64 * 1024
+"""Bytes from which an answer is read beside the screen."""
 
 COPIED: Final = 256 * 1024
 """Bytes that are handed to the terminal's clipboard; most take less."""
@@ -98,12 +104,17 @@ class ResultScreen(Dialog[str | None]):
         return 0 if self._page is None else self._page.part_at(self._pager.at)[0]
 
     async def _read(self) -> None:
-        # Beside the screen: a large answer takes seconds, and keys are heard meanwhile.
-        self._parts, self._page = await asyncio.to_thread(_paged, self._raw, self._pager.inner.width)
+        self._parts, self._page = await self._reading(_paged, self._raw, self._pager.inner.width)
         self._pager.show(self._title_, self._page)
         self._tell()
         for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:
             await self._decode(number, part)
+
+    async def _reading(self, read: Callable[P, Made], *given: P.args, **more: P.kwargs) -> Made:
+        """What is read of the answer: of a small one before the next key, of a large one, in seconds, beside the keys."""
+        if len(self._raw) <= LARGE:
+            return read(*given, **more)
+        return await asyncio.to_thread(read, *given, **more)
 
     async def _decode(self, number: int, part: Part) -> None:
         """Draw an image; what is known of it stands there meanwhile, or why it is not drawn."""
@@ -176,7 +187,7 @@ class ResultScreen(Dialog[str | None]):
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
             part, flat = self._parts[at], at in self._flat
-            self._put(at, await asyncio.to_thread(_unlaid, part, flat))
+            self._put(at, await self._reading(_unlaid, part, flat))
             self._tell()
 
     def on_pager_opened(self, event: Pager.Opened) -> None:
