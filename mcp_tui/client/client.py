@@ -437,30 +437,23 @@ class Client:
             self.drain()
 
     def not_sent(
-        self,
-        *,
-        method: str,
-        detail: str,
-        id: RequestId | None = None,
-        status: int = 0,
-        body: bytes = b"",
-        challenge: base.Challenge | None = None,
+        self, *, method: str, detail: str, id: RequestId | None = None, refusal: base.Refusal = base.NO_ANSWER
     ) -> None:
         """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""
-        at = self.now()
+        at, challenge = self.now(), refusal.challenge
         if id is None:
             self.note(f"{method} was not delivered: {detail}")
             if method == INITIALIZED:
                 self._refused = challenge
             self.accepted(method=method)
         else:
-            seq = self.store.frame("in", body, at=at, stream=id) if body else 0
+            seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             self.challenge = challenge or self.challenge
             if challenge is not None and self.held.holds(id, challenge, detail):
                 self.drain()
                 return
-            self._http_status(id, status)
-            self.ledger.refused(id, detail, at=at, status=status, seq=seq)
+            self._http_status(id, refusal.status)
+            self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
 
     def _http_status(self, stream: RequestId, status: int) -> None:

@@ -79,6 +79,23 @@ class Challenge:
     sent: RequestToken = RequestToken()
 
 
+@frozen
+class Refusal:
+    """What HTTP said to a message that it did not take; nothing where it said nothing.
+
+    ``status`` is 0 for a 404 that says that the session is gone: then a request was lost with it. ``body`` is the start of
+    what came with it (64 kB at most). ``challenge`` is set for 401 and 403.
+    """
+
+    status: int = 0
+    body: bytes = b""
+    challenge: Challenge | None = None
+
+
+NO_ANSWER: Final = Refusal()
+"""HTTP said nothing: the message did not get there, or went over stdio."""
+
+
 class TokenSource(Protocol):
     """Who has the access token of a server behind a URL."""
 
@@ -182,20 +199,11 @@ class Sink(Protocol):
         ...
 
     def not_sent(
-        self,
-        *,
-        method: str,
-        detail: str,
-        id: RequestId | None = None,
-        status: int = 0,
-        body: bytes = b"",
-        challenge: Challenge | None = None,
+        self, *, method: str, detail: str, id: RequestId | None = None, refusal: Refusal = NO_ANSWER
     ) -> None:
         """A message could not be written or was refused before any answer (``detail``, one sentence).
 
-        ``id`` is that of a request, else ``None``. ``status`` is the HTTP status where one came, but 0 for a 404 that
-        says that the session is gone: then the request was lost with it. ``body`` is the start of what came with it
-        (64 kB at most). ``challenge`` is set for 401 and 403.
+        ``id`` is that of a request, else ``None``.
         """
         ...
 

@@ -13,7 +13,7 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Outgoing, spawn
+from mcp_tui.transport.base import Outgoing, Refusal, spawn
 from mcp_tui.transport.http_bodies import HEAD, OversizedBody, read_body, read_head
 from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_streams import (
@@ -151,9 +151,7 @@ class Sending:
             method=message.method,
             detail=str(error),
             id=message.id,
-            status=error.status,
-            body=error.body,
-            challenge=error.challenge,
+            refusal=Refusal(error.status, error.body, error.challenge),
         )
 
     def _session_is_over(self, status: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Challenge, Sink
+from mcp_tui.transport.base import NO_ANSWER, Refusal, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,7 @@ class NotSent:
     method: str
     detail: str
     id: RequestId | None = None
-    status: int = 0
-    body: bytes = b""
-    challenge: Challenge | None = None
+    refusal: Refusal = NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

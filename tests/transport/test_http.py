@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import Refusal
 from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
@@ -120,7 +121,7 @@ async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
             await heard.until(Closed)
             not_sent, closed = heard.items[-2:]
             assert isinstance(not_sent, NotSent)
-            assert (not_sent.id, not_sent.status, not_sent.body) == (2, 0, body)
+            assert (not_sent.id, not_sent.refusal) == (2, Refusal(0, body))
             assert closed == Closed(detail="the server ended the session (HTTP 404)", renewable=True)
             async with asyncio.timeout(HANG):
                 while not waiting[0].gone:

@@ -121,7 +121,7 @@ async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
         transport.send(request(1))
         item = await heard.until(NotSent)
         assert "self-signed certificate" in item.detail
-        assert item.status == 0
+        assert item.refusal.status == 0
         assert heard.names() == ["NotSent"]
 
 

@@ -141,8 +141,8 @@ async def test_a_response_that_is_no_answer_is_told_in_a_sentence(
     async with connected(script) as (_, transport, heard):
         transport.send(request(1))
         item = await heard.until(NotSent)
-        assert (item.id, item.status) == (1, status)
-        assert item.body in (body, b"")
+        assert (item.id, item.refusal.status) == (1, status)
+        assert item.refusal.body in (body, b"")
         assert pytest.raises(AssertionError, match=words).matches(AssertionError(item.detail)), item.detail
         assert "hidden" not in item.detail
         assert item.detail.isprintable()
