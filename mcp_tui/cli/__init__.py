@@ -10,8 +10,7 @@ import resource
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import flush_out, out, prepare, warn
+from mcp_tui.cli.output import Exit, Failure, flush_out, out, prepare, warn
 
 if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
@@ -21,7 +20,7 @@ FILES: Final = 8192
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status (see ``cli/status.py``). A defect of ours is one, too."""
+    """Run one command and return its exit status (see ``cli/output.py``). A defect of ours is one, too."""
     if not prepare():
         return Exit.STDOUT_CLOSED
     allow_files()

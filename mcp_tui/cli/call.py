@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli import target
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
-from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_undelivered
 from mcp_tui.client.results import violation

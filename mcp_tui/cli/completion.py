@@ -8,8 +8,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VERSION, options_of
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out
+from mcp_tui.cli.output import Exit, Failure, out
 
 _SCRIPTS: Final = {
     "bash": """\

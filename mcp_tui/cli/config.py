@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import show, table
-from mcp_tui.cli.status import Exit
-from mcp_tui.cli.streams import out, warn
+from mcp_tui.cli.output import Exit, out, show, table, warn
 from mcp_tui.cli.target import loaded, saved_folder
 from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, joined

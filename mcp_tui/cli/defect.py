@@ -11,7 +11,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp_tui.cli.streams import warn
+from mcp_tui.cli.output import warn
 
 if TYPE_CHECKING:
     import asyncio

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Failure
+from mcp_tui.cli.output import Failure
 
 
 def run(_name: str, given: Words) -> int:

@@ -18,9 +18,7 @@ from typing import Final
 
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import csv_line, utc
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out, warn
+from mcp_tui.cli.output import Exit, Failure, csv_line, out, utc, warn
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook, cancelled

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, CONNECTING, PAIRS, VALUED, VERSION, options_of
-from mcp_tui.cli.status import Failure
+from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")

@@ -7,9 +7,9 @@ import statistics
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of, told_status
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
-from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.events import Connected, Pollution

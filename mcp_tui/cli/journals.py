@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Failure
-from mcp_tui.cli.streams import warn
+from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
 

@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import colourful, csv_line, dump, table, utc
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out, warn
+from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, utc, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query

@@ -14,9 +14,7 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.cli.grammar import Words, parser
-from mcp_tui.cli.output import dump, show
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out
+from mcp_tui.cli.output import Exit, Failure, dump, out, show
 from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError

@@ -1,17 +1,117 @@
-"""The forms in which a command prints: JSON, CSV, and tables."""
+"""How a command ends and what it prints: exit statuses, JSON, CSV, and tables. All of stdout goes through :func:`out`.
+
+A command with a session, which has a clock to keep, prints with :mod:`mcp_tui.cli.printer` instead. What cleans the text
+of others is loaded where there is some: help and completion have no use for it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TextIO
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from mcp_tui import clock
-from mcp_tui.cli.status import Exit
-from mcp_tui.cli.streams import out
-from mcp_tui.tui.view.text import SafeText, clean, fit, width
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.view.text import SafeText
+
+
+class Exit(IntEnum):
+    """What the exit status of a command means: a contract, which scripts and CI rely on.
+
+    0, 3, 4 and 5 are as the official Inspector has them. A signal is 128 and its number, as shells have it:
+    130 SIGINT, 143 SIGTERM, 129 SIGHUP, 131 SIGQUIT, and 141 as after SIGPIPE.
+    """
+
+    COMPLETED = 0
+    DEFECT = 1
+    USAGE = 2
+    UNAUTHORIZED = 3
+    UNREACHABLE = 4
+    SERVER_ERROR = 5
+    TIMED_OUT = 6
+    CANCELLED = 7
+    LOST = 8
+    BROKEN_RULE = 9
+    INTERRUPTED = 130
+    HUNG_UP = 129
+    STDOUT_CLOSED = 141
+    QUIT = 131
+    TERMINATED = 143
+
+
+class Failure(Exception):
+    """A command cannot go on. The text is one sentence for stderr: what happened, and what to do."""
+
+    def __init__(self, text: str, status: Exit = Exit.USAGE) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def prepare() -> bool:
+    """Make the standard streams fit to be written to, whatever the locale is; false where there is no stdout at all."""
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return False
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            # whoever shares it may have made it non-blocking: Python would drop what does not fit, and say nothing
+            os.set_blocking(stream.fileno(), True)
+        if stream is not sys.stdin:
+            stream.reconfigure(errors="backslashreplace")
+    return True
+
+
+def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
+    """Write to stdout. Text of a server's must have been cleaned or encoded before.
+
+    Raises:
+        Failure: it cannot be written. Without words, where nobody reads it any more.
+    """
+    with _written():
+        print(text, end=end, flush=flush)
+
+
+def flush_out() -> None:
+    """Write what still waits to be.
+
+    Raises:
+        Failure: as :func:`out`.
+    """
+    with _written():
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _written() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        give_up()
+        gone = isinstance(error, BrokenPipeError)
+        said = "" if gone else f"Cannot write to stdout: {error.strerror}."
+        raise Failure(said, Exit.STDOUT_CLOSED) from None
+
+
+def give_up() -> None:
+    """Write nothing more to stdout: Python would try again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def warn(text: str) -> None:
+    """One line for people on stderr. That nobody reads it is no reason to stop."""
+    from mcp_tui.tui.view.text import clean
+
+    with contextlib.suppress(OSError):
+        print(clean(f"mcp-tui: {text}"), file=sys.stderr, flush=True)
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
@@ -42,6 +142,8 @@ def colourful(stream: TextIO) -> bool:
 
 def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
     """Rows with their columns aligned; the last one as long as it is."""
+    from mcp_tui.tui.view.text import fit, width
+
     widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     return [
         "  ".join((*(fit(cell, cells) for cell, cells in zip(row, widths, strict=False)), row[-1])).rstrip()
@@ -75,6 +177,8 @@ def _cell(value: object) -> str:
             return f"{value}"
         case _:
             pass
+    from mcp_tui.tui.view.text import clean
+
     text = str(value)
     if text.lstrip(" ").startswith(_FORMULA):
         text = f"'{text}"

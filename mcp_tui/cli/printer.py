@@ -17,8 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from mcp_tui.cli.output import colourful, dump
-from mcp_tui.cli.streams import give_up
+from mcp_tui.cli.output import colourful, dump, give_up
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe

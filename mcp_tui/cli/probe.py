@@ -12,10 +12,8 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import colourful, dump
+from mcp_tui.cli.output import Exit, Failure, colourful, dump, out
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.store import Store

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import show, table
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import out, warn
+from mcp_tui.cli.output import Exit, Failure, out, show, table, warn
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer
-from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Failure
-from mcp_tui.cli.streams import warn
+from mcp_tui.cli.output import Failure, warn
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
 from mcp_tui.config.settings import Loaded, Settings, load

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.streams import warn
+from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
 from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.config.files import themes_folder

@@ -15,7 +15,7 @@ import httpx
 import pexpect
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.auth.lying_server import BOUND_BY_CHALLENGE, jwt_of
 from tests.cli.running import MCP_TUI, run
 from tests.waiting import HANG

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.waiting import HANG
 
 MCP_TUI: Final = (sys.executable, "-m", "mcp_tui")

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.cli.completion import candidates
 from mcp_tui.cli.options import COMMANDS
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.cli.running import run
 
 

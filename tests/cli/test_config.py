@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, server_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.defect import report
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.tui.app import WorkbenchApp

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.client import ClientSettings, HttpTarget
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import evidence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.journal.files import journal_folder
 from tests.cli.keeping import ONE, called, cancelled, keep
 from tests.cli.running import HANG, MCP_TUI, Ran, run

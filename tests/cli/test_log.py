@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tui import clock
-from mcp_tui.cli.output import csv_line
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit, csv_line
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.cli.running import HANDSHAKE, running
 from tests.servers.http_scripted import Call, HttpScript
 

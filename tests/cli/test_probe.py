@@ -20,7 +20,7 @@ import jsonschema_rs
 import pytest
 
 from mcp_tui import __version__
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.probe.rules import RULES
 from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, run
 from tests.cli.test_imports import loaded

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.cli.running import SERVERS, Ran, run
 
 TEXT: list[dict[str, Any]] = [{"type": "text", "text": "said"}]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

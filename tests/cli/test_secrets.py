@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from mcp_tui.journal.files import journal_folder
 from tests.cli.running import HANDSHAKE, SERVERS, run
 

@@ -10,7 +10,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from mcp_tui.cli.status import Exit
+from mcp_tui.cli.output import Exit
 from tests.cli.running import MCP_TUI, Ran, run
 
 ARGS = ["-m", "mcp_tui.demo"]

@@ -7,8 +7,8 @@ import sys
 import uuid
 from pathlib import Path
 
+from mcp_tui.cli.output import Exit
 from mcp_tui.cli.session import UNREAD
-from mcp_tui.cli.status import Exit
 from tests.cli.running import HANDSHAKE, running
 from tests.servers.stdio_scripted import processes
 
