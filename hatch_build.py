@@ -58,7 +58,7 @@ def manual(version: str, description: str) -> Iterator[str]:
             yield "Takes the options above, too."
         yield from _options((*spec.groups, *((options.JSON,) if spec.prints else ())))
     yield ".SH EXIT STATUS"
-    for status in import_module("mcp_tui.cli.status").Exit:
+    for status in import_module("mcp_tui.cli.output").Exit:
         yield f".TP\n{status.value}\n{_roff(status.name.lower().replace('_', ' '))}"
 
 
