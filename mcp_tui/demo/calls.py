@@ -61,7 +61,7 @@ def well_formed(batch: list[object], log: DemoLog) -> list[Object]:
     return taken
 
 
-Questions: TypeAlias = dict[tuple[str, RequestId], asyncio.Future[Object]]
+Questions: TypeAlias = dict[RequestId, asyncio.Future[Object]]
 """What this server has asked one client and was not told yet (handshake era). A response to anything else is ignored."""
 
 _ids = itertools.count(1)
@@ -106,7 +106,7 @@ class Call:
             self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
             self.cancelled.set()
-            if self._asking is not None and self._questions.pop(frames.key(self._asking), None) is not None:
+            if self._asking is not None and self._questions.pop(self._asking, None) is not None:
                 why = f"the call of {self.tool} was cancelled"
                 taken_back: Object = {"requestId": self._asking, "reason": why}
                 self.notify("cancelled", taken_back, "cancelled")
@@ -167,7 +167,7 @@ class Call:
         """
         request_id = next(_ids)
         frame: Object = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        answer = self._questions[frames.key(request_id)] = asyncio.get_running_loop().create_future()
+        answer = self._questions[request_id] = asyncio.get_running_loop().create_future()
         try:
             if not self.send(frame, "request", method=method):
                 raise frames.bad_request("asking the client needs a stream")
@@ -175,7 +175,7 @@ class Call:
             return None if await self.wait(answer) else answer.result()
         finally:
             self._asking = None
-            self._questions.pop(frames.key(request_id), None)
+            self._questions.pop(request_id, None)
 
     # -- what is sent ------------------------------------------------------------------------------------------
 
@@ -259,12 +259,21 @@ class Task(Call):
         self.over: Final = asyncio.Event()
         self.seconds: Final = _life(params)
         self.result: Object | DemoRefusal = {}
-        self._created = utc_stamp(wall())
-        self._status = "working"
-        self._tell("The work has begun.")
+        ttl, poll = ("ttlMs", "pollIntervalMs") if caller.modern else ("ttl", "pollInterval")
+        now = utc_stamp(wall())
+        self.told: Object = {
+            "taskId": self.id,
+            "status": "working",
+            "statusMessage": "The work has begun.",
+            "createdAt": now,
+            "lastUpdatedAt": now,
+            ttl: self.seconds * 1000,
+            poll: _POLL,
+        }
+        """Where it stands: a ``Task``, in the extension with what came of it."""
 
-    def _tell(self, message: str) -> None:
-        self._message, self._updated = message, utc_stamp(wall())
+    def _tell(self, message: str, **come: object) -> None:
+        self.told |= {"statusMessage": message, "lastUpdatedAt": utc_stamp(wall()), **come}
 
     # -- from the tool -----------------------------------------------------------------------------------------
 
@@ -277,14 +286,13 @@ class Task(Call):
         """Keep the result. In 2025-11-25 one that is an error fails the task, in the extension it completes it."""
         self.answered = True
         failed = result.get("isError") is True and not self.caller.modern
-        self._end(
-            "failed" if failed else "completed", frames.complete(result, self.caller.revision), "It is done."
-        )
+        whole = frames.complete(result, self.caller.revision)
+        self._end("failed" if failed else "completed", whole, "It is done.", result=whole)
 
     def refuse(self, refusal: DemoRefusal) -> None:
         """Keep the error."""
         self.answered = True
-        self._end("failed", refusal, refusal.message)
+        self._end("failed", refusal, refusal.message, error=refusal.error)
 
     # -- from outside ------------------------------------------------------------------------------------------
 
@@ -293,43 +301,25 @@ class Task(Call):
         if self.over.is_set():
             return
         super().cancel(how, reason)
-        self._end(
-            "cancelled", DemoRefusal(frames.REQUEST_CANCELLED, "The task was cancelled"), "It was cancelled."
-        )
+        refusal = DemoRefusal(frames.REQUEST_CANCELLED, "The task was cancelled")
+        self._end("cancelled", refusal, "It was cancelled.")
 
     def expire(self) -> None:
         """Its time is over, and soon it is forgotten."""
-        self._end("failed", DemoRefusal(frames.INVALID_PARAMS, "The task has expired"), "It has expired.")
+        refusal = DemoRefusal(frames.INVALID_PARAMS, "The task has expired")
+        self._end("failed", refusal, "It has expired.", error=refusal.error)
 
-    def _end(self, status: str, result: Object | DemoRefusal, message: str) -> None:
+    def _end(self, status: str, outcome: Object | DemoRefusal, message: str, **come: Object) -> None:
+        """Its last status, and in the extension what has `come` of it."""
         if not self.over.is_set():
-            self._status, self.result = status, result
-            self._tell(message)
+            self.result = outcome
+            self._tell(message, status=status, **(come if self.caller.modern else {}))
             self.over.set()
             self._log.event("task", id=self.id, status=status)
 
-    def told(self) -> Object:
-        """Where it stands: a ``Task``, in the extension with what came of it."""
-        modern = self.caller.modern
-        ttl, poll = ("ttlMs", "pollIntervalMs") if modern else ("ttl", "pollInterval")
-        task: Object = {
-            "taskId": self.id,
-            "status": self._status,
-            "statusMessage": self._message,
-            "createdAt": self._created,
-            "lastUpdatedAt": self._updated,
-            ttl: self.seconds * 1000,
-            poll: _POLL,
-        }
-        if modern and self._status == "completed":
-            task["result"] = self.result
-        if modern and self._status == "failed" and isinstance(self.result, DemoRefusal):
-            task["error"] = {"code": self.result.code, "message": self.result.message}
-        return task
-
     def handle(self) -> Object:
         """The ``CreateTaskResult``."""
-        return {"resultType": "task", **self.told()} if self.caller.modern else {"task": self.told()}
+        return {"resultType": "task", **self.told} if self.caller.modern else {"task": self.told}
 
 
 def _life(params: Object) -> int:
@@ -360,8 +350,7 @@ class DemoTasks:
 
     def find(self, params: Object, caller: DemoCaller) -> Task:
         """The task that params name. Raises `DemoRefusal` where there is none, or its client knows nothing of tasks."""
-        if caller.modern and not caller.extends(frames.TASKS_EXTENSION):
-            raise frames.missing({"extensions": {frames.TASKS_EXTENSION: {}}})
+        caller.need_tasks()
         task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
         if task is None or task.caller.modern is not caller.modern:
             raise frames.bad_params("unknown or expired task")
@@ -377,11 +366,13 @@ class DemoTasks:
             if task.over.is_set() and not caller.modern:
                 raise frames.bad_params("the task has already ended")
             task.cancel("tasks_cancel")
-        return {} if caller.modern and method != "tasks/get" else task.told()
+        return {} if caller.modern and method != "tasks/get" else task.told
 
-    @staticmethod
-    async def result(task: Task, call: Call) -> None:
+    async def result(self, call: Call) -> None:
         """Answer ``tasks/result`` (2025-11-25), which waits until the task is over."""
+        if call.caller.revision != frames.CORE_TASKS:
+            raise frames.unknown_method(call.tool, call.caller)
+        task = self.find(call.params, call.caller)
         if await call.wait(task.over.wait()):
             return
         if isinstance(task.result, DemoRefusal):

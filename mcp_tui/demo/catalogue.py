@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from mcp_tui.demo.frames import (
-    CORE_TASKS,
-    INVALID_PARAMS,
-    MODERN,
-    RESOURCE_NOT_FOUND,
-    TASKS_EXTENSION,
-    DemoRefusal,
-    Object,
-    bad_params,
-)
+from mcp_tui.demo import frames
+from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.tools import TOOLS
 
 _INSTRUCTIONS: Final = (
@@ -87,11 +79,11 @@ _SINCE: Final = {
     "annotations": "2025-03-26",
     "title": "2025-06-18",
     "outputSchema": "2025-06-18",
-    "execution": CORE_TASKS,
+    "execution": frames.CORE_TASKS,
 }
 """Fields of what is listed, and the revision that brought them."""
 
-_UNTIL: Final = {"execution": CORE_TASKS}
+_UNTIL: Final = {"execution": frames.CORE_TASKS}
 """Those that a later revision took away again, and the last that has them."""
 
 
@@ -100,7 +92,7 @@ def _as_of(item: Object, revision: str) -> Object:
     known = {
         field: value
         for field, value in item.items()
-        if _SINCE.get(field, "") <= revision <= _UNTIL.get(field, MODERN)
+        if _SINCE.get(field, "") <= revision <= _UNTIL.get(field, frames.MODERN)
     }
     if "arguments" in known:
         known["arguments"] = [_as_of(argument, revision) for argument in known["arguments"]]
@@ -110,16 +102,16 @@ def _as_of(item: Object, revision: str) -> Object:
 def introduction(revision: str) -> Object:
     """What ``initialize`` and ``server/discover`` both tell: capabilities and instructions."""
     capabilities: Object = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
-    if revision == CORE_TASKS:
+    if revision == frames.CORE_TASKS:
         capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-    if revision >= MODERN:
-        capabilities["extensions"] = {TASKS_EXTENSION: {}}
+    if revision >= frames.MODERN:
+        capabilities["extensions"] = {frames.TASKS_EXTENSION: {}}
     return {"capabilities": capabilities, "instructions": _INSTRUCTIONS}
 
 
 def cacheable(result: Object, revision: str) -> Object:
     """`result` with how long it may be kept (caching, 2026-07-28)."""
-    return result if revision < MODERN else {**result, "ttlMs": _CACHE_MS, "cacheScope": "public"}
+    return result if revision < frames.MODERN else {**result, "ttlMs": _CACHE_MS, "cacheScope": "public"}
 
 
 def listing(method: str, params: Object, revision: str) -> Object | None:
@@ -130,7 +122,7 @@ def listing(method: str, params: Object, revision: str) -> Object | None:
     if method not in _LISTS:
         return None
     if params.get("cursor") is not None:
-        raise bad_params("unknown cursor")
+        raise frames.bad_params("unknown cursor")
     field, items = _LISTS[method]
     return cacheable({field: [_as_of(item, revision) for item in items]}, revision)
 
@@ -139,12 +131,12 @@ def read(params: Object, revision: str) -> Object:
     """The result of ``resources/read``. Raises `DemoRefusal` for a URI that names nothing."""
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise bad_params("uri must be a string")
+        raise frames.bad_params("uri must be a string")
     content = _CONTENTS.get(uri)
     if square := _SQUARE.fullmatch(uri):
         content = {"uri": uri, "mimeType": "text/plain", "text": str(int(square[1]) ** 2)}
     if content is None:
-        code = INVALID_PARAMS if revision >= MODERN else RESOURCE_NOT_FOUND
+        code = frames.INVALID_PARAMS if revision >= frames.MODERN else frames.RESOURCE_NOT_FOUND
         raise DemoRefusal(code, "Resource not found", {"uri": uri})
     return cacheable({"contents": [content]}, revision)
 
@@ -158,10 +150,10 @@ def prompt(params: Object) -> Object:
             begin = f"Please review this code, {focus} first:" if focus else "Please review this code:"
             text, description = f"{begin}\n\n{code}", "A review of a piece of code"
         case "review", _:
-            raise bad_params("the prompt review needs code, a string")
+            raise frames.bad_params("the prompt review needs code, a string")
         case "greeting", _:
             text, description = "Hello! Which outcome would you like to see?", "A greeting"
         case _:
-            raise bad_params("no such prompt")
+            raise frames.bad_params("no such prompt")
     message: Object = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": description, "messages": [message]}

@@ -6,21 +6,14 @@ import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import field
-from functools import partial
 from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoTasks, Questions, Task
-from mcp_tui.demo.catalogue import (
-    cacheable,
-    introduction,
-    listing,
-    prompt,
-    read,
-)
+from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.tools import TOOLS, BadArguments, DemoTool, check_arguments
+from mcp_tui.demo.tools import TOOLS, BadArguments, check_arguments
 from mcp_tui.protocol.values import fact
 
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
@@ -29,9 +22,6 @@ WORKING: Final = frozenset({"tools/call", "subscriptions/listen", "tasks/result"
 """Methods that may take a while: they are begun; the others are answered at once."""
 
 _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
-
-Work = Callable[[], Coroutine[Any, Any, None]]
-"""What a request of `WORKING` does, not yet begun."""
 
 
 @fact
@@ -42,10 +32,6 @@ class Setting:
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     tasks: DemoTasks = field(default_factory=DemoTasks)
-
-
-def _unknown(method: str, caller: DemoCaller) -> DemoRefusal:
-    return DemoRefusal(frames.METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
@@ -76,7 +62,7 @@ class Conversation:
         self._log_level = frames.LEVELS[0]
         self._capabilities: Object = {}
         self._questions: Questions = {}
-        self._calls: dict[tuple[str, RequestId], tuple[Call, asyncio.Task[None]]] = {}
+        self._calls: dict[RequestId, tuple[Call, asyncio.Task[None]]] = {}
 
     # -- the era -----------------------------------------------------------------------------------------------
 
@@ -96,41 +82,34 @@ class Conversation:
 
     # -- what came ---------------------------------------------------------------------------------------------
 
-    def receive(self, frame: Object, caller: DemoCaller | None, channel: Channel) -> Call | None:
-        """Take one frame of `caller`, who is only needed for a request. What answers it goes to `channel`.
+    def receive(
+        self, frame: Object, caller_of: Callable[[Object], DemoCaller], channel: Channel
+    ) -> Call | None:
+        """Take one frame; `caller_of` says who sends a request, or refuses it. What answers it goes to `channel`.
 
         Returns what was begun; ``None`` where the frame is dealt with already.
         """
-        if frames.is_response(frame):
-            identity: Any = frame.get("id")
-            if (
-                frames.is_request_id(identity)
-                and (answer := self._questions.pop(frames.key(identity), None)) is not None
-            ):
-                answer.set_result(frame)
+        identity: Any = frame.get("id")
+        if "method" not in frame:
+            if frames.is_request_id(identity) and identity in self._questions:
+                self._questions.pop(identity).set_result(frame)
             return None
-        if caller is None or not frames.is_request(frame):
+        if not frames.is_request(frame):
             self._notify(frame)
             return None
         try:
+            caller = caller_of(frame)
             if frame["method"] in WORKING:
                 return self._begin(frame, caller, channel)
-            result = frames.complete(
-                self._result(frame["method"], frames.params_of(frame), caller), caller.revision
-            )
+            result = self._result(frame["method"], frames.params_of(frame), caller)
         except DemoRefusal as refusal:
-            self.refuse(frame, refusal, channel)
+            self._setting.log.event("sent", id=identity, kind="error", code=refusal.code)
+            channel.send(frames.error_frame(identity, refusal))
         else:
-            self._setting.log.event("sent", id=frame["id"], kind="result")
-            channel.send(frames.result_frame(frame["id"], result))
-            channel.end()
-        return None
-
-    def refuse(self, frame: Object, refusal: DemoRefusal, channel: Channel) -> None:
-        """Answer a request with an error at once."""
-        self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-        channel.send(frames.error_frame(frame["id"], refusal))
+            self._setting.log.event("sent", id=identity, kind="result")
+            channel.send(frames.result_frame(identity, frames.complete(result, caller.revision)))
         channel.end()
+        return None
 
     # -- requests answered at once -----------------------------------------------------------------------------
 
@@ -161,7 +140,7 @@ class Conversation:
             case "tasks/update", True:
                 return self._setting.tasks.answer(method, params, caller)
             case _:
-                raise _unknown(method, caller)
+                raise frames.unknown_method(method, caller)
 
     def _initialize(self, params: Object) -> Object:
         requested = params.get("protocolVersion")
@@ -181,89 +160,23 @@ class Conversation:
 
     def _begin(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call:
         """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
-        params, method = frames.params_of(frame), frame["method"]
+        params, method, identity = frames.params_of(frame), frame["method"], frame["id"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
-        identity = frames.key(frame["id"])
         if identity in self._calls:
             raise frames.bad_request("a request with this id is in progress")
-        log, spawn = self._setting.log, self._setting.spawn
-        call = Call(frame["id"], name, caller, params, channel, log, self._questions)
+        log, spawn, tasks = self._setting.log, self._setting.spawn, self._setting.tasks
+        call = Call(identity, name, caller, params, channel, log, self._questions)
         if calls and _becomes_task(name, params, caller):
             task = Task(name, caller, params, log)
-            self._setting.tasks.keep(task, spawn(self._run(task, self._work(task))))
+            tasks.keep(task, spawn(_run(task, _call)))
             call.finish(task.handle())
             call.close()
             return call
-        work = self._work(call) if calls else self._watch(call, method)
-        task = spawn(self._run(call, work))
-        self._calls[identity] = call, task
-        task.add_done_callback(lambda _: self._calls.pop(identity))
+        work = _call if calls else _listen if method == "subscriptions/listen" else tasks.result
+        self._calls[identity] = call, spawn(_run(call, work))
+        self._calls[identity][1].add_done_callback(lambda _: self._calls.pop(identity))
         return call
-
-    def _work(self, call: Call) -> Work:
-        tool = TOOLS.get(call.tool)
-        arguments = frames.as_object(call.params.get("arguments", {}))
-        if tool is None or arguments is None:
-            what = "unknown tool" if tool is None else "arguments must be an object"
-            raise frames.bad_params(what)
-        try:
-            return partial(self._call, call, tool, check_arguments(arguments, tool.offered["inputSchema"]))
-        except BadArguments as error:
-            if call.caller.revision < "2025-11-25":
-                raise frames.bad_params(error) from error
-            return partial(self._answer, call, CallOutcome(f"Invalid arguments: {error}", is_error=True))
-
-    def _watch(self, call: Call, method: str) -> Work:
-        caller, params = call.caller, call.params
-        if method == "tasks/result" and caller.revision == frames.CORE_TASKS:
-            return partial(DemoTasks.result, self._setting.tasks.find(params, caller), call)
-        if method != "subscriptions/listen" or not caller.modern:
-            raise _unknown(method, caller)
-        wishes = frames.as_object(params.get("notifications"))
-        if wishes is None:
-            raise frames.bad_params("notifications must be an object")
-        if "taskIds" in wishes and not caller.extends(frames.TASKS_EXTENSION):
-            raise frames.missing({"extensions": {frames.TASKS_EXTENSION: {}}})
-        return partial(self._listen, call)
-
-    @staticmethod
-    async def _call(call: Call, tool: DemoTool, arguments: dict[str, Any]) -> None:
-        outcome = await tool.run(call, **arguments)
-        if outcome is not None:
-            call.answer(outcome)
-
-    @staticmethod
-    async def _answer(call: Call, outcome: CallOutcome) -> None:
-        call.answer(outcome)
-
-    @staticmethod
-    async def _listen(call: Call) -> None:
-        """``subscriptions/listen`` (2026-07-28): nothing here ever changes, so nothing is promised but the end."""
-        identity: Object = {_SUBSCRIPTION_KEY: call.id}
-        acknowledged: Object = {"_meta": identity, "notifications": {}}
-        call.notify("subscriptions/acknowledged", acknowledged, "acknowledged")
-        try:
-            await call.cancelled.wait()
-        except asyncio.CancelledError:  # the server ends ("Graceful Closure")
-            call.finish({"_meta": identity})
-            raise
-
-    @staticmethod
-    async def _run(call: Call, work: Work) -> None:
-        dropped = False
-        try:
-            await work()
-        except DemoRefusal as refusal:
-            call.refuse(refusal)
-        except asyncio.CancelledError:
-            dropped = not call.answered
-            raise
-        except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
-            traceback.print_exc()
-            call.refuse(DemoRefusal(frames.INTERNAL_ERROR, "Internal error"))
-        finally:
-            call.close(dropped=dropped)
 
     def close(self) -> None:
         """The session ends, and with it what is at work in it."""
@@ -276,6 +189,63 @@ class Conversation:
         """Take a notification. Only a cancel of something at work here has an effect; a malformed one has none."""
         params = frames.as_object(frame.get("params")) or {}
         if frame["method"] == "notifications/cancelled" and frames.is_request_id(params.get("requestId")):
-            call, _ = self._calls.get(frames.key(params["requestId"]), (None, None))
+            call, _ = self._calls.get(params["requestId"], (None, None))
             if call is not None:
                 call.cancel("notification", params.get("reason"))
+
+
+# -- what works for a while ------------------------------------------------------------------------------------
+
+
+async def _run(call: Call, work: Callable[[Call], Coroutine[Any, Any, None]]) -> None:
+    dropped = False
+    try:
+        await work(call)
+    except DemoRefusal as refusal:
+        call.refuse(refusal)
+    except asyncio.CancelledError:
+        dropped = not call.answered
+        raise
+    except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
+        traceback.print_exc()
+        call.refuse(DemoRefusal(frames.INTERNAL_ERROR, "Internal error"))
+    finally:
+        call.close(dropped=dropped)
+
+
+async def _call(call: Call) -> None:
+    """``tools/call``."""
+    tool, given = TOOLS.get(call.tool), frames.as_object(call.params.get("arguments", {}))
+    if tool is None:
+        raise frames.bad_params("unknown tool")
+    if given is None:
+        raise frames.bad_params("arguments must be an object")
+    try:
+        arguments = check_arguments(given, tool.offered["inputSchema"])
+    except BadArguments as error:
+        if call.caller.revision < "2025-11-25":
+            raise frames.bad_params(error) from error
+        outcome = CallOutcome(f"Invalid arguments: {error}", is_error=True)
+    else:
+        outcome = await tool.run(call, **arguments)
+    if outcome is not None:
+        call.answer(outcome)
+
+
+async def _listen(call: Call) -> None:
+    """``subscriptions/listen`` (2026-07-28): nothing here ever changes, so nothing is promised but the end."""
+    if not call.caller.modern:
+        raise frames.unknown_method(call.tool, call.caller)
+    wishes = frames.as_object(call.params.get("notifications"))
+    if wishes is None:
+        raise frames.bad_params("notifications must be an object")
+    if "taskIds" in wishes:
+        call.caller.need_tasks()
+    identity: Object = {_SUBSCRIPTION_KEY: call.id}
+    acknowledged: Object = {"_meta": identity, "notifications": {}}
+    call.notify("subscriptions/acknowledged", acknowledged, "acknowledged")
+    try:
+        await call.cancelled.wait()
+    except asyncio.CancelledError:  # the server ends ("Graceful Closure")
+        call.finish({"_meta": identity})
+        raise

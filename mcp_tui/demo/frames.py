@@ -38,13 +38,15 @@ REQUEST_CANCELLED: Final = -32800  # no code of MCP: what servers in the field a
 
 
 class DemoRefusal(Exception):
-    """A request is answered with a JSON-RPC error: its ``code``, ``message`` and, where not ``None``, ``data``."""
+    """A request is answered with ``error``, of JSON-RPC: its code, its message and, where not ``None``, its data."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.data = data
+        self.error: Object = {"code": code, "message": message}
+        if data is not None:
+            self.error["data"] = data
 
 
 def bad_params(why: object) -> DemoRefusal:
@@ -68,13 +70,11 @@ def as_list(value: object) -> list[object] | None:
 
 
 def is_request_id(value: object) -> bool:
-    """Whether `value` is a string or an integer: ``True``, ``1.0`` and ``None`` identify no request."""
+    """Whether `value` is a string or an integer: ``True``, ``1.0`` and ``None`` identify no request.
+
+    The type belongs to it: ``"1"`` is not ``1``, nor is it in a dictionary.
+    """
     return isinstance(value, (str, int)) and not isinstance(value, bool)
-
-
-def key(request_id: RequestId) -> tuple[str, RequestId]:
-    """What to keep a request under. The type belongs to it: ``"1"`` is not ``1``."""
-    return type(request_id).__name__, request_id
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -122,11 +122,6 @@ def is_request(frame: Object) -> bool:
     return "method" in frame and "id" in frame
 
 
-def is_response(frame: Object) -> bool:
-    """Whether a checked frame is a response."""
-    return "method" not in frame
-
-
 def params_of(frame: Object) -> Object:
     """The parameters of a request or a notification, empty where it has none. Raises `DemoRefusal`."""
     params = as_object(frame.get("params", {}))
@@ -142,11 +137,8 @@ def result_frame(request_id: RequestId, result: Object) -> Object:
 
 def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
     """An error response. Without an id it is for a message whose own could not be read."""
-    error: Object = {"code": refusal.code, "message": refusal.message}
-    if refusal.data is not None:
-        error["data"] = refusal.data
     identity: Object = {} if request_id is None else {"id": request_id}
-    return {"jsonrpc": "2.0", **identity, "error": error}
+    return {"jsonrpc": "2.0", **identity, "error": refusal.error}
 
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -182,6 +174,16 @@ class DemoCaller:
         """Whether the client speaks an extension (2026-07-28)."""
         extensions = as_object(self.capabilities.get("extensions")) or {}
         return self.modern and as_object(extensions.get(extension)) is not None
+
+    def need_tasks(self) -> None:
+        """Raises `DemoRefusal` where the client speaks 2026-07-28 without the extension for tasks."""
+        if self.modern and not self.extends(TASKS_EXTENSION):
+            raise missing({"extensions": {TASKS_EXTENSION: {}}})
+
+
+def unknown_method(method: str, caller: DemoCaller) -> DemoRefusal:
+    """The error for a method that this revision does not have."""
+    return DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 def missing(capabilities: Object) -> DemoRefusal:

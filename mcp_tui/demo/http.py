@@ -20,7 +20,7 @@ import h11
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
-from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
@@ -128,17 +128,17 @@ class HttpResponse(Channel):
     """What comes of one request: with `streams` server-sent events, else one JSON body (streamable HTTP).
 
     A body holds only a response, and only the first. A `modern` stream begins with its first frame, so that an error
-    can still have its own status; one for a batch ends with the last of its `requests`.
+    can still have its own status; one for a batch ends with the last of its `requests`. A body can open a `session`.
     """
 
     def __init__(
         self,
         connection: HttpConnection,
         *,
-        modern: bool,
-        streams: bool = False,
+        streams: bool,
+        modern: bool = False,
         requests: int = 1,
-        headers: Mapping[str, str] | None = None,
+        session: str = "",
     ) -> None:
         super().__init__()
         self.gone = connection.gone
@@ -148,7 +148,7 @@ class HttpResponse(Channel):
         self._modern = modern
         self._streams = streams
         self._left = requests
-        self._headers = headers
+        self._headers = {"Mcp-Session-Id": session} if session else {}
         self._open = self._ended = False
         if streams and not modern:
             self._start()
@@ -205,13 +205,18 @@ class HttpRequest:
 
 
 class HttpRefusal(Exception):
-    """An HTTP request is answered with `status` and with `why`: a text, or a JSON-RPC error."""
+    """An HTTP request is answered with `status` and with `why`: a text, or a JSON-RPC error, of the request `id`."""
 
-    def __init__(self, status: int, why: str | DemoRefusal, allow: str = "") -> None:
+    def __init__(
+        self, status: int, why: str | DemoRefusal, *, id: RequestId | None = None, allow: str = ""
+    ) -> None:
         super().__init__(str(why))
         self.status = HTTPStatus(status)
-        self.why = why
         self.headers = {"Allow": allow} if allow else {}
+        if isinstance(why, DemoRefusal):
+            self.body, self.media_type = frames.encode(frames.error_frame(id, why)), JSON
+        else:
+            self.body, self.media_type = f"{why}\n".encode(), "text/plain"
 
 
 class HttpConnection:
@@ -322,11 +327,7 @@ class HttpConnection:
 
     def refuse(self, refusal: HttpRefusal) -> None:
         """Send a whole response that says why there is no other."""
-        if isinstance(refusal.why, DemoRefusal):
-            body, kind = frames.encode(frames.error_frame(None, refusal.why)), JSON
-        else:
-            body, kind = f"{refusal.why}\n".encode(), "text/plain"
-        self.respond(refusal.status, body, kind, refusal.headers)
+        self.respond(refusal.status, refusal.body, refusal.media_type, refusal.headers)
 
     def start_stream(self) -> None:
         """Begin a response of server-sent events."""
@@ -418,10 +419,13 @@ class HttpServer:
         match request.method:
             case "POST":
                 await self._post(connection, request)
-            case "GET":
-                await self._get(connection, request)
-            case "DELETE":
-                self._delete(connection, request)
+            case "GET" | "DELETE":
+                self._setting.log.event("received", **logged(request))
+                session = self._session(request)
+                if request.method == "GET":
+                    await self._get(connection, request, session)
+                else:
+                    self._delete(connection, request, session)
             case _:
                 allowed = "POST, GET, DELETE"
                 raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", allow=allowed)
@@ -451,7 +455,7 @@ class HttpServer:
 
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
-        if frames.is_response(frame):
+        if "method" not in frame:
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("unexpected response"))
         if not frames.is_request(frame):  # notifications/cancelled too: it says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
@@ -460,13 +464,10 @@ class HttpServer:
             caller = checked_caller(request, frame)
         except DemoRefusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-            connection.respond(
-                HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(frame["id"], refusal)), JSON
-            )
-            return
+            raise HttpRefusal(HTTPStatus.BAD_REQUEST, refusal, id=frame["id"]) from refusal
         streams = frame["method"] in WORKING and accepts(request, SSE)
         channel = HttpResponse(connection, modern=True, streams=streams)
-        call = Conversation(self._setting).receive(frame, caller, channel)
+        call = Conversation(self._setting).receive(frame, lambda _: caller, channel)
         if call is not None:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
 
@@ -475,10 +476,12 @@ class HttpServer:
     ) -> None:
         """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
         opens = not batch and taken[0].get("method") == "initialize" and frames.is_request(taken[0])
+        identity = ""
         if opens and "mcp-session-id" not in request.headers:
-            self._initialize(connection, taken[0])
-            return
-        conversation = self._session(request)
+            identity = os.urandom(16).hex()
+            conversation = Conversation(self._setting)
+        else:
+            conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("batches are not supported"))
         caller = conversation.handshake_caller()
@@ -487,29 +490,20 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         streams = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
         streams = requests > 0 and streams and accepts(request, SSE)
-        channel = HttpResponse(connection, modern=False, streams=streams, requests=requests)
-        calls = [
-            call for frame in taken if (call := conversation.receive(frame, caller, channel)) is not None
-        ]
+        channel = HttpResponse(connection, streams=streams, requests=requests, session=identity)
+        begun = [conversation.receive(frame, lambda _: caller, channel) for frame in taken]
+        calls = [call for call in begun if call is not None]
+        if identity and conversation.revision is not None:
+            self._sessions[identity] = conversation
         if not requests:
             connection.respond(HTTPStatus.ACCEPTED)
         if calls:
             await connection.attend(lambda: [call.disconnect() for call in calls if not call.closed])
 
-    def _initialize(self, connection: HttpConnection, frame: Object) -> None:
-        conversation = Conversation(self._setting)
-        identity = os.urandom(16).hex()
-        channel = HttpResponse(connection, modern=False, headers={"Mcp-Session-Id": identity})
-        conversation.receive(frame, conversation.handshake_caller(), channel)
-        if conversation.revision is not None:
-            self._sessions[identity] = conversation
-
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
-    async def _get(self, connection: HttpConnection, request: HttpRequest) -> None:
+    async def _get(self, connection: HttpConnection, request: HttpRequest, session: Conversation) -> None:
         """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
-        self._setting.log.event("received", **logged(request))
-        session = self._session(request)
         if not accepts(request, SSE):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         if session in self._listeners:
@@ -519,9 +513,7 @@ class HttpServer:
         await connection.attend(lambda: None)
         self._listeners.pop(session, None)
 
-    def _delete(self, connection: HttpConnection, request: HttpRequest) -> None:
-        self._setting.log.event("received", **logged(request))
-        session = self._session(request)
+    def _delete(self, connection: HttpConnection, request: HttpRequest, session: Conversation) -> None:
         session.close()
         if (listener := self._listeners.pop(session, None)) is not None:
             listener.end_stream()

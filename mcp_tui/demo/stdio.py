@@ -15,19 +15,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
+from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import Conversation, Setting
-from mcp_tui.demo.frames import (
-    DemoRefusal,
-    Object,
-    as_list,
-    bad_request,
-    checked,
-    decode,
-    encode,
-    error_frame,
-    is_request,
-)
+from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.protocol.framing import LineFramer, Oversized
 
 MESSAGE_CAP: Final = 64 * 1024 * 1024
@@ -55,13 +46,10 @@ class Output(Channel):
     def send(self, frame: Object) -> bool:
         if self.gone.is_set():
             return False
-        line = encode(frame) + b"\n"
+        line = frames.encode(frame) + b"\n"
         self._left += len(line)
         self._queue.put(line)
         return True
-
-    def end(self) -> None:
-        """All requests share this channel, so the end of one is nothing to it."""
 
     async def drain(self) -> None:
         await self._wait(_HIGH_WATER)
@@ -140,36 +128,25 @@ class StdioServer:
             self._setting.end("eof")
             return
         for line in self._lines.feed(data):
-            if isinstance(line, Oversized):
-                self._malformed(bad_request(f"larger than {MESSAGE_CAP} bytes"))
+            try:
+                taken = self._messages(line)
+            except DemoRefusal as refusal:
+                self._setting.log.event("malformed", detail=refusal.message)
+                revision = self._conversation.revision
+                if revision is None or revision >= "2025-11-25":  # before, an error response must have an id
+                    self._output.send(frames.error_frame(None, refusal))
             else:
-                self._message(line)
+                for frame in taken:
+                    self._setting.log.received(frame)
+                    self._conversation.receive(frame, self._conversation.caller, self._output)
 
-    def _message(self, line: bytes) -> None:
-        try:
-            message = decode(line)
-            batch = as_list(message)
-            if batch is None:
-                self._frame(checked(message))
-            elif batch and self._conversation.revision == "2025-03-26":
-                for frame in well_formed(batch, self._setting.log):
-                    self._frame(frame)
-            else:
-                raise bad_request("batches are not supported")
-        except DemoRefusal as refusal:
-            self._malformed(refusal)
-
-    def _frame(self, frame: Object) -> None:
-        self._setting.log.received(frame)
-        try:
-            caller = self._conversation.caller(frame) if is_request(frame) else None
-        except DemoRefusal as refusal:
-            self._conversation.refuse(frame, refusal, self._output)
-        else:
-            self._conversation.receive(frame, caller, self._output)
-
-    def _malformed(self, refusal: DemoRefusal) -> None:
-        self._setting.log.event("malformed", detail=refusal.message)
-        revision = self._conversation.revision
-        if revision is None or revision >= "2025-11-25":  # before, an error response must have an id
-            self._output.send(error_frame(None, refusal))
+    def _messages(self, line: bytes | Oversized) -> list[Object]:
+        if isinstance(line, Oversized):
+            raise frames.bad_request(f"larger than {MESSAGE_CAP} bytes")
+        message = frames.decode(line)
+        batch = frames.as_list(message)
+        if batch is None:
+            return [frames.checked(message)]
+        if not batch or self._conversation.revision != "2025-03-26":
+            raise frames.bad_request("batches are not supported")
+        return well_formed(batch, self._setting.log)

@@ -14,16 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import field
 from typing import Any, Final
 
+from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, CallOutcome
-from mcp_tui.demo.frames import (
-    REQUEST_CANCELLED,
-    DemoRefusal,
-    Object,
-    as_list,
-    as_object,
-    bad_params,
-    missing,
-)
+from mcp_tui.demo.frames import DemoRefusal, Object, as_object
 from mcp_tui.protocol.values import frozen
 
 CRASH_STATUS: Final = 3
@@ -152,7 +145,7 @@ class DemoQuestion:
 
 
 def _malformed(why: object) -> DemoRefusal:
-    return bad_params(f"not a valid answer: {why}")
+    return frames.bad_params(f"not a valid answer: {why}")
 
 
 def _told_form(result: Object) -> str:
@@ -173,7 +166,7 @@ def _told_form(result: Object) -> str:
 
 def _told_sample(result: Object) -> str:
     content, model = result.get("content"), result.get("model")
-    blocks = [as_object(block) or {} for block in as_list(content) or [content]]
+    blocks = [as_object(block) or {} for block in frames.as_list(content) or [content]]
     said = " ".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
     if not isinstance(model, str) or not any("type" in block for block in blocks):
         raise _malformed("a message needs a model and a content")
@@ -181,7 +174,7 @@ def _told_sample(result: Object) -> str:
 
 
 def _told_roots(result: Object) -> str:
-    roots = as_list(result.get("roots"))
+    roots = frames.as_list(result.get("roots"))
     if roots is None:
         raise _malformed("roots must be a list")
     uris = [str((as_object(root) or {}).get("uri")) for root in roots]
@@ -281,7 +274,7 @@ async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
 async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
     """Answer a cancel with an error."""
     if await call.until(call.now() + seconds):
-        raise DemoRefusal(REQUEST_CANCELLED, "Request cancelled")
+        raise DemoRefusal(frames.REQUEST_CANCELLED, "Request cancelled")
     return CallOutcome("finished without a cancel")
 
 
@@ -393,7 +386,7 @@ async def ask(call: Call, *, what: str) -> CallOutcome | None:
     (capability,) = question.needs
     if not call.caller.declares(capability):
         if call.caller.modern:
-            raise missing(question.needs)
+            raise frames.missing(question.needs)
         return CallOutcome(f"Cannot ask: this client does not declare {capability}.", is_error=True)
     params = dict(question.params)
     if call.caller.revision < "2025-11-25":
@@ -414,7 +407,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
     state = sealed(call.params)
     if "requestState" in call.params:
         if call.params["requestState"] != state:
-            raise bad_params("this requestState belongs to another request")
+            raise frames.bad_params("this requestState belongs to another request")
         answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
         if answer is not None:
             return CallOutcome(question.told(answer))
