@@ -8,6 +8,7 @@ import sys
 import threading
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -81,8 +82,8 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         client_url=chosen.client_url,
         scopes=tuple((options.scope or "").split()),
         insecure=where.insecure,
-        told=_say,
     )
+    authorization.told.append(_say)
     try:
         credentials = await authorization.sign_in()
     except TransportError as error:
@@ -178,9 +179,6 @@ class TerminalBrowser:
             elif self._opens and not await asyncio.to_thread(open_url, request.url):
                 out("No browser can be opened here. Open the URL above yourself.", flush=True)
 
-    def close(self) -> None:
-        """Nothing is left of it."""
-
 
 def _stdin_lines() -> asyncio.Queue[str]:
     """Lines of stdin as they come, from a thread that nothing waits for."""
@@ -188,14 +186,11 @@ def _stdin_lines() -> asyncio.Queue[str]:
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        rest = b""
-        while piece := os.read(0, 65536):
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
-                try:
-                    loop.call_soon_threadsafe(queue.put_nowait, line.decode("utf-8", "replace"))
-                except RuntimeError:  # the loop is closed: somebody signed in otherwise
-                    return
+        # unbuffered: a buffer's lock, held by a thread that waits, ends the process with an error
+        with suppress(OSError, RuntimeError), open(0, "rb", buffering=0, closefd=False) as stdin:
+            for line in stdin:
+                # the loop is closed where somebody signed in otherwise
+                loop.call_soon_threadsafe(queue.put_nowait, line.decode("utf-8", "replace"))
 
     threading.Thread(target=read, name="read the redirect", daemon=True).start()
     return queue

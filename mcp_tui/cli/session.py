@@ -266,7 +266,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
         def tell(text: str) -> None:
             store.event(Note(at=time.monotonic(), text=f"authorization: {text}"))
 
-        made.told = tell
+        made.told.append(tell)
         made.taught(store.learn)
     return made
 

@@ -23,11 +23,10 @@ STEPS: Final = 40
 class SignIn:
     """A :class:`~mcp_tui.client.auth.sign_in.Browser` that asks the person at the screen.
 
-    ``request`` is what their browser is to open, ``None`` before that is known. ``version`` grows with every change.
+    ``request`` is what their browser is to open, ``None`` before that is known.
     """
 
     def __init__(self, tokens: Authorization, *, now: Callable[[], float]) -> None:
-        self.version = 0
         self.steps: deque[tuple[float, str]] = deque(maxlen=STEPS)
         self.request: AuthorizationRequest | None = None
         self.done = False
@@ -38,14 +37,7 @@ class SignIn:
         self._waits: asyncio.Future[bool] | None = None
         self._pasted: asyncio.Future[str] | None = None
         self._agreed = False
-        self._under_way = False
-        before = tokens.told
-
-        def told(text: str) -> None:
-            before(text)
-            self._step(text)
-
-        tokens.told = told
+        tokens.told.append(self._step)
         tokens.browser = self
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -63,7 +55,12 @@ class SignIn:
     @property
     def active(self) -> bool:
         """Whether a sign-in is required or under way."""
-        return self.waits or self._under_way or self._agreed
+        return self.waits or self._tokens.signing_in or self._agreed
+
+    @property
+    def version(self) -> object:
+        """Something that is equal to what it was as long as nothing changed."""
+        return self.waits, self.active, self.request, self.steps[-1] if self.steps else None
 
     @property
     def word(self) -> SafeText:
@@ -94,7 +91,6 @@ class SignIn:
         self._issued, before = self._tokens.issued, self._issued
         self.done = self._issued != before
         self.steps.append((self._now(), text))
-        self.version += 1
 
     # -- what the person does --------------------------------------------------------------------------------
 
@@ -102,9 +98,8 @@ class SignIn:
         """Sign in now, or as soon as the server requires it."""
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(True)
-        elif not self._under_way:
+        elif not self._tokens.signing_in:
             self._agreed = True
-        self.version += 1
 
     def decline(self) -> None:
         """Do not sign in: what waits for it fails."""
@@ -112,11 +107,7 @@ class SignIn:
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(False)
         elif self._pasted is not None and not self._pasted.done():
-            from mcp_tui.client.auth.discovery import AuthorizationError
-
-            stopped = AuthorizationError("this server requires sign-in, which was stopped", declined=True)
-            self._pasted.set_exception(stopped)
-        self.version += 1
+            self._pasted.set_result("")
 
     def paste(self, url: str) -> SafeText:
         """Take the URL that a browser ended at; why it is not it, or nothing."""
@@ -134,26 +125,18 @@ class SignIn:
         """Wait until the person decides, as long as it takes."""
         self._step(f"{why[:1].upper()}{why[1:]}")
         if self._agreed:
-            self._agreed, self._under_way = False, True
+            self._agreed = False
             return True
         self._waits = asyncio.get_running_loop().create_future()
-        self.version += 1
         try:
-            self._under_way = await self._waits
-            return self._under_way
+            return await self._waits
         finally:
             self._waits = None
-            self.version += 1
 
     async def visit(self, request: AuthorizationRequest) -> str:
         """Wait for a paste."""
-        self._pasted = asyncio.get_running_loop().create_future()
-        self.request = request
-        self.version += 1
-        return await self._pasted
-
-    def close(self) -> None:
-        """Show no URL any more."""
-        self.request = self._pasted = None
-        self._under_way = False
-        self.version += 1
+        self._pasted, self.request = asyncio.get_running_loop().create_future(), request
+        try:
+            return await self._pasted
+        finally:
+            self.request = self._pasted = None

@@ -65,9 +65,6 @@ class Person:
             await browser.get(location)
         return await asyncio.Event().wait() and ""  # nothing is pasted
 
-    def close(self) -> None:
-        pass
-
 
 def client_of(
     server: Lying, person: Person | None, folder: Path, **more: Any
@@ -116,10 +113,14 @@ async def test_the_listener_takes_one_redirect_with_its_own_path_and_state():
             shown.set()
             return await asyncio.Event().wait() and ""
 
-    shown, listener = asyncio.Event(), RedirectListener()
-    uri = await listener.open()
-    right = f"{uri}?code=1&state=ours"
-    async with asyncio.TaskGroup() as group, httpx.AsyncClient(trust_env=False) as browser:
+    shown = asyncio.Event()
+    async with (
+        RedirectListener.at() as listener,
+        asyncio.TaskGroup() as group,
+        httpx.AsyncClient(trust_env=False) as browser,
+    ):
+        uri = listener.redirect_uri
+        right = f"{uri}?code=1&state=ours"
         redirect = group.create_task(listener.redirect(AuthorizationRequest("", uri, "ours", ""), Silent()))
         await shown.wait()
         many = "".join(f"&{number}=" for number in range(50))
@@ -127,7 +128,6 @@ async def test_the_listener_takes_one_redirect_with_its_own_path_and_state():
         for url, status in [*((each, 400) for each in wrong), (right, 200), (right, 400)]:
             assert (await browser.get(url)).status_code == status
     assert redirect.result() == right
-    await listener.close()
 
 
 async def test_a_refusal_with_a_large_body_is_a_challenge_like_any_other(tmp_path: Path):
@@ -289,7 +289,7 @@ async def test_two_hundred_secrets_are_in_no_recording(kind: str, tmp_path: Path
             recordings.append(path)
             tokens = Authorization(server.url, browser=Person())
             store = Store(Writer(path))
-            tokens.told = partial(noted, store)
+            tokens.told.append(partial(noted, store))
             tokens.taught(store.learn)
             client = Client(HttpTarget(url=server.url), store=store, tokens=tokens)
             await client.connect()

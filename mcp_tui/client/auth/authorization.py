@@ -15,8 +15,10 @@ from mcp_tui.client.auth.discovery import (
     AuthorizationServer,
     Discovery,
     ProtectedResource,
+    RequestRefused,
     TokenChallenge,
     Told,
+    scopes_in,
     shown,
     token_challenge,
 )
@@ -58,8 +60,7 @@ class Authorization:
 
     ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
     nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``told`` hears of each
-    step.
+    client ID metadata document. ``scopes`` are asked for in place of those that the server names.
     """
 
     def __init__(
@@ -72,15 +73,17 @@ class Authorization:
         client_url: str = "",
         scopes: tuple[str, ...] = (),
         insecure: bool = False,
-        told: Told = lambda _text: None,
     ) -> None:
         self.browser = browser
-        self.told = told
+        self.told: list[Told] = []
+        """Told each step."""
+        self.signing_in = False
+        """Whether a person agreed to sign in and is not through with it."""
         self._secrets: set[str] = set()
         self._learners: list[Learn] = []
         self._key = server_key(url)
         self._store = store
-        self._registration = registration
+        self._registration = None if registration is None else replace(registration, given=True)
         self._client_url = client_url
         self._scopes = scopes
         self._discovery = Discovery(parse(url), self._tell, insecure=insecure)
@@ -153,14 +156,11 @@ class Authorization:
     def helps(self, challenge: Challenge) -> bool:
         """Whether another token could let in what was refused, and there is a way to one."""
         found = token_challenge(challenge)
-        return found is not None and (self.browser is not None or self._can_renew or self._wants_nonce(found))
+        renews = self._by_itself or bool(self.credentials.token.refresh) or self.browser is not None
+        return found is not None and (renews or self._wants_nonce(found))
 
     def _wants_nonce(self, challenge: TokenChallenge) -> bool:
         return challenge.wants_nonce and self._proof_key is not None
-
-    @property
-    def _can_renew(self) -> bool:
-        return self._by_itself or bool(self.credentials.token.refresh)
 
     @property
     def _by_itself(self) -> bool:
@@ -207,8 +207,7 @@ class Authorization:
                 self._tell(str(error))
                 raise
             finally:
-                if self.browser is not None:
-                    self.browser.close()
+                self.signing_in = False
 
     async def sign_in(self) -> Credentials:
         """Get a token anew, whatever there is, with the browser or the client's own credentials.
@@ -233,20 +232,15 @@ class Authorization:
         elif self._fresh == "issued":
             text = "the server refuses the token that it was just given; sign in again later, or add a token with -H"
             raise AuthorizationError(text)
-        renews = self._by_itself or (self._can_renew and not challenge.wants_scopes and not self._fresh)
-        if not renews:
+        refreshes = bool(self.credentials.token.refresh)
+        if not self._by_itself and (challenge.wants_scopes or self._fresh):
+            refreshes = False
+        if not refreshes and not self._by_itself:
             await self._agreed(challenge, ask=ask)
         resource = await self._discovery.resource(challenge)
-        kept = self.credentials
-        if kept.token.refresh and renews:
-            if kept.issuer not in resource.issuers:
-                text = (
-                    f"The server changed its authorization server: {shown(kept.issuer)} is not named any more"
-                )
-                self._tell(text)
-            elif kept.resource == resource.identifier and await self._refreshed(kept, resource):
-                return
-        if renews and not self._by_itself:
+        if refreshes and await self._refreshed(resource):
+            return
+        if refreshes and not self._by_itself:
             await self._agreed(challenge, ask=ask)
         await self._issue(challenge, resource)
 
@@ -256,6 +250,7 @@ class Authorization:
         why = f"this server requires sign-in{scopes}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
             raise AuthorizationError(why, declined=True)
+        self.signing_in = True
 
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
@@ -282,29 +277,35 @@ class Authorization:
         self._adopt(found)
         return True
 
-    async def _refreshed(self, kept: Credentials, resource: ProtectedResource) -> bool:
+    async def _refreshed(self, resource: ProtectedResource) -> bool:
+        kept = self.credentials
+        if kept.issuer not in resource.issuers:
+            issuer = shown(kept.issuer)
+            self._tell(f"The server changed its authorization server: {issuer} is not named any more")
+        if kept.issuer not in resource.issuers or kept.resource != resource.identifier:
+            return False
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
-        endpoint = self._endpoint(server, resource, kept.token.scopes, kept.token.proof_key)
+        key = self._proof_key or _drawn(server, resource)
+        endpoint = TokenEndpoint(self._discovery, server, resource, kept.token.scopes, key)
         async with nullcontext() if self._store is None else self._store.renewing():
             if await self._take_newer(kept.token.access):
                 return True
             try:
                 token = await endpoint.refresh(kept.registration, kept.token)
-            except AuthorizationError as error:
-                if not error.refused:
-                    raise
+            except RequestRefused as error:
                 self._tell(str(error))
                 self.credentials = replace(kept, token=replace(kept.token, refresh=""))  # it serves no more
                 return False
             await self._keep(replace(kept, token=token), "refreshed")
             return True
 
-    async def _issue(self, challenge: TokenChallenge | None, resource: ProtectedResource) -> Credentials:
-        server = await self._discovery.authorization_server(
-            self._issuer_among(resource), legacy=resource.legacy
-        )
-        self._tell(f"Authorization server: {shown(server.issuer)}")
-        endpoint = self._endpoint(server, resource, self._wanted_scopes(challenge, server, resource))
+    async def _issue(self, challenge: TokenChallenge, resource: ProtectedResource) -> Credentials:
+        known = (self._client.issuer, self.credentials.issuer)  # else the first that the server names
+        issuer = next((each for each in known if each in resource.issuers), resource.issuers[0])
+        server = await self._discovery.authorization_server(issuer, legacy=resource.legacy)
+        self._tell(f"Authorization server: {shown(issuer)}")
+        scopes = self._wanted_scopes(challenge, server, resource)
+        endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
         client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(endpoint)
         made = Credentials(
             server=self._key,
@@ -315,19 +316,6 @@ class Authorization:
         )
         await self._keep(made, "issued")
         return made
-
-    def _endpoint(
-        self,
-        server: AuthorizationServer,
-        resource: ProtectedResource,
-        scopes: tuple[str, ...],
-        proof_key: str = "",
-    ) -> TokenEndpoint:
-        """Where tokens are issued: bound to a key where they were so far, or where the server wants that."""
-        key = ProofKey(proof_key) if proof_key else None
-        if key is None and resource.bound:
-            key = ProofKey.drawn(server.metadata.get("dpop_signing_alg_values_supported"))
-        return TokenEndpoint(self._discovery, server, resource, scopes, key)
 
     async def _signed_in_by_itself(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
         """A token without a person: for the client itself, for its JWT, or for what its identity provider gives for that."""
@@ -345,19 +333,20 @@ class Authorization:
 
     async def _exchanged(self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint) -> str:
         """The grant that an identity provider gives, which may be anywhere, as a person named it."""
-        discovery = Discovery(parse(client.idp_issuer), self._tell)
-        idp = await discovery.authorization_server(client.idp_issuer, legacy=False)
+        issuer, id_, secret = client.idp_issuer, client.idp_client_id, client.idp_client_secret
+        discovery = Discovery(parse(issuer), self._tell)
+        idp = await discovery.authorization_server(issuer, legacy=False)
         there = TokenEndpoint(discovery, idp, endpoint.resource, endpoint.scopes)
-        return await there.exchange(client.at_idp, assertion, endpoint.server.issuer)
+        at_idp = ClientRegistration(client_id=id_, client_secret=secret, issuer=issuer)
+        return await there.exchange(at_idp, assertion, endpoint.server.issuer)
 
     async def _signed_in(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
         browser, server = self.browser, endpoint.server
         if browser is None:
             raise AuthorizationError("this server requires sign-in", declined=True)
         known = self._known_client(server)
-        listener = RedirectListener()
-        redirect_uri = await listener.open(known.redirect_uri if known is not None else "")
-        try:
+        async with RedirectListener.at("" if known is None else known.redirect_uri) as listener:
+            redirect_uri = listener.redirect_uri
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
                 known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
@@ -366,30 +355,20 @@ class Authorization:
             self._tell(f"Waiting for the sign-in at {request.host}")
             code = code_of_response(server, request, await listener.redirect(request, browser))
             self._learn(code)
-            token = await endpoint.redeem(known, code, request.verifier, redirect_uri)
-        finally:
-            await listener.close()
-        return known, token
-
-    def _issuer_among(self, resource: ProtectedResource) -> str:
-        """The issuer to ask: that of a client which is known, else the first that the server names."""
-        given = "" if self._registration is None else self._registration.issuer
-        known = (given, self.credentials.issuer)
-        return next((each for each in known if each in resource.issuers), resource.issuers[0])
+            return known, await endpoint.redeem(known, code, request.verifier, redirect_uri)
 
     def _wanted_scopes(
-        self, challenge: TokenChallenge | None, server: AuthorizationServer, resource: ProtectedResource
+        self, challenge: TokenChallenge, server: AuthorizationServer, resource: ProtectedResource
     ) -> tuple[str, ...]:
         """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
         With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
         ``offline_access`` is added where the authorization server lists it (SEP-2207).
         """
-        named = () if challenge is None else challenge.scopes
-        scopes = self._scopes or named or resource.scopes
-        if challenge is not None and challenge.wants_scopes:
-            scopes = (*self.credentials.token.scopes, *self._scopes, *named)
-        if OFFLINE in server.scopes and scopes and not self._by_itself:
+        scopes = self._scopes or challenge.scopes or resource.scopes
+        if challenge.wants_scopes:
+            scopes = (*self.credentials.token.scopes, *self._scopes, *challenge.scopes)
+        if OFFLINE in scopes_in(server.metadata.get("scopes_supported")) and scopes and not self._by_itself:
             scopes = (*scopes, OFFLINE)
         return tuple(dict.fromkeys(scopes))
 
@@ -400,7 +379,7 @@ class Authorization:
         client = self._client
         if not client.client_id:
             return None
-        if self._registration is not None or client.given:
+        if client.given:
             return self._bound(client, server)
         if client.issuer == server.issuer:
             return client
@@ -418,7 +397,7 @@ class Authorization:
         server = endpoint.server
         if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
-        if server.registration_endpoint:
+        if server.metadata.get("registration_endpoint") is not None:
             return await endpoint.register(redirect_uri)
         raise AuthorizationError(
             f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
@@ -450,4 +429,11 @@ class Authorization:
                 self._tell(str(error))
 
     def _tell(self, text: str) -> None:
-        self.told(text)
+        for told in self.told:
+            told(text)
+
+
+def _drawn(server: AuthorizationServer, resource: ProtectedResource) -> ProofKey | None:
+    """A new key for tokens, where the server wants them bound to one."""
+    algorithms = server.metadata.get("dpop_signing_alg_values_supported")
+    return ProofKey.drawn(algorithms) if resource.bound else None

@@ -13,13 +13,16 @@ from dataclasses import field, replace
 from typing import Final
 
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
 
 Told = Callable[[str], None]
 """Told each step of an authorization, in words for a person."""
+
+SUCCESS: Final = (200, 201)
+"""The statuses of an answer that brings what was asked for."""
 
 LONGEST: Final = 2048
 """Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
@@ -32,14 +35,11 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 
 class AuthorizationError(Unauthorized):
-    """No token came about. The text is one sentence for a person: what happened, what to do.
+    """No token came about. The text is one sentence for a person: what happened, what to do."""
 
-    ``refused`` says that an authorization server answered a request with an error (RFC 6749, section 5.2).
-    """
 
-    def __init__(self, text: str, *, refused: bool = False, declined: bool = False) -> None:
-        super().__init__(text, declined=declined)
-        self.refused = refused
+class RequestRefused(AuthorizationError):
+    """An authorization server answered a request with an error (RFC 6749, section 5.2)."""
 
 
 # -- the challenge ---------------------------------------------------------------------------------------------
@@ -47,9 +47,9 @@ class AuthorizationError(Unauthorized):
 
 @frozen
 class TokenChallenge:
-    """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3)."""
+    """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3); nothing without a status."""
 
-    status: int
+    status: int = 0
     scopes: tuple[str, ...] = ()
     resource_metadata: str = ""
     error: str = ""
@@ -112,14 +112,17 @@ def metadata_is_on_the_server(url: str, server: Address) -> None:
         raise AuthorizationError(text)
 
 
-def resource_names_the_server(resource: str, server: Address) -> None:
+def resource_names_the_server(resource: Json, server: Address) -> str:
     """The metadata's ``resource`` is the server's URL or one above it, else they are not used (RFC 9728, section 3.3)."""
+    if not isinstance(resource, str):
+        raise AuthorizationError("the server's metadata names no resource, so it is not used")
     named = parse(resource) if len(resource) <= LONGEST else None
     path = "" if named is None else named.url.path.rstrip("/")
     below = server.url.path == path or server.url.path.startswith(f"{path}/")
     if named is None or not named.same_origin(server) or not below or named.url.query or "#" in resource:
         text = f"the server's metadata is for another resource, {shown(resource)}, so it is not used"
         raise AuthorizationError(text)
+    return resource
 
 
 def issuer_is_exact(expected: str, named: Json) -> None:
@@ -150,10 +153,6 @@ def issuer_is_safe(issuer: str) -> None:
     endpoint_is_safe("issuer", issuer)
     if "?" in issuer:
         raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
-
-
-def _optional_endpoint(name: str, metadata: dict[str, Json]) -> str:
-    return "" if metadata.get(name) is None else endpoint_is_safe(name, metadata[name])
 
 
 def pkce_is_advertised(metadata: dict[str, Json]) -> None:
@@ -188,17 +187,20 @@ class ProtectedResource:
     bound: bool = False
 
 
-@fact
+@frozen
 class AuthorizationServer:
     """Who issues tokens (RFC 8414, OpenID Connect Discovery)."""
 
     issuer: str
-    token_endpoint: str
-    authorization_endpoint: str = ""
-    registration_endpoint: str = ""
-    auth_methods: tuple[str, ...] = ("client_secret_basic",)
-    scopes: tuple[str, ...] = ()
-    metadata: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    metadata: dict[str, Json] = field(repr=False)
+
+    def endpoint(self, name: str) -> str:
+        """The URL of an endpoint, such as ``token_endpoint``.
+
+        Raises:
+            AuthorizationError: there is none, or it is not safe.
+        """
+        return endpoint_is_safe(name, self.metadata.get(name))
 
 
 class Discovery:
@@ -211,47 +213,42 @@ class Discovery:
         self._server = server
         self._fetcher = Fetcher(replace(server, authorization=None), insecure=insecure)
         self._told = told
-        self._problem = ""
-        """What stood in the place of a document, as the end of a sentence."""
 
-    async def challenge(self) -> TokenChallenge | None:
-        """How the server refuses a request without a token; ``None`` where it takes one, or cannot be asked."""
+    async def challenge(self) -> TokenChallenge:
+        """How the server refuses a request without a token; nothing where it takes one, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         with suppress(AuthorizationError):
             answer = await self.fetched(str(self._server.url), _PING, headers)
-            return token_challenge(Challenge(answer.status, answer.headers.get("www-authenticate", "")))
-        return None
+            refusal = Challenge(answer.status, answer.headers.get("www-authenticate", ""))
+            return token_challenge(refusal) or TokenChallenge()
+        return TokenChallenge()
 
-    async def resource(self, challenge: TokenChallenge | None) -> ProtectedResource:
+    async def resource(self, challenge: TokenChallenge) -> ProtectedResource:
         """What the server says of itself: where its challenge says, else at the well-known places (2025-11-25).
 
         Raises:
             AuthorizationError: what is found there cannot be used, or cannot be read.
         """
-        self._problem = ""
-        bound = challenge is not None and challenge.bound
         urls, where = protected_resource_urls(self._server), ""
-        if challenge is not None and challenge.resource_metadata:
-            metadata_is_on_the_server(challenge.resource_metadata, self._server)
-            urls, where = [challenge.resource_metadata], f" at {shown(challenge.resource_metadata)}"
-        found = await self._first(urls)
+        if named := challenge.resource_metadata:
+            metadata_is_on_the_server(named, self._server)
+            urls, where = [named], f" at {shown(named)}"
+        found, problem = await self._first(urls)
         if found is None:
-            if where or self._problem:
-                raise AuthorizationError(f"the server's metadata{where} cannot be read{self._problem}")
+            if where or problem:
+                raise AuthorizationError(f"the server's metadata{where} cannot be read{problem}")
             self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
-            return ProtectedResource(url, (self._server.origin,), legacy=True, bound=bound)
-        identifier, issuers = found.get("resource"), texts_in(found.get("authorization_servers"))
-        if not isinstance(identifier, str):
-            raise AuthorizationError("the server's metadata names no resource, so it is not used")
-        resource_names_the_server(identifier, self._server)
+            return ProtectedResource(url, (self._server.origin,), legacy=True, bound=challenge.bound)
+        identifier = resource_names_the_server(found.get("resource"), self._server)
+        issuers = texts_in(found.get("authorization_servers"))
         if not issuers:
             raise AuthorizationError("the server's metadata names no authorization server")
         return ProtectedResource(
             identifier,
             tuple(issuers[:10]),
             scopes_in(found.get("scopes_supported")),
-            bound=bound or found.get("dpop_bound_access_tokens_required") is True,
+            bound=challenge.bound or found.get("dpop_bound_access_tokens_required") is True,
         )
 
     async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
@@ -260,46 +257,37 @@ class Discovery:
         Raises:
             AuthorizationError: there are none, or they cannot be trusted.
         """
-        self._problem = ""
         issuer_is_safe(issuer)
-        found = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
-        if found is None and legacy and not self._problem:
+        found, problem = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
+        if found is None and legacy and not problem:
             self._told("It publishes no authorization metadata: using /authorize, /token and /register")
             found = _default_metadata(issuer)
         if found is None:
-            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{self._problem}"
+            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{problem}"
             raise AuthorizationError(text)
         issuer_is_exact(issuer, found.get("issuer"))
-        methods = texts_in(found.get("token_endpoint_auth_methods_supported"))
-        return AuthorizationServer(
-            issuer=issuer,
-            token_endpoint=endpoint_is_safe("token_endpoint", found.get("token_endpoint")),
-            authorization_endpoint=_optional_endpoint("authorization_endpoint", found),
-            registration_endpoint=_optional_endpoint("registration_endpoint", found),
-            auth_methods=tuple(methods) or ("client_secret_basic",),
-            scopes=scopes_in(found.get("scopes_supported")),
-            metadata=found,
-        )
+        server = AuthorizationServer(issuer, found)
+        for name in ("token_endpoint", "authorization_endpoint", "registration_endpoint"):
+            if name == "token_endpoint" or found.get(name) is not None:
+                server.endpoint(name)  # one that is not safe is found before anything is sent
+        return server
 
-    async def _first(self, urls: list[str]) -> dict[str, Json] | None:
+    async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str]:
+        """The first document that there is; without one, what stood in its place, as the end of a sentence."""
+        problem = ""
         for url in urls:
-            found = await self._read(url)
-            if found is not None:
-                return found
-        return None
-
-    async def _read(self, url: str) -> dict[str, Json] | None:
-        """A document, or ``None`` where there is none; then what stood in its place is remembered as the problem."""
-        answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
-        document = as_document(answer)
-        if document is None and answer.status in (200, 201):
-            self._told(f"{shown(url)} is not a JSON object")
-        if document is None and 300 <= answer.status < 400:
-            target = shown(answer.headers.get("location", "nowhere"))
-            self._problem = f": {shown(url)} redirects to {target}, and redirects are not followed"
-        elif document is None and (answer.status >= 500 or answer.status == 429):
-            self._problem = f": {shown(url)} answered HTTP {answer.status}"
-        return document
+            answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
+            document = as_document(answer)
+            if document is not None:
+                return document, ""
+            if answer.status in SUCCESS:
+                self._told(f"{shown(url)} is not a JSON object")
+            elif 300 <= answer.status < 400:
+                target = shown(answer.headers.get("location", "nowhere"))
+                problem = f": {shown(url)} redirects to {target}, and redirects are not followed"
+            elif answer.status >= 500 or answer.status == 429:
+                problem = f": {shown(url)} answered HTTP {answer.status}"
+        return None, problem
 
     async def fetched(self, url: str, body: bytes | None, headers: dict[str, str]) -> Fetched:
         """The answer to one request of an authorization; ``told`` hears of it.
@@ -349,10 +337,14 @@ def _default_metadata(origin: str) -> dict[str, Json]:
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:
     """The JSON object that a successful answer is, else ``None``."""
-    if answer.status not in (200, 201):
-        return None
+    found = json_object(answer.body)
+    return found if answer.status in SUCCESS else None
+
+
+def json_object(text: str | bytes) -> dict[str, Json] | None:
+    """The JSON object that a text is, else ``None``."""
     try:
-        value = read_json(answer.body.decode("utf-8"))
+        value = read_json(text)
     except (ValueError, RecursionError):
         return None
     return as_object(value) if isinstance(value, dict) else None

@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import re
 import secrets
+from collections.abc import AsyncGenerator
 from dataclasses import field
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -57,17 +58,10 @@ class Browser(Protocol):
         ...
 
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Show the URL, open it when the person says so, and return the URL that they paste.
+        """Show the URL, open it when the person says so, and return the URL that they paste; nothing to stop.
 
         It is cancelled when the redirect came by itself.
-
-        Raises:
-            AuthorizationError: they decided otherwise.
         """
-        ...
-
-    def close(self) -> None:
-        """The sign-in is over, well or not."""
         ...
 
 
@@ -79,9 +73,7 @@ def authorization_request(
     Raises:
         AuthorizationError: PKCE is not advertised, or the server has no authorization endpoint.
     """
-    page = endpoint.server.authorization_endpoint
-    if not page:
-        raise AuthorizationError("the authorization server names no authorization_endpoint")
+    page = endpoint.server.endpoint("authorization_endpoint")
     pkce_is_advertised(endpoint.server.metadata)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
     fields = {
@@ -158,30 +150,35 @@ class RedirectListener:
     """Waits on 127.0.0.1 for one redirect. Every other request is answered with 400 and changes nothing."""
 
     def __init__(self) -> None:
-        self._server: asyncio.Server | None = None
+        self.redirect_uri = ""
+        """Where a browser is to be redirected to."""
         self._request: AuthorizationRequest | None = None
         self._redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._origin = ""
 
-    async def open(self, wanted: str = "") -> str:
-        """Listen, at the port of ``wanted`` where that is free; the redirect URI.
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def at(cls, wanted: str = "") -> AsyncGenerator[RedirectListener]:
+        """Listen, at the port of the redirect URI ``wanted`` where that is free.
 
         Raises:
             AuthorizationError: there is no port.
         """
-        port = 0
-        with contextlib.suppress(ValueError):
-            parts = urlsplit(wanted)
-            port = (parts.port or 0) if parts.hostname == "127.0.0.1" and parts.path == CALLBACK else 0
+        made, port = cls(), urlsplit(wanted).port or 0
         try:
             try:
-                self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_HEAD)
+                server = await asyncio.start_server(made.serve, "127.0.0.1", port, limit=_HEAD)
             except OSError:
-                self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
+                server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=_HEAD)
         except OSError as error:
             raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
-        self._origin = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return f"{self._origin}{CALLBACK}"
+        made.redirect_uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{CALLBACK}"
+        try:
+            yield made
+        finally:
+            server.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await server.wait_closed()
 
     async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
         """The URL that the browser was redirected to, or that was pasted, whichever comes first.
@@ -198,26 +195,20 @@ class RedirectListener:
             pasted.cancel()
         if not done:
             raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
-        return done.pop().result()
+        url = done.pop().result()
+        if not url:
+            raise AuthorizationError("this server requires sign-in, which was stopped", declined=True)
+        return url
 
-    async def close(self) -> None:
-        """Listen no more."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
         try:
             async with asyncio.timeout(_HEAD_WITHIN):
                 head = await reader.readuntil(b"\r\n\r\n")
-            taken = self._take(head)
-            status, page = (b"200 OK", _DONE) if taken else (b"400 Bad Request", _NOT_THIS)
+            status, page = (b"200 OK", _DONE) if self._take(head) else (b"400 Bad Request", _NOT_THIS)
             writer.write(_PAGE % (status, len(page), page))
             await writer.drain()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
             writer.close()
@@ -228,7 +219,7 @@ class RedirectListener:
         if len(words) != 3 or words[0] != b"GET" or self._request is None or self._redirected.done():
             return False
         try:
-            url = self._origin + words[1].decode("ascii")
+            url = self.redirect_uri.removesuffix(CALLBACK) + words[1].decode("ascii")
             fields_of(self._request, url)
         except (ValueError, AuthorizationError):
             return False

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import secrets
-from contextlib import suppress
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +20,9 @@ from mcp_tui.client.auth.discovery import (
     AuthorizationServer,
     Discovery,
     ProtectedResource,
+    RequestRefused,
     as_document,
+    json_object,
     scopes_in,
     shown,
 )
@@ -89,13 +90,6 @@ class ClientRegistration:
     idp_client_secret: str = field(default="", repr=False)
     given: bool = False
     """A person gave it, so it is never replaced by another."""
-
-    @property
-    def at_idp(self) -> ClientRegistration:
-        """The same client, as its identity provider knows it."""
-        return ClientRegistration(
-            client_id=self.idp_client_id, client_secret=self.idp_client_secret, issuer=self.idp_issuer
-        )
 
 
 @fact
@@ -232,8 +226,8 @@ def claims_of(token: str) -> dict[str, Json]:
     if len(parts) != 3:
         return {}
     try:
-        return as_object(read_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))))
-    except (ValueError, RecursionError):
+        return json_object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))) or {}
+    except ValueError:
         return {}
 
 
@@ -273,7 +267,7 @@ def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
 def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> None:
     """An assertion goes only to whom its ``aud`` names (RFC 7523, section 3), where a person named no issuer."""
     named = audiences(assertion)
-    if not {server.issuer, f"{server.issuer}/", server.token_endpoint} & set(named):
+    if not {server.issuer, f"{server.issuer}/", server.endpoint("token_endpoint")} & set(named):
         raise AuthorizationError(
             f"the assertion is for {shown(', '.join(named) or 'nobody')}, but the server names the authorization "
             f"server {shown(server.issuer)}, so it was not sent there; name its issuer with --issuer"
@@ -333,7 +327,7 @@ class TokenEndpoint:
             **self.scope,
         }
         body, headers = json.dumps(metadata).encode(), {"Content-Type": "application/json"}
-        answer = await self.discovery.fetched(self.server.registration_endpoint, body, headers)
+        answer = await self.discovery.fetched(self.server.endpoint("registration_endpoint"), body, headers)
         made = self._accepted(answer, "register mcp-tui")
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
@@ -401,7 +395,7 @@ class TokenEndpoint:
     ) -> dict[str, Json]:
         """The answer of the token endpoint; it may ask for a nonce, once (RFC 9449, section 8)."""
         credentials_are_the_issuers(client, self.server.issuer)
-        url = self.server.token_endpoint
+        url = self.server.endpoint("token_endpoint")
         headers, more = self._authenticated(client)
         form = urlencode({**fields, **more, "resource": self.resource.identifier}).encode()
         headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -439,7 +433,9 @@ class TokenEndpoint:
 
     def _supported(self, *methods: str) -> str:
         """The first of these that the server supports, else the first of all."""
-        return next((each for each in methods if each in self.server.auth_methods), methods[0])
+        listed = texts_in(self.server.metadata.get("token_endpoint_auth_methods_supported"))
+        known = listed or ["client_secret_basic"]
+        return next((each for each in methods if each in known), methods[0])
 
     def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
         """The object that an answer is, or the error that it names, never its other words: they may repeat a secret."""
@@ -447,9 +443,7 @@ class TokenEndpoint:
         if document is not None and "error" not in document:
             return document
         why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
-        raise AuthorizationError(
-            f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}", refused=True
-        )
+        raise RequestRefused(f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}")
 
     def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:
         token_type_is_known(answer.get("token_type"), "Bearer" if self.key is None else "DPoP")
@@ -473,8 +467,5 @@ class TokenEndpoint:
 
 def _error(answer: Fetched) -> str:
     """The error that an answer names (RFC 6749, section 5.2), empty where it names none that can be shown."""
-    with suppress(ValueError, RecursionError):
-        error = as_object(read_json(answer.body)).get("error")
-        if isinstance(error, str) and _CODE.fullmatch(error):
-            return error
-    return ""
+    error = (json_object(answer.body) or {}).get("error")
+    return error if isinstance(error, str) and _CODE.fullmatch(error) else ""
