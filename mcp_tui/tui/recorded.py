@@ -20,7 +20,7 @@ from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.detail import Section, fact
+from mcp_tui.tui.view.detail import Section, fact_lines
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
@@ -176,8 +176,7 @@ class RecordedScene:
             ("session", brief(header.id, 40)),
             ("by", safe("mcp-tui {}", brief(header.app, 40))),
         )
-        facts = tuple(fact(name, value, cells=8) for name, value in rows if value)
-        return [Section(words("Recording"), facts)]
+        return [Section(words("Recording"), fact_lines(rows, 8))]
 
     def called(self) -> bool:
         internal = bisect_left(self.replay.table.internal, self.book.called)

@@ -83,7 +83,7 @@ class SignIn:
         steps = [line(brief(text, 300)) for _, text in self.steps]
         if self.waits:
             steps[-1:] = [line((self.state(), "warning"))]
-        return [Section(words("Sign-in"), tuple(steps))]
+        return [Section(words("Sign-in"), steps)]
 
     def _step(self, text: str) -> None:
         if self.done:

@@ -334,7 +334,7 @@ class CallScreen(Dialog[Call | None]):
         form.build()
         self._known = [] if self._earlier is None else self._earlier(tool.name)
         self._at, self._typed = -1, None
-        self._described = Section(words(""), tuple(tool.described()))
+        self._described = Section(words(""), tool.described())
         self._help.show(words(""), [self._described], key=id(tool.raw))
         self._size_form()
         self.tick()

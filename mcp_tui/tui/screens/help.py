@@ -65,8 +65,8 @@ def legend() -> tuple[Section, Section]:
         name = safe(" {} {}", glyph, clean(link.value))
         counters.append(line((fit(name, 20), tone), words("before the server's name")))
     return (
-        Section(words("What the table shows"), tuple(lines)),
-        Section(words("What the bar at the top shows"), tuple(counters)),
+        Section(words("What the table shows"), lines),
+        Section(words("What the bar at the top shows"), counters),
     )
 
 

@@ -174,17 +174,17 @@ class ProbeScreen(ModalScreen[None]):
             known.append(line(words("not judged yet")))
         else:
             known.insert(0, line(_verdict(finding), clean(finding.sentence)))
-        evidence = Section(words("Evidence"), tuple(map(_told, finding.evidence)) if finding else ())
+        evidence = Section(words("Evidence"), [*map(_told, finding.evidence)] if finding else ())
         key = (rule.id, finding and finding.verdict)
         self._show(key, known, evidence, pane=safe("{} {}", rule.id, rule.title))
 
     def _show(self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE) -> None:
         """Show lines below the rules, and those of ``more`` that have any."""
-        sections = [Section(NOTHING, tuple(lines)), *(each for each in more if each.lines)]
+        sections = [Section(NOTHING, lines), *(each for each in more if each.lines)]
         self.evidence.show(pane, sections, key=key)
 
-    def on_line_list_selected(self, event: LineList.Selected) -> None:
-        self._explain(RULES[str(event.key)])
+    def on_list_canvas_selected(self, event: LineList.Selected) -> None:
+        self._explain(RULES[event.about])
 
     # -- what it does ----------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class ProbeScreen(ModalScreen[None]):
             for rule, _, found in report.rows()
             if found.verdict in view.BAD
         ]
-        self._show("conclusion", lines, Section(words("Problems"), tuple(problems)))
+        self._show("conclusion", lines, Section(words("Problems"), problems))
 
     def action_copy(self) -> None:
         """Copy the report as Markdown."""

@@ -261,9 +261,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         event.stop()
         self._lines.action_activate()
 
-    def on_line_list_activated(self, event: LineList.Activated) -> None:
+    def on_list_canvas_activated(self, event: LineList.Activated) -> None:
         event.stop()
-        entry, paths = event.key, self._found.paths
+        entry, paths = event.about, self._found.paths
         if isinstance(entry, LoggedCancellation) and entry.session in paths:
             self.dismiss((paths[entry.session], entry))
 

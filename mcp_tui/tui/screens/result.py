@@ -139,7 +139,7 @@ class ResultScreen(Dialog[str | None]):
         self._pager.put_cursor(start if part == number else start + at)
         self._pager.refresh()
 
-    def on_pager_moved(self, event: Pager.Moved) -> None:
+    def on_list_canvas_selected(self, event: Pager.Selected) -> None:
         event.stop()
         self._tell()
 
@@ -190,7 +190,7 @@ class ResultScreen(Dialog[str | None]):
             self._put(at, await self._reading(_unlaid, part, flat))
             self._tell()
 
-    def on_pager_opened(self, event: Pager.Opened) -> None:
+    def on_list_canvas_activated(self, event: Pager.Activated) -> None:
         event.stop()
         part = self._parts[self._at] if self._parts else None
         if part is not None and part.sort is PartKind.LINK and self._follow and part.uri:

@@ -24,7 +24,7 @@ from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
@@ -266,34 +266,30 @@ class SessionScreen(LayoutScreen):
         if name:
             self.action_pane(name)
 
-    def on_request_table_selected(self, event: RequestTable.Selected) -> None:
-        self.timeline.select(event.id)
-        self.details.leave_message(event.id)
-        self.look()
+    def on_list_canvas_selected(self, event: ListCanvas.Selected) -> None:
+        if event.lines is self.table:
+            self.timeline.select(event.about)
+            self.details.leave_message(event.about)
+            self.look()
+        elif event.lines is self.timeline:
+            self.table.select(event.about)
+        elif event.lines is self.wire and event.about is not None:
+            self.details.point_at_message(event.about)
 
-    def on_request_table_activated(self, event: RequestTable.Activated) -> None:
-        self.action_pane("detail")
-
-    def on_timeline_selected(self, event: Timeline.Selected) -> None:
-        self.table.select(event.id)
-
-    def on_timeline_activated(self, event: Timeline.Activated) -> None:
-        self.table.select(event.id)
-        self.minimize()
-        self.set_focus(self.table)
-
-    def on_line_list_selected(self, event: LineList.Selected) -> None:
-        if event.lines is self.wire and isinstance(event.key, int):
-            self.details.point_at_message(event.key)
-
-    async def on_line_list_activated(self, event: LineList.Activated) -> None:
-        if isinstance(event.key, Entry):
-            await self.activate(event.key)
-        elif event.lines is self.cancellations and isinstance(event.key, (int, str)):
-            self.filtering.go_to(event.key)
-        elif event.lines is self.wire and isinstance(event.key, int):
-            self.details.open_message(event.key)
-        elif isinstance(event.key, ev.Event) and (id_ := about(event.key)) is not None:
+    async def on_list_canvas_activated(self, event: ListCanvas.Activated) -> None:
+        if event.lines is self.table:
+            self.action_pane("detail")
+        elif event.lines is self.timeline:
+            self.table.select(event.about)
+            self.minimize()
+            self.set_focus(self.table)
+        elif isinstance(event.about, Entry):
+            await self.activate(event.about)
+        elif event.lines is self.cancellations and event.about is not None:
+            self.filtering.go_to(event.about)
+        elif event.lines is self.wire and event.about is not None:
+            self.details.open_message(event.about)
+        elif isinstance(event.about, ev.Event) and (id_ := about(event.about)) is not None:
             self.filtering.go_to(id_)
 
     async def activate(self, entry: Entry) -> None:

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, LiteralString, cast
+from typing import Final, cast
 
 from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.tui.view.detail import Section, fact
-from mcp_tui.tui.view.lines import EMPTY, Line, line
+from mcp_tui.tui.view.lines import EMPTY, Line, line, texts
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
 
 TITLES: Final = {
@@ -112,7 +112,7 @@ class Entry:
 
     def described(self) -> list[Line]:
         """Its description and its claims, in lines that may be wrapped."""
-        lines = [line(text) for text in paragraphs(_description(self.raw).strip(), limit=DESCRIPTION) if text]
+        lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=DESCRIPTION)))
         if self.claims:
             lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
         return lines
@@ -283,20 +283,15 @@ class Catalogue:
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
         if width - 4 - self._names < HINT:
             return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)
-        names = self._names
-        return line(
-            words("  "),
-            fit(brief(row.name, 200), names),
-            words("  "),
-            (row.hint, "muted"),
-            key=row,
-        )
+        name = fit(brief(row.name, 200), self._names)
+        return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
 
 
 ICONS: Final = 10
 """Icons that are told of one entry."""
 
-_FACTS: Final[tuple[tuple[LiteralString, str], ...]] = (
+_FACTS: Final = (
+    ("name", "name"),
     ("title", "title"),
     ("uri", "uri"),
     ("uri", "uriTemplate"),
@@ -304,34 +299,34 @@ _FACTS: Final[tuple[tuple[LiteralString, str], ...]] = (
     ("bytes", "size"),
 )
 
+_SCHEMAS: Final = (
+    (words("Arguments"), "arguments", list),
+    (words("Takes"), "inputSchema", dict),
+    (words("Promises"), "outputSchema", dict),
+)
+
 
 def entry_sections(entry: Entry) -> list[Section]:
     """All of it, in the order in which one wants to know it."""
     raw = entry.raw
-    facts = [fact("name", brief(str(raw["name"]), 2000))] if isinstance(raw.get("name"), str) else []
-    facts += [
-        fact(word, brief(str(raw[member]), 2000))
-        for word, member in _FACTS
-        if isinstance(raw.get(member), str | int)
-    ]
+    told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
     support = as_object(raw.get("execution")).get("taskSupport")
     if isinstance(support, str):
-        facts.append(fact("task", brief(support, 2000)))
-    facts += [fact("icon", brief(said, 2000)) for said in _icons(raw.get("icons"))]
-    made = [Section(brief(TITLES[entry.kind].removesuffix("s")), tuple(facts))]
+        told.append(("task", support))
+    told += [("icon", said) for said in _icons(raw.get("icons"))]
+    facts = [fact(word, brief(str(said), 2000)) for word, said in told]
+    made = [Section(brief(TITLES[entry.kind].removesuffix("s")), facts)]
     description = raw.get("description")
     if isinstance(description, str) and description.strip():
-        said = tuple(line(text) for text in paragraphs(description.strip()))
-        made.append(Section(words("Description"), said))
-    claims = _claims(entry)
-    if claims:
-        made.append(Section(words("Server claims (unverified)"), claims))
-    arguments = raw.get("arguments")
-    if isinstance(arguments, list) and arguments:
-        made.append(Section(words("Arguments"), _json(cast("Json", arguments))))
-    for title, member in ((words("Takes"), "inputSchema"), (words("Promises"), "outputSchema")):
-        if isinstance(raw.get(member), dict):
-            made.append(Section(title, _json(raw[member])))
+        made.append(Section(words("Description"), texts(paragraphs(description.strip()))))
+    annotations = as_object(raw.get("annotations"))
+    if annotations:
+        claims = [entry.claims] if entry.kind == "tools" and entry.claims else pretty(annotations)
+        made.append(Section(words("Server claims (unverified)"), texts(claims)))
+    for title, member, sort in _SCHEMAS:
+        said = raw.get(member)
+        if isinstance(said, sort) and (said or sort is dict):
+            made.append(Section(title, texts(pretty(raw[member]))))
     return made
 
 
@@ -347,16 +342,3 @@ def _icons(value: Json) -> list[str]:
         parts = (fields.get("mimeType"), shown, fields.get("theme"), fields.get("src"))
         said.append(" ".join(str(part)[:300] for part in parts if part))
     return said
-
-
-def _claims(entry: Entry) -> tuple[Line, ...]:
-    annotations = as_object(entry.raw.get("annotations"))
-    if not annotations:
-        return ()
-    if entry.kind == "tools" and entry.claims:
-        return (line(entry.claims),)
-    return _json(annotations)
-
-
-def _json(value: Json) -> tuple[Line, ...]:
-    return tuple(line(text) for text in pretty(value))

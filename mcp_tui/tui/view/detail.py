@@ -22,7 +22,7 @@ from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import Line, line, texts
 from mcp_tui.tui.view.rows import failure, request, silence
 from mcp_tui.tui.view.text import (
     NOTHING,
@@ -53,7 +53,7 @@ class Section:
     """A titled block of lines; the title may be empty."""
 
     title: SafeText
-    lines: tuple[Line, ...]
+    lines: Sequence[Line]
 
 
 def sections(
@@ -75,21 +75,21 @@ def sections(
     known = list(_outcome(row, now, error=all(each.title != ERROR for each in payloads)))
     if advice:
         known.insert(1, fact("help", advice, "accent"))
-    found = [Section(NOTHING, tuple(known)), *payloads, Section(words("About"), tuple(_about(row)))]
-    found.append(Section(words("History"), tuple(history(row, server_requests))))
+    found = [Section(NOTHING, known), *payloads, Section(words("About"), [*_about(row)])]
+    found.append(Section(words("History"), [*history(row, server_requests)]))
     if command:
-        found.append(Section(words("Headless"), (line(command),)))
+        found.append(Section(words("Headless"), [line(command)]))
     return found
 
 
 def sent(params: object) -> list[Section]:
     """The request's parameters (a JSON value), on one line where they are short."""
-    return [Section(words("Request"), tuple(line(text) for text in compact(params)))]
+    return [Section(words("Request"), texts(compact(params)))]
 
 
 def ignored(sections: Iterable[Section]) -> list[Section]:
     """Sections of what came after the row was given up: to be looked at, struck through, and no result."""
-    struck = [Section(each.title, tuple(map(_struck, each.lines))) for each in sections]
+    struck = [Section(each.title, [*map(_struck, each.lines)]) for each in sections]
     return [Section(words("Late, ignored"), struck[0].lines), *struck[1:]] if struck else []
 
 
@@ -122,7 +122,13 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         ran = safe("{} {}", ran, durations.elapsed(row.elapsed(now)))
         took = safe(" · {}", join((ran, silence(row, now)), ", "))
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
-    yield from _cancel_facts(row, evidence.end_of_watching(row, now))
+    if row.cancel_at is not None and row.cause is not None:
+        until = evidence.end_of_watching(row, now)
+        yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
+        yield fact("via", _via(row, until))
+        came = brief(evidence.aftermath_words(row, until), 2000)
+        if came:
+            yield fact("then", came, badge(row, until).style)
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
@@ -145,6 +151,11 @@ def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:
     return line((safe("{:<{}}", name, cells), "muted"), (value, tone))
 
 
+def fact_lines(facts: Iterable[tuple[str, SafeText]], cells: int) -> list[Line]:
+    """A line of each fact about which there is something to say."""
+    return [fact(name, value, cells=cells) for name, value in facts if value]
+
+
 def limits(row: Request) -> SafeText:
     """Both clocks: ``60s without progress, 10m in all``."""
     idle, maximum = row.limits.timeout, row.limits.max_timeout
@@ -153,16 +164,6 @@ def limits(row: Request) -> SafeText:
         NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
     )
     return join(parts, ", ") or words("none")
-
-
-def _cancel_facts(row: Request, until: float) -> Iterable[Line]:
-    if row.cancel_at is None or row.cause is None:
-        return
-    yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
-    yield fact("via", _via(row, until))
-    came = brief(evidence.aftermath_words(row, until), 2000)
-    if came:
-        yield fact("then", came, badge(row, until).style)
 
 
 _VIA: Final = {
@@ -184,7 +185,8 @@ def _via(row: Request, until: float) -> SafeText:
 
 # -- history ---------------------------------------------------------------------------------------------------
 
-_Told = tuple[SafeText, SafeText, str]
+_Told = tuple[float, SafeText, SafeText, str]
+"""When something happened, its arrow, its words, and their style."""
 
 
 def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
@@ -193,25 +195,27 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
     ``server_requests`` are those that belong to it.
     """
     start = row.called_at if row.sent_at is None else row.sent_at
-    found: list[tuple[float, _Told]] = []
+    found: list[_Told] = []
     for event in row.history:
         if isinstance(event, ev.Called) and start - event.at < WAITED and row.sent_at is not None:
             continue
-        found.append((event.at, _told(row, event)))
+        known = describe(event)
+        said = row.method if isinstance(event, ev.Sent) else known.words(event)
+        found.append((event.at, clean(known.arrow(event)), brief(said, LONG), known.tone(event)))
     asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
-        found = sorted([*found, *asked], key=lambda pair: pair[0])
-    for at, (arrow, said, tone) in found:
+        found = sorted([*found, *asked], key=lambda told: told[0])
+    for at, arrow, said, tone in found:
         yield line((safe("{:>8} {} ", durations.offset(at - start), arrow), "muted"), (said, tone))
 
 
-def _asked(server_request: ServerRequest) -> Iterable[tuple[float, _Told]]:
+def _asked(server_request: ServerRequest) -> Iterable[_Told]:
     about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
-    yield server_request.at, (words(IN), safe("asks {}", about), "awaiting-input")
+    yield server_request.at, words(IN), safe("asks {}", about), "awaiting-input"
     if server_request.ended_at is not None:
         arrow = IN if server_request.outcome.startswith(("withdrawn", "lost")) else OUT
         said = safe("{}: {}", about, brief(server_request.outcome, 80))
-        yield server_request.ended_at, (words(arrow), said, "")
+        yield server_request.ended_at, words(arrow), said, ""
 
 
 def server_request_sections(
@@ -219,22 +223,16 @@ def server_request_sections(
 ) -> list[Section]:
     """What the detail of a request of the server's says; ``sent`` is what it sent, see :func:`sent`."""
     shown = server_request_badge(server_request)
-    known = [
-        line((safe("{} {}", shown.glyph, shown.word), shown.style)),
-        fact("what", brief(server_request.method, 200)),
-        fact("id", safe("{} (server's id)", brief(str(server_request.request_id), 80))),
-        fact("ran", durations.elapsed(server_request.elapsed(now))),
-        fact("came", outcome_of(server_request)),
-    ]
-    if server_request.parent is not None:
-        known.append(fact("for", safe("request {}", brief(str(server_request.parent), 80))))
-    return [Section(NOTHING, tuple(known)), *sent]
-
-
-def _told(row: Request, event: ev.Event) -> _Told:
-    known = describe(event)
-    said = row.method if isinstance(event, ev.Sent) else known.words(event)
-    return clean(known.arrow(event)), brief(said, LONG), known.tone(event)
+    parent = server_request.parent
+    rows = (
+        ("what", brief(server_request.method, 200)),
+        ("id", safe("{} (server's id)", brief(str(server_request.request_id), 80))),
+        ("ran", durations.elapsed(server_request.elapsed(now))),
+        ("came", outcome_of(server_request)),
+        ("for", NOTHING if parent is None else safe("request {}", brief(str(parent), 80))),
+    )
+    head = line((safe("{} {}", shown.glyph, shown.word), shown.style))
+    return [Section(NOTHING, [head, *fact_lines(rows, 6)]), *sent]
 
 
 def server_sections(info: ServerInfo) -> list[Section]:
@@ -246,11 +244,9 @@ def server_sections(info: ServerInfo) -> list[Section]:
         ("speaks", brief(info.revision.name)),
         ("can", join([brief(name, 40) for name in list(info.capabilities)[:30]], ", ")),
     )
-    facts = tuple(fact(name, value, cells=8) for name, value in rows if value)
-    sections = [Section(words("Server"), facts)]
+    sections = [Section(words("Server"), fact_lines(rows, 8))]
     if info.instructions:
-        said = tuple(line(each) for each in paragraphs(info.instructions))
-        sections.append(Section(words("Instructions"), said))
+        sections.append(Section(words("Instructions"), texts(paragraphs(info.instructions))))
     return sections
 
 
@@ -260,7 +256,7 @@ def connecting_sections(steps: Sequence[ConnectStep], stderr: Iterable[str], *, 
     if steps:
         lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
     lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
-    return [Section(words("Connecting"), tuple(lines)), *_last_words(stderr)]
+    return [Section(words("Connecting"), lines), *_last_words(stderr)]
 
 
 def failure_sections(
@@ -273,9 +269,9 @@ def failure_sections(
     if not trouble:
         return []
     again = hint("{server.menu} restarts the server" if process else "{server.menu} reconnects")
-    sections = [Section(words("Connection"), (line((trouble, "error")), line((again, "muted"))))]
+    sections = [Section(words("Connection"), [line((trouble, "error")), line((again, "muted"))])]
     if steps:
-        sections.append(Section(words("Connection steps"), tuple(_steps(steps))))
+        sections.append(Section(words("Connection steps"), _steps(steps)))
     return [*sections, *_last_words(stderr)]
 
 
@@ -286,7 +282,7 @@ def _steps(steps: Sequence[ConnectStep]) -> list[Line]:
 
 
 def _last_words(stderr: Iterable[str]) -> list[Section]:
-    said = tuple(line(brief(each, 400)) for each in stderr if each.strip())
+    said = texts(brief(each, 400) for each in stderr if each.strip())
     return [Section(words("Last stderr lines"), said)] if said else []
 
 
@@ -321,12 +317,8 @@ LONGEST: Final = 16_000
 """Characters of one request's JSON."""
 
 
-def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now: float) -> str:
-    """Requests one after the other: facts, history, and what ``exported`` says of each (JSON)."""
-    return "\n".join(_document(rows, exported, now)) + "\n"
-
-
-def _document(rows: Sequence[Request], exported: Callable[[Request], str], now: float) -> Iterator[str]:
+def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now: float) -> Iterator[str]:
+    """Lines about requests one after the other: facts, history, and what ``exported`` says of each (JSON)."""
     yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
     for row in rows:
         yield ""
@@ -371,16 +363,17 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     found = ordered(parts(response)[:-1])
     sections = [Section(NOTHING, told(found))] if found else []
     if broken:
-        lines = tuple(line((brief(str(each), 400), "error")) for each in broken[:20])
+        lines = texts((brief(str(each), 400) for each in broken[:20]), "error")
         sections.append(Section(words("Does not match the output schema"), lines))
     rest: Json = response
     if isinstance(response, dict):
         known = _SHOWN if found else {"resultType"}
         members = as_object(response).items()
-        rest = {name: value for name, value in members if name not in known or _odd(value)}
+        members = ((name, value) for name, value in members if name not in known or _odd(value))
+        rest = {name: _shortened(value) if name in _NESTED else value for name, value in members}
     if rest or not found:
         title = words("Also in the result") if found else words("Result")
-        sections.append(Section(title, tuple(_folded(_without_data(rest)))))
+        sections.append(Section(title, _folded(rest)))
     return sections
 
 
@@ -403,25 +396,23 @@ def _repeats(part: Part, structured: Json) -> bool:
         return False
 
 
-def _error(response: Json) -> tuple[Line, ...]:
+def _error(response: Json) -> list[Line]:
     """An error's code and message in full, and whatever else it holds."""
     error = as_object(response)
     said = as_text(error.get("message"))
-    lines = [line((text, "error")) for text in paragraphs(said)] if said else []
+    lines = texts(paragraphs(said), "error") if said else []
     rest = {name: value for name, value in error.items() if name != "message" or not said}
-    return (*lines, *(line(text) for text in compact(rest if error else response)))
+    return [*lines, *texts(compact(rest if error else response))]
 
 
 def _folded(value: Json) -> list[Line]:
     """A JSON value as lines; of many, the first."""
-    lines = [line(text) for text in compact(value)]
-    if len(lines) <= FOLDED:
-        return lines
-    more = len(lines) - FOLDED + 1
-    return [
-        *lines[: FOLDED - 1],
-        line((safe("… {:,} more lines · {}", more, hint("{detail.open} opens all")), "muted")),
-    ]
+    lines = texts(compact(value))
+    if len(lines) > FOLDED:
+        more = len(lines) - FOLDED + 1
+        said = safe("… {:,} more lines · {}", more, hint("{detail.open} opens all"))
+        lines[FOLDED - 1 :] = [line((said, "muted"))]
+    return lines
 
 
 def _odd(value: Json) -> bool:
@@ -434,7 +425,7 @@ def held(response: Json) -> Section:
     return Section(words("Last read"), told(parts(response)[:-1]))
 
 
-def told(found: Sequence[Part]) -> tuple[Line, ...]:
+def told(found: Sequence[Part]) -> list[Line]:
     """Parts in their order: text and JSON as lines, others by type and size; in a prompt, with who says it."""
     lines: list[Line] = []
     left = SHOWN
@@ -447,13 +438,13 @@ def told(found: Sequence[Part]) -> tuple[Line, ...]:
         if part.sort is not PartKind.TEXT:
             lines.extend(_folded(_shortened(part.value)))
         elif part.text and left > 0:
-            lines.extend(line(text) for text in paragraphs(part.text, limit=left))
+            lines.extend(texts(paragraphs(part.text, limit=left)))
             left -= len(part.text)
     if len(found) > _ROWS:
         lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
     if any(part.sort in (*BINARY, PartKind.LINK) for part in found):
         lines.append(line((hint("  {detail.open} opens them"), "muted")))
-    return tuple(lines)
+    return lines
 
 
 def plain(message: Json) -> str:
@@ -485,27 +476,20 @@ def label(part: Part) -> SafeText:
             return join((role, sort, join((mime, durations.size(part.size)), ", "), uri), "  ")
 
 
-def _without_data(response: Json) -> Json:
-    """The response with its base64 cut short, where the protocol puts base64."""
-    if not isinstance(response, dict):
-        return response
-    shown = dict(cast("dict[str, Json]", response))
-    for name in ("content", "contents", "messages"):
-        blocks = shown.get(name)
-        if isinstance(blocks, list):
-            shown[name] = [_shortened(each) for each in cast("list[Json]", blocks)]
-    return shown
+_NESTED: Final = ("content", "contents", "messages", "resource")
+"""Members in which the protocol puts base64."""
 
 
-def _shortened(block: Json, depth: int = 2) -> Json:
-    if not isinstance(block, dict):
-        return block
-    made = dict(cast("dict[str, Json]", block))
-    for name in ("data", "blob"):
-        value = made.get(name)
-        if isinstance(value, str) and len(value) > DATA:
-            made[name] = f"{value[:DATA]}… {len(value) - DATA:,} more characters"
-    for name in ("resource", "content"):
-        if depth and name in made:
-            made[name] = _shortened(made[name], depth - 1)
+def _shortened(value: Json, depth: int = 3) -> Json:
+    """Blocks, or one, with their base64 cut short."""
+    if isinstance(value, list):
+        return [_shortened(each, depth) for each in cast("list[Json]", value)]
+    if not isinstance(value, dict) or not depth:
+        return cast("Json", value)
+    made = dict(cast("dict[str, Json]", value))
+    for name, member in made.items():
+        if name in ("data", "blob") and isinstance(member, str) and len(member) > DATA:
+            made[name] = f"{member[:DATA]}… {len(member) - DATA:,} more characters"
+        elif name in _NESTED:
+            made[name] = _shortened(member, depth - 1)
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from mcp_tui.protocol.values import frozen
@@ -34,6 +34,11 @@ EMPTY: Final = Line(())
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:
     """A line of pieces, plain or with a style: ``line((time, "time"), text)``."""
     return Line(tuple((piece, "") if isinstance(piece, str) else piece for piece in pieces), key)
+
+
+def texts(lines: Iterable[SafeText], tone: str = "") -> list[Line]:
+    """A line of each text, all of one style."""
+    return [line((text, tone)) for text in lines]
 
 
 DAMAGED: Final = line((words("This record of the recording is damaged"), "warning"))

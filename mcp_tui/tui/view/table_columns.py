@@ -140,14 +140,7 @@ def _limit(line: TableLine) -> Piece:
 # -- the columns -----------------------------------------------------------------------------------------------
 
 REQUEST: Final = Column(
-    title=words("Request"),
-    cell=_request,
-    tail=_children,
-    weight=6,
-    least=24,
-    usual=7,
-    gap=2,
-    sort=BY_NAME,
+    title=words("Request"), cell=_request, tail=_children, weight=6, least=24, usual=7, gap=2, sort=BY_NAME
 )
 INFO: Final = Column(
     title=words("Result or progress"), cell=_info, weight=3, least=18, usual=18, live=True, spare=True
@@ -158,30 +151,14 @@ _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
 _BY_STATE: Final = Sort("state", lambda row, _: badges.BADGES.index(badges.badge(row)))
 """As badges are listed: what is open first."""
 
-STATE: Final = Column(
-    title=words("State"),
-    cell=_state,
-    weight=4,
-    usual=16,
-    most=16,
-    gap=0,
-    sort=_BY_STATE,
-)
+STATE: Final = Column(title=words("State"), cell=_state, weight=4, usual=16, most=16, gap=0, sort=_BY_STATE)
 
 COLUMNS: Final[Columns[TableLine]] = (
     STATE,
     Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
     REQUEST,
     INFO,
-    Column(
-        title=words("Elapsed"),
-        cell=_elapsed,
-        weight=9,
-        usual=7,
-        right=True,
-        live=True,
-        sort=_BY_ELAPSED,
-    ),
+    Column(title=words("Elapsed"), cell=_elapsed, weight=9, usual=7, right=True, live=True, sort=_BY_ELAPSED),
     LIMIT,
 )
 

@@ -6,7 +6,7 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from itertools import groupby, pairwise
 from typing import Final, LiteralString, TypeAlias
 
 from mcp_tui.journal.event_table import LATE
@@ -327,69 +327,14 @@ MEASURED: Final = 1_000
 """The newest requests that percentiles are made of."""
 
 
-class TimelineCounts:
-    """Counts what a window shows, and nothing twice.
-
-    Attributes:
-        left_out: whether :meth:`during` has stopped before the end, because too many did not pass.
-        latencies: of the newest requests, as of the last :meth:`measure`.
-    """
-
-    def __init__(self, spans: Spans, shows: Callable[[Request], bool]) -> None:
-        self.left_out = False
-        self.latencies: list[Latency] = []
-        self._spans = spans
-        self._shows = shows
-        self._edges: dict[int, int] = {}
-        self._counts: list[int] = []
-        self._step = 0.0
-        self._measured_at: float | None = None
-
-    def during(self, window: Window) -> Iterator[Request]:
-        """The requests in a window that pass the filter, newest first."""
-        found = self._spans.during(window.begin, window.end)
-        self.left_out = False
-        for looked, each in enumerate(found):
-            if looked == LOOKED:
-                self.left_out = True
-                return
-            if self._shows(each):
-                yield each
-
-    def count(self, window: Window, now: float) -> None:
-        """Count the messages in each cell. Edges that lie behind us are counted once."""
-        if len(self._edges) > 4 * window.cells or self._step != window.step:
-            self._edges.clear()
-        self._step = window.step
-        known: list[int] = []
-        for edge in range(window.first, window.first + window.cells + 1):
-            at = edge * window.step
-            count = self._edges.get(edge) if at < now - 1 else None
-            if count is None:
-                count = self._spans.messages(at)
-                if at < now - 1:
-                    self._edges[edge] = count
-            known.append(count)
-        self._counts = [max(0, after - before) for before, after in pairwise(known)]
-
-    def rates(self, window: Window, gutter: int) -> Segments:
-        """The messages of each cell as a sparkline, with the most of them in words before it."""
-        most = max(self._counts, default=0)
-        often = rate(most, window.step)
-        said = (
-            (safe(" messages, peak {}", often) if gutter > 22 else safe(" peak {}", often))
-            if most
-            else NOTHING
-        )
-        return (fit(said, gutter), "muted"), (sparkline(self._counts, most), "accent")
-
-    def measure(self, now: float) -> None:
-        """Find how long answers take, once a second."""
-        if self._measured_at is not None and 0 <= now - self._measured_at < 1:
-            return
-        self._measured_at = now
-        newest = islice(self._spans.during(float("-inf"), float("inf")), MEASURED)
-        self.latencies = latencies(filter(self._shows, newest))
+def rates(spans: Spans, window: Window, gutter: int) -> Segments:
+    """The messages of each cell as a sparkline, with the most of them in words before it."""
+    edges = range(window.first, window.first + window.cells + 1)
+    before_each = [spans.messages(edge * window.step) for edge in edges]
+    counts = [max(0, after - before) for before, after in pairwise(before_each)]
+    most = max(counts, default=0)
+    said = safe(" messages, peak {}" if gutter > 22 else " peak {}", rate(most, window.step))
+    return (fit(said if most else NOTHING, gutter), "muted"), (sparkline(counts, most), "accent")
 
 
 # -- requests and messages by their time ---------------------------------------------------------------------

@@ -13,8 +13,8 @@ from mcp_tui.protocol.descriptions import about, describe
 from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import Section, fact
-from mcp_tui.tui.view.lines import Line, Lines, line
+from mcp_tui.tui.view.detail import Section, fact_lines
+from mcp_tui.tui.view.lines import Line, Lines, line, texts
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, pretty, safe, width, words
 
 
@@ -79,35 +79,27 @@ def frame_sections(
     """Everything about a frame. ``broken`` is what it breaks of the schema of ``revision``; ``raw`` its bytes, if kept."""
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
     kind = brief(head.method, 120) or words("response")
-    facts = [
-        fact("way", way, cells=7),
-        fact("what", kind, cells=7),
-        fact("when", durations.moment(head.at, origin), cells=7),
-        fact("size", safe("{} · message {:,}", durations.size(head.size), head.seq), cells=7),
-    ]
-    if head.id is not None:
-        facts.insert(2, fact("id", brief(repr(head.id), 120), cells=7))
-    if head.stream is not None:
-        facts.append(fact("stream", safe("of request {}", brief(str(head.stream), 80)), cells=7))
-    sections = [Section(words(""), tuple(facts))]
+    rows = (
+        ("way", way),
+        ("what", kind),
+        ("id", words("") if head.id is None else brief(repr(head.id), 120)),
+        ("when", durations.moment(head.at, origin)),
+        ("size", safe("{} · message {:,}", durations.size(head.size), head.seq)),
+        ("stream", words("") if head.stream is None else safe("of request {}", brief(str(head.stream), 80))),
+    )
+    sections = [Section(words(""), fact_lines(rows, 7))]
     if broken:
-        told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
+        told = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
         whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
-        sections.append(Section(words("Schema violation"), (*told, whose)))
-    if raw is None:
-        sections.append(Section(words("Bytes"), (line((words("no longer available"), "muted")),)))
-        return sections
-    if len(raw) <= READ:
+        sections.append(Section(words("Schema violation"), [*told, whose]))
+    if raw is not None and len(raw) <= READ:
         try:
-            value = read_json(raw)
+            json = texts(pretty(read_json(raw)))
         except ValueError as error:
-            sections.append(
-                Section(words("JSON"), (line((safe("not JSON: {}", brief(str(error))), "error")),))
-            )
-        else:
-            sections.append(Section(words("JSON"), tuple(line(text) for text in pretty(value))))
-    sections.append(Section(words("Bytes"), tuple(raw_lines(raw))))
-    return sections
+            json = texts([safe("not JSON: {}", brief(str(error)))], "error")
+        sections.append(Section(words("JSON"), json))
+    gone = texts([words("no longer available")], "muted")
+    return [*sections, Section(words("Bytes"), gone if raw is None else raw_lines(raw))]
 
 
 def raw_lines(raw: bytes) -> list[Line]:
@@ -120,7 +112,7 @@ def raw_lines(raw: bytes) -> list[Line]:
     except UnicodeDecodeError:
         lines = [_hex(at, shown[at : at + _ROW]) for at in range(0, len(shown), _ROW)]
     else:
-        lines = [line(each) for each in paragraphs(text)]
+        lines = texts(paragraphs(text))
     if len(raw) > RAW:
         lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW)), "muted")))
     return lines

@@ -5,6 +5,7 @@ move through with one cursor, one way to follow, and one way to stay in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
@@ -18,6 +19,7 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -295,6 +297,16 @@ class ListCanvas(Canvas):
     newest_on_top = True
     cursor_in_sight = False
 
+    @dataclass
+    class Selected(Message):
+        """The cursor went to another line; ``about`` is what that is about."""
+
+        lines: ListCanvas
+        about: Any
+
+    class Activated(Selected):
+        """Enter or a double click on a line."""
+
     def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines = lines
@@ -305,11 +317,13 @@ class ListCanvas(Canvas):
 
     # -- for the list to say -----------------------------------------------------------------------------------
 
-    def chosen(self, line: int) -> None:
-        """The cursor went to another line."""
+    def about(self, line: int) -> Any:
+        """What a line is about."""
+        return self.lines.key(line)
 
     def opened(self, line: int) -> None:
         """Enter, or a double click."""
+        self.post_message(self.Activated(self, self.about(line)))
 
     def placed(self) -> None:
         """Other lines are in sight, or the cursor or the number of lines has changed."""
@@ -436,7 +450,7 @@ class ListCanvas(Canvas):
         key = self.lines.key(line)
         if key != self._cursor:
             self._cursor = key
-            self.chosen(line)
+            self.post_message(self.Selected(self, self.about(line)))
         before = self.scroll_offset.y
         if line < before:
             self._scroll(line)

@@ -344,12 +344,6 @@ class Pager(ListCanvas):
 
     cursor_in_sight = True
 
-    class Moved(Message):
-        """The cursor is on another line."""
-
-    class Opened(Message):
-        """enter on a line that does not fold."""
-
     def __init__(self) -> None:
         super().__init__(Numbers((), newest_first=False))
         self._page: PartsPage | None = None
@@ -369,9 +363,6 @@ class Pager(ListCanvas):
         self._searches += 1
         self._cursor, self._follow = 0, True
         self.settle(None)
-
-    def chosen(self, line: int) -> None:
-        self.post_message(self.Moved())
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self._page is not None and self.inner.width > 0:
@@ -402,7 +393,7 @@ class Pager(ListCanvas):
         if self._page is not None and self._page.toggle(line):
             self.settle(self.anchored())
         else:
-            self.post_message(self.Opened())
+            super().opened(line)
 
     # -- finding ---------------------------------------------------------------------------------------------
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 from textual.cache import LRUCache
-from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -83,16 +81,6 @@ class LineList(ListCanvas):
 
     SCOPES = (LINES,)
     BINDINGS = bindings(*SCOPES)
-
-    @dataclass
-    class Selected(Message):
-        """The cursor went to another line; ``key`` is what that line is about."""
-
-        lines: LineList
-        key: object
-
-    class Activated(Selected):
-        """Enter or a double click on a line."""
 
     def __init__(
         self,
@@ -279,11 +267,8 @@ class LineList(ListCanvas):
 
     # -- cursor ------------------------------------------------------------------------------------------------
 
-    def chosen(self, line: int) -> None:
-        self.post_message(self.Selected(self, self._line(self._number(line)).key))
-
-    def opened(self, line: int) -> None:
-        self.post_message(self.Activated(self, self._line(self._number(line)).key))
+    def about(self, line: int) -> object:
+        return self._line(self._number(line)).key
 
     def select(self, number: int) -> None:
         """Put the cursor on a line and bring that into sight."""
@@ -294,9 +279,7 @@ class LineList(ListCanvas):
     def on_focus(self) -> None:
         if self._from_top and self.cursor_line is None:
             about = (
-                line
-                for line in range(self.scroll_offset.y, len(self.lines))
-                if self._line(self._number(line)).key is not None
+                line for line in range(self.scroll_offset.y, len(self.lines)) if self.about(line) is not None
             )
             self.put_cursor(next(about, -1))
 

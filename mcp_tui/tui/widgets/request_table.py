@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.segment import Segment
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
@@ -150,15 +148,6 @@ class RequestTable(ListCanvas):
 
     cursor_in_sight = True
 
-    @dataclass
-    class Selected(Message):
-        """The cursor went to another request; ``id`` is ``None`` when it is on none."""
-
-        id: RequestId | None
-
-    class Activated(Selected):
-        """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""
-
     def __init__(self, book: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
         self._outline = Outline(book)
         super().__init__(self._outline, id=id)
@@ -258,13 +247,10 @@ class RequestTable(ListCanvas):
         self.put_cursor(line)
         return True
 
-    def chosen(self, line: int) -> None:
+    def about(self, line: int) -> RequestId | None:
+        """The id of the request; ``None`` for one of the server's."""
         row = self._outline.item(line).row
-        self.post_message(self.Selected(None if row is None else row.id))
-
-    def opened(self, line: int) -> None:
-        row = self._outline.item(line).row
-        self.post_message(self.Activated(None if row is None else row.id))
+        return None if row is None else row.id
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
@@ -319,7 +305,7 @@ class RequestTable(ListCanvas):
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self.size and self._cursor is None and self.shown:
             self._cursor = self._outline.key(0)
-            self.chosen(0)
+            self.post_message(self.Selected(self, self.about(0)))
         super().settle(anchor)
         self._drawn_at = self.now()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
@@ -74,15 +73,6 @@ class Timeline(ListCanvas):
     SCOPES = (TIMELINE,)
     BINDINGS = bindings(*SCOPES)
 
-    @dataclass
-    class Selected(Message):
-        """The cursor went to another request."""
-
-        id: RequestId
-
-    class Activated(Selected):
-        """Enter or a double click on a request."""
-
     def __init__(
         self,
         spans: view.Spans,
@@ -102,7 +92,10 @@ class Timeline(ListCanvas):
         self._present = True
         self._span: float | None = None
         self._right = 0.0
-        self._counts = view.TimelineCounts(spans, shows)
+        self._shows = shows
+        self._left_out = False  # whether it was not looked to the end, because too many did not pass
+        self._latencies: list[view.Latency] = []
+        self._measured_at = -math.inf
         self.window = view.Window(0, 1, 1.0)
         self._drawn_at = 0.0
         self._longest = 0  # cells of a request's label: they only grow, so that bars do not jump
@@ -212,14 +205,18 @@ class Timeline(ListCanvas):
         self._drawn_at = now
         anchor = self.anchored()
         most = None if all_ else self.scroll_offset.y + 3 * self.room
-        found = islice(self._counts.during(self.window), most)
-        self.lines = self._requests = _Requests([*found])
+        found = self._spans.during(self.window.begin, self.window.end)
+        passing = filter(self._shows, islice(found, view.LOOKED))
+        self.lines = self._requests = _Requests([*islice(passing, most)])
+        self._left_out = next(found, None) is not None
         longest = max(map(view.label_cells, self._requests.rows), default=0)
         if longest > self._longest:
             self._longest = longest
             self.window = self._place(now)
-        self._counts.count(self.window, now)
-        self._counts.measure(now)
+        if not 0 <= now - self._measured_at < 1:
+            self._measured_at = now
+            newest = islice(self._spans.during(-math.inf, math.inf), view.MEASURED)
+            self._latencies = view.latencies(filter(self._shows, newest))
         self.settle(anchor)
 
     def _bring(self) -> None:
@@ -240,13 +237,13 @@ class Timeline(ListCanvas):
 
     def render_line(self, y: int) -> Strip:
         if y == self.header - 2:
-            return self.strip(self._counts.rates(self.window, self._gutter))
+            return self.strip(view.rates(self._spans, self.window, self._gutter))
         if y == self.header - 1:
             return self._clock()
         if self.footer and y == self.inner.height - 1:
             first = self._row()
             said = NOTHING if first is None else request(first)
-            return self.strip(view.latency_line(self._counts.latencies, self.inner.width, first=said))
+            return self.strip(view.latency_line(self._latencies, self.inner.width, first=said))
         line = self.line_at(y)
         if line is not None:
             row = self._requests.rows[line]
@@ -261,7 +258,7 @@ class Timeline(ListCanvas):
         return self.blank()
 
     def _words_for_none(self) -> SafeText:
-        if self._counts.left_out:
+        if self._left_out:
             return safe("No match among the newest {:,} of this time range", view.LOOKED)
         if self._spans.first() is None:
             return words("No requests yet")
@@ -290,8 +287,8 @@ class Timeline(ListCanvas):
         """The request under the cursor, in sight or not."""
         return None if self._cursor is None else self._get(self._cursor[1])
 
-    def chosen(self, line: int) -> None:
-        self.post_message(self.Selected(self._requests.rows[line].id))
+    def about(self, line: int) -> RequestId:
+        return self._requests.rows[line].id
 
     def move(self, lines: int) -> None:
         super().move(lines)
@@ -299,7 +296,7 @@ class Timeline(ListCanvas):
 
     def action_activate(self) -> None:
         if self._cursor is not None:
-            self.post_message(self.Activated(self._cursor[1]))
+            self.post_message(self.Activated(self, self._cursor[1]))
 
     # -- time ----------------------------------------------------------------------------------------------------
 

@@ -86,11 +86,11 @@ async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
     told: list[tuple[str, object]] = []
 
     class Hearing(Host):
-        def on_timeline_selected(self, event: Timeline.Selected) -> None:
-            told.append(("selected", event.id))
+        def on_list_canvas_selected(self, event: Timeline.Selected) -> None:
+            told.append(("selected", event.about))
 
-        def on_timeline_activated(self, event: Timeline.Activated) -> None:
-            told.append(("activated", event.id))
+        def on_list_canvas_activated(self, event: Timeline.Activated) -> None:
+            told.append(("activated", event.about))
 
     async with Hearing(shown).run_test(size=(80, 12)) as pilot:
         shown.focus()

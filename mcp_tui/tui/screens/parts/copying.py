@@ -129,7 +129,8 @@ class Copying:
             if form == "jsonl":
                 self._write(f"mcp-tui-{name}.jsonl", "".join(f"{self._json(row)}\n" for row in rows))
             elif form == "md":
-                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._scene.now()))
+                lines = document(rows, self._json, now=self._scene.now())
+                self._write(f"mcp-tui-{name}.md", "".join(f"{line}\n" for line in lines))
 
         choices = [
             ("jsonl", words("JSON lines: one request per line")),
