@@ -151,7 +151,7 @@ class ProbeConnection(base.Silence):
         self.transport = make_transport(cast("Any", self.peer), "sse" if self.peer.transport == "sse" else "")
         if self.peer.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
-        await self.transport.open(cast("base.Sink", self))
+        await self.transport.open(self)
 
     async def open(self) -> None:
         """Open the transport, shake hands, and wait for the answer.

@@ -263,7 +263,7 @@ class Probe:
         useless: list[str] = []
         connection = self._connection("control")
         await connection.open()
-        session = bool(getattr(connection.transport, "has_session", False))
+        session = getattr(connection.transport, "session_id", None) is not None
         setup.peer = replace(setup.peer, session=session)
         for choice in wanted[:CANDIDATES]:
             if connection.ended is not None or useful:

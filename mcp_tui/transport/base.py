@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import field
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from mcp_tui.protocol.states import RequestId, Signal
 from mcp_tui.protocol.values import fact, frozen
@@ -105,7 +105,6 @@ class TokenSource(Protocol):
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
         """The server answered a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
-        ...
 
     async def renew(self, challenge: Challenge) -> bool:
         """Get another token without asking anybody; false where that is not possible. Never raises."""
@@ -144,7 +143,6 @@ class Sink(Protocol):
         status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended where the
         end of its line should have been, so it may be only the start of a message.
         """
-        ...
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
@@ -153,23 +151,18 @@ class Sink(Protocol):
 
         ``tail`` is its last 512 bytes at most, where it was read to its end and they are not in the head.
         """
-        ...
 
     def writing(self, *, id: RequestId) -> None:
         """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
-        ...
 
     def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
         """The last byte of a message was handed over. ``id`` is ``None`` for notifications and responses."""
-        ...
 
     def accepted(self, *, method: str) -> None:
         """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
-        ...
 
     def signal_leaving(self, *, id: RequestId) -> None:
         """The signal for ``id`` begins to leave: it cannot be recalled."""
-        ...
 
     def signalled(
         self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
@@ -178,17 +171,14 @@ class Sink(Protocol):
 
         ``answered``: an HTTP status is to come, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
         """
-        ...
 
     def signal_accepted(self, *, id: RequestId) -> None:
         """The signal's POST was answered with 2xx."""
-        ...
 
     def signal_failed(
         self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
     ) -> None:
         """The signal could not be written, or the server ``refused`` it; ``detail`` says why (``HTTP 503``)."""
-        ...
 
     def stream_ended(self, *, id: RequestId, detail: str = "", resumable: bool = False) -> None:
         """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
@@ -196,7 +186,6 @@ class Sink(Protocol):
         ``detail`` is empty for a clean end, else what broke it.
         ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
         """
-        ...
 
     def not_sent(
         self, *, method: str, detail: str, id: RequestId | None = None, refusal: Refusal = NO_ANSWER
@@ -205,19 +194,15 @@ class Sink(Protocol):
 
         ``id`` is that of a request, else ``None``.
         """
-        ...
 
     def stderr_line(self, *, text: str) -> None:
         """The server wrote a line to stderr; undecodable bytes are replaced, its end is left out."""
-        ...
 
     def happened(self, *, text: str) -> None:
         """A fact about the connection worth a line in the log: started, session id, redirected, resumed."""
-        ...
 
     def unheard(self, *, detail: str) -> None:
         """Nothing more can be heard from the server; how the connection ends is told by :meth:`closed`."""
-        ...
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
@@ -229,22 +214,16 @@ class Sink(Protocol):
         ``renewable`` says that the server is there and only its session is gone, so that a new one is to be opened
         (transports, 2025-03-26 to 2025-11-25, "Session Management").
         """
-        ...
 
 
-class Silence:
-    """Hears nothing; what derives from it hears what it has a method for. To be cast to :class:`Sink`."""
+class Silence(Sink):
+    """Hears nothing; what derives from it hears what it has a method for.
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return _ignore
-
-
-def _ignore(**_fact: object) -> None:
-    pass
+    Told before a transport is open and after its connection is gone.
+    """
 
 
-SILENCE: Final = cast("Sink", Silence())
-"""Told before a transport is open and after its connection is gone: nobody."""
+SILENCE: Final[Sink] = Silence()
 
 
 class Transport(Protocol):
@@ -262,39 +241,30 @@ class Transport(Protocol):
         Raises:
             TransportError: the executable is missing, the address refuses, TLS fails.
         """
-        ...
 
     def send(self, message: Outgoing) -> None:
         """Queue a message behind those already queued."""
-        ...
 
     def unqueue(self, id: RequestId) -> None:
         """Take a queued request back, unless its writing has begun."""
-        ...
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Let a cancel leave ahead of everything queued: ``message`` for a notification, else close the stream of ``id``."""
-        ...
 
     def recall(self, id: RequestId) -> None:
         """Withdraw a signal, unless it has begun to leave."""
-        ...
 
     def release(self, id: RequestId) -> None:
         """Close what is still open for a request that is over for us (its own stream, after the grace)."""
-        ...
 
     def negotiated(self, revision: str, *, modern: bool) -> None:
         """The revision that holds from now on (HTTP: session and the GET stream depend on it)."""
-        ...
 
     async def close(self) -> None:
         """End the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""
-        ...
 
     async def terminate(self) -> None:
         """The same without patience: a process that was started gets no time to end by itself."""
-        ...
 
 
 BUDGET: Final = 0.004

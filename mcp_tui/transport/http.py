@@ -44,7 +44,7 @@ FAREWELL: Final = 1.0
 """Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
 
 
-class HttpTransport:
+class HttpTransport(HttpSession):
     """A way to one server over streamable HTTP.
 
     The target's ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in
@@ -70,7 +70,7 @@ class HttpTransport:
         client = HttpClient(
             address, target.headers, insecure=target.insecure, connect_timeout=connect_timeout, tokens=tokens
         )
-        self._session = HttpSession(http=client, cap=max_message, accepted=self._accepted, lost=self._lost)
+        super().__init__(client, max_message)
         self._target = target
         self._connect_timeout = connect_timeout
         self._sendings: dict[tuple[str, RequestId], Sending] = {}
@@ -91,62 +91,55 @@ class HttpTransport:
         Raises:
             TransportError: the environment's proxy cannot be used.
         """
-        session = self._session
-        session.http.open()
-        session.sink, session.over = sink, False
+        self.http.open()
+        self.sink, self.over = sink, False
         for name in left_out(self._target.headers):
             sink.happened(text=f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it")
-        if session.http.proxy:
-            sink.happened(text=f"through the proxy {session.http.proxy}")
-        if session.http.address.secure and self._target.insecure:
+        if self.http.proxy:
+            sink.happened(text=f"through the proxy {self.http.proxy}")
+        if self.http.address.secure and self._target.insecure:
             sink.happened(text="server certificate NOT verified (--insecure)")
 
-    def _accepted(self, method: str) -> None:
+    def accepted(self, method: str) -> None:
+        """The server took a message; its own stream is opened behind ``notifications/initialized``."""
         if method == INITIALIZED and not self._initialized:
             self._initialized = True
             listening = self._listen()
             if listening is not None:
                 spawn(self._accept_once_heard(listening), name="wait for the server's own stream")
                 return
-        self._session.sink.accepted(method=method)
+        self.sink.accepted(method=method)
 
     async def _accept_once_heard(self, listening: Listening) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LISTENS):
                 await listening.answered.wait()
-        self._session.sink.accepted(method=INITIALIZED)
+        self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
         """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""
-        session = self._session
         if self._closing:
             return
         self._closing = True
-        if not session.over:
+        if not self.over:
             await _within(self._left())
-        tasks = self._drop()
+        tasks = self.drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
-        if not session.over and session.id is not None and not self.keeps_session:
+        if not self.over and self.session_id is not None and not self.keeps_session:
             await _within(self.end_session())
-        await _within(session.http.close())
-        session.close("closed", expected=True)
-
-    @property
-    def has_session(self) -> bool:
-        """Whether the server gave a session id."""
-        return self._session.id is not None
+        await _within(self.http.close())
+        self.end("closed", expected=True)
 
     async def end_session(self) -> int | None:
         """DELETE the session, which a server may refuse (transports, "Session Management"), and stay open.
 
         Returns the HTTP status, ``None`` where there is no session or no answer.
         """
-        session = self._session
-        if session.id is None:
+        if self.session_id is None:
             return None
         with contextlib.suppress(*EXPECTED):
-            async with session.http.request("DELETE", session.headers(), urgent=True) as response:
+            async with self.http.request("DELETE", self.headers(), urgent=True) as response:
                 return response.status_code
         return None
 
@@ -154,11 +147,7 @@ class HttpTransport:
         """As :meth:`close`: there is no process to end."""
         await self.close()
 
-    def _lost(self) -> None:
-        self._drop()
-        spawn(self._session.http.close(), name="close the connections")
-
-    def _drop(self) -> list[asyncio.Task[None]]:
+    def drop(self) -> list[asyncio.Task[None]]:
         """Close every exchange but the one that asks for it; the tasks that are ending."""
         current = asyncio.current_task()
         tasks: list[asyncio.Task[None]] = []
@@ -182,15 +171,14 @@ class HttpTransport:
         """The revision that holds from now on. Before 2026-07-28 the server's own stream is opened, once it took
         ``notifications/initialized``; from then on there is neither a session nor such a stream.
         """
-        session = self._session
-        session.revision, session.modern = revision, modern
+        self.revision, self.modern = revision, modern
         if modern:
-            session.id = None
+            self.session_id = None
         self._listen()
 
     def _listen(self) -> Listening | None:
-        if self._stream is None and self._session.modern is False and self._initialized and self._takes:
-            listening = Listening(self._session)
+        if self._stream is None and self.modern is False and self._initialized and self._takes:
+            listening = Listening(self)
             self._stream = listening.task
             return listening
         return None
@@ -198,14 +186,14 @@ class HttpTransport:
     @property
     def _takes(self) -> bool:
         """Whether messages may leave: not before :meth:`open`, nor behind :meth:`Sink.closed`."""
-        return not self._session.over and not self._closing
+        return not self.over and not self._closing
 
     def send(self, message: Outgoing) -> None:
         """POST a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
         if not self._takes:
             return
         if message.id is None:
-            self._keep("notice", next(self._numbers), Sending(self._session, message))
+            self._keep("notice", next(self._numbers), Sending(self, message))
         else:
             self._keep("request", message.id, self._exchange(message, message.id))
 
@@ -214,7 +202,7 @@ class HttpTransport:
         sending.task.add_done_callback(lambda _: self._sendings.pop((kind, id), None))
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
-        return Exchange(self._session, message, id)
+        return Exchange(self, message, id)
 
     def unqueue(self, id: RequestId) -> None:
         """Take back a request whose connection is still being made."""
@@ -226,17 +214,17 @@ class HttpTransport:
         """Let a cancel leave: a POST of its own, or the end of the request's own connection, there and then."""
         if not self._takes:
             return
-        session, exchange = self._session, self._sendings.get(("request", id))
+        exchange = self._sendings.get(("request", id))
         if message is not None:
             if exchange is not None:
                 exchange.settle()
-            self._keep("cancel", id, Cancel(session, message, id, exchange))
+            self._keep("cancel", id, Cancel(self, message, id, exchange))
         elif exchange is None or exchange.task.done():
-            session.sink.signal_failed(id=id, detail="its stream had ended before")
+            self.sink.signal_failed(id=id, detail="its stream had ended before")
         else:
-            session.sink.signal_leaving(id=id)
+            self.sink.signal_leaving(id=id)
             exchange.close()
-            session.sink.signalled(id=id, signal=signal)
+            self.sink.signalled(id=id, signal=signal)
 
     def recall(self, id: RequestId) -> None:
         """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""
@@ -275,7 +263,7 @@ class SseTransport(HttpTransport):
             TransportError: the address refuses, is no event stream, or names an endpoint elsewhere.
         """
         await super().open(sink)
-        http = self._session.http
+        http = self.http
         self._endpoint = asyncio.get_running_loop().create_future()
         self._stream = spawn(self._read(), name="the server's stream")
         try:
@@ -291,32 +279,27 @@ class SseTransport(HttpTransport):
             raise
 
     async def _read(self) -> None:
-        session = self._session
         try:
-            ended = await follow(
-                session, Cursor(), session.received, other=self._other, skipped=session.skipped
-            )
+            ended = await follow(self, Cursor(), self.received, other=self._other, skipped=self.skipped)
             within = " in the middle of a message" if ended == INCOMPLETE else ""
             detail = f"the server closed its event stream{within}"
         except Refused as error:
-            refusal = TransportError(str(error))
-            if error.challenge is not None:
-                refusal = Unauthorized(str(error), error.challenge)
-            self._fail(refusal)
+            challenge = error.said.challenge
+            text = str(error)
+            self._fail(TransportError(text) if challenge is None else Unauthorized(text, challenge))
             return
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
-            self._fail(TransportError(session.http.cannot(error)))
+            self._fail(TransportError(self.http.cannot(error)))
         self._fail(TransportError("The server closed its event stream before it named an endpoint."))
-        if session.endpoint is not None:
-            session.lose(detail)
+        if self.endpoint is not None:
+            self.lose(detail)
 
     def _other(self, name: str, data: bytes) -> bool:
         """An event that is no message: the first ``endpoint`` counts."""
-        session = self._session
-        if name == "endpoint" and session.endpoint is None:
+        if name == "endpoint" and self.endpoint is None:
             try:
-                session.endpoint = session.http.address.resolve(data.decode("utf-8", "replace"))
+                self.endpoint = self.http.address.resolve(data.decode("utf-8", "replace"))
             except TransportError as error:
                 self._fail(EndpointError(str(error)))
             else:
@@ -329,11 +312,11 @@ class SseTransport(HttpTransport):
             self._endpoint.set_exception(error)
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
-        return SharedExchange(self._session, message)
+        return SharedExchange(self, message)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """POST the notification; a request has no stream of its own to close."""
         if signal is Signal.STREAM_CLOSED:
-            self._session.sink.signal_failed(id=id, detail="no request has a stream of its own here")
+            self.sink.signal_failed(id=id, detail="no request has a stream of its own here")
         else:
             super().signal(id, signal, message)

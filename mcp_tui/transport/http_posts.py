@@ -57,7 +57,7 @@ class Sending:
         self._message = message
         self._closed = False
         self._decided = asyncio.Event()
-        self._sent_with = None if message.method == "initialize" else session.id
+        self._sent_with = None if message.method == "initialize" else session.session_id
         self.task = spawn(self._run(), name=f"POST {message.method}")
 
     async def flushed(self) -> bool:
@@ -85,7 +85,7 @@ class Sending:
         try:
             async with self._post() as response:
                 error = await self._refusal(response)
-            if error is not None and await self._session.renewed(error.challenge):
+            if error is not None and await self._session.renewed(error.said.challenge):
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
@@ -102,11 +102,14 @@ class Sending:
         if media == JSON:
             with contextlib.suppress(*EXPECTED):
                 head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
-            if said := _error_in(head):
-                self._failed(Refused(said, response.status_code, head))
-                return None
+        frame = messages.parse(head)
+        if isinstance(frame, messages.ResponseFrame) and frame.error is not None:
+            # some servers refuse a notification by one, with 200
+            said = f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
+            self._failed(Refused(said, Refusal(response.status_code, head)))
+            return None
         self._accepted()
-        if succeeded(head):
+        if isinstance(frame, messages.ResponseFrame):
             self._session.received(head)  # no answer is due here, but it is one
         if media not in (EVENTS, JSON):
             with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
@@ -148,10 +151,7 @@ class Sending:
     def _failed(self, error: Refused) -> None:
         message = self._message
         self._session.sink.not_sent(
-            method=message.method,
-            detail=str(error),
-            id=message.id,
-            refusal=Refusal(error.status, error.body, error.challenge),
+            method=message.method, detail=str(error), id=message.id, refusal=error.said
         )
 
     def _session_is_over(self, status: int) -> bool:
@@ -159,21 +159,13 @@ class Sending:
         return status == 404 and self._sent_with is not None
 
     def _refused(self, error: Refused) -> None:
-        over = self._session_is_over(error.status)
+        over = self._session_is_over(error.said.status)
         if over:  # a request was lost with its session, and was not refused itself
-            status = error.status if self._message.id is None else 0
-            error = Refused(SESSION_OVER, status, error.body)
+            status = error.said.status if self._message.id is None else 0
+            error = Refused(SESSION_OVER, Refusal(status, error.said.body))
         self._failed(error)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
-
-
-def _error_in(body: bytes) -> str:
-    """The JSON-RPC error that a body is, in words; some servers refuse a notification by one, with 200."""
-    frame = messages.parse(body)
-    if not isinstance(frame, messages.ResponseFrame) or frame.error is None:
-        return ""
-    return f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
 
 
 OVERTAKEN: Final = 0.1
@@ -252,9 +244,9 @@ class Cancel(Sending):
         self._session.sink.signal_accepted(id=self._id)
 
     def _failed(self, error: Refused) -> None:
-        if error.status:
+        if status := error.said.status:
             self._flushed()
-            short = str(error) if 200 <= error.status < 300 else f"HTTP {error.status}"
+            short = str(error) if 200 <= status < 300 else f"HTTP {status}"
             self._session.sink.signal_failed(id=self._id, detail=short, refused=True)
         elif self.left:
             text = f"no answer came to the cancel of {self._id!r}: {error}"
@@ -355,10 +347,8 @@ class Exchange(Sending):
         limit = min(self._session.cap, ERROR_BODY)
         body = await read_head(response.aiter_raw(), limit, PATIENCE)
         frame = messages.parse(body)
-        if isinstance(frame, messages.ResponseFrame) and frame.error is not None and frame.id == self._id:
-            lives = frame.error.code == _METHOD_NOT_FOUND  # it answers this very request
-        else:
-            lives = False
+        answer = frame if isinstance(frame, messages.ResponseFrame) and frame.id == self._id else None
+        lives = answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
         if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not lives):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
@@ -409,7 +399,8 @@ class Exchange(Sending):
         except Refused as error:
             if self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)
-            return str(error), error.status < 500 and not await self._session.renewed(error.challenge)
+            said = error.said
+            return str(error), said.status < 500 and not await self._session.renewed(said.challenge)
         except OversizedBody as error:
             self._session.skipped(error, self._id)
             return str(error), True

@@ -15,7 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import SILENCE, Challenge, Sink, Turn, spawn
+from mcp_tui.transport.base import NO_ANSWER, SILENCE, Challenge, Refusal, Sink, Turn, spawn
 from mcp_tui.transport.http_bodies import HEAD, EventStream, OversizedBody, ServerEvent, read_head
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
@@ -42,15 +42,11 @@ _SMALL: Final = 64 * 1024
 
 
 class Refused(Exception):
-    """A response that carries no answer, or none at all (``status`` 0). The text is a sentence for a person."""
+    """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
 
-    def __init__(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
+    def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
         super().__init__(detail)
-        self.status = status
-        self.body = body[:HEAD]
-        self.challenge = challenge
+        self.said = said
 
 
 def _nothing() -> None:
@@ -61,39 +57,44 @@ def _declined(_name: str, _data: bytes) -> bool:
     return False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class HttpSession:
-    """What the exchanges of one connection share.
+    """What the exchanges of one connection share: the transport itself, as they see it.
 
-    ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
+    ``modern`` is ``None`` until the revision is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
     messages are posted, if not to the address itself. ``mute`` says that the server answered the first GET with 404: then
-    a 404 to another one says nothing about the session. ``accepted`` is called when the server took a message, ``lost`` when
-    it no longer knows it, and closes every exchange but the one that learned of it. ``over``: nothing leaves, and nothing is
-    told.
+    a 404 to another one says nothing about the session. ``over``: nothing leaves, and nothing is told.
     """
 
     http: HttpClient
     cap: int
-    accepted: Callable[[str], None]
-    lost: Callable[[], None]
     sink: Sink = SILENCE
     turn: Turn = field(default_factory=Turn)
     revision: str = ""
     modern: bool | None = None
-    id: str | None = None
+    session_id: str | None = None
     endpoint: Address | None = None
     mute: bool = False
     over: bool = True
 
-    def close(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
+    def accepted(self, method: str) -> None:
+        """The server took a message."""
+        self.sink.accepted(method=method)
+
+    def drop(self) -> list[asyncio.Task[None]]:
+        """Close every exchange but the one that asks for it; the tasks that are ending."""
+        return []
+
+    def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
         """Tell that the connection is gone, and nothing after it."""
         sink, self.sink, self.over = self.sink, SILENCE, True
         sink.closed(detail=detail, expected=expected, renewable=renewable)
 
     def lose(self, detail: str, *, renewable: bool = False) -> None:
         """The server knows this session no more: nothing further can come of anything."""
-        self.close(detail, renewable=renewable)
-        self.lost()
+        self.end(detail, renewable=renewable)
+        self.drop()
+        spawn(self.http.close(), name="close the connections")
 
     def received(self, raw: bytes) -> None:
         """A message came on a stream that belongs to no request."""
@@ -105,7 +106,7 @@ class HttpSession:
 
     def ended_by(self, error: Refused) -> bool:
         """Whether a refused GET says that the session is gone: 404 to a request that carried its id."""
-        return error.status == 404 and self.id is not None and not self.mute
+        return error.said.status == 404 and self.session_id is not None and not self.mute
 
     async def renewed(self, challenge: Challenge | None) -> bool:
         """Whether there is another token now for what was refused with 401, without asking anybody."""
@@ -125,13 +126,13 @@ class HttpSession:
         if id is None or self.modern:
             return
         if id and all("!" <= character <= "~" for character in id):
-            self.id = id
+            self.session_id = id
         else:
             self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
 
     def headers(self) -> dict[str, str]:
         """Headers of a request that carries no message: GET and DELETE."""
-        made = {} if self.id is None else {"Mcp-Session-Id": self.id}
+        made = {} if self.session_id is None else {"Mcp-Session-Id": self.session_id}
         known = REVISIONS.get(self.revision)
         if self.revision and (known is None or known.version_header):
             made["MCP-Protocol-Version"] = self.revision
@@ -254,22 +255,18 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     words = said(body, response.headers) if response.status_code >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
-    return Refused(detail, response.status_code, body, challenge_of(response))
-
-
-def challenge_of(response: httpx.Response) -> Challenge | None:
-    """What a response wants to see before it lets a request in; ``None`` where it is not 401 or 403."""
-    if response.status_code not in (401, 403):
-        return None
-    header = ", ".join(response.headers.get_list("www-authenticate"))
-    return Challenge(response.status_code, header, response.extensions[TOKEN])
+    challenge = None
+    if response.status_code in (401, 403):
+        header = ", ".join(response.headers.get_list("www-authenticate"))
+        challenge = Challenge(response.status_code, header, response.extensions[TOKEN])
+    return Refused(detail, Refusal(response.status_code, body[:HEAD], challenge))
 
 
 def check_encoding(response: httpx.Response) -> None:
     """Raises :class:`Refused` for a response that is compressed although nobody asked for it."""
     if encoding := foreign_encoding(response.headers):
         text = f"the server compressed its answer ({encoding}) although only identity is accepted"
-        raise Refused(text, response.status_code)
+        raise Refused(text, Refusal(response.status_code))
 
 
 def answers(raw: bytes) -> bool:
@@ -339,11 +336,11 @@ class Listening:
             if self._was_open and self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)
                 return None
-            if await self._session.renewed(error.challenge):
+            if await self._session.renewed(error.said.challenge):
                 return "a new token was needed"
-            if error.status < 500:
-                self._session.mute = error.status == 404
-                if error.status not in (400, 404, 405):
+            if error.said.status < 500:
+                self._session.mute = error.said.status == 404
+                if error.said.status not in (400, 404, 405):
                     self._session.sink.happened(text=f"no notification stream: {error}")
                 return None
             return str(error)
