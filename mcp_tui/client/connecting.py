@@ -87,6 +87,8 @@ LATE_WAIT: Final = 1.0
 EXIT_WAIT: Final = 1.0
 """Seconds that a server which closed its pipes is given to exit, so that its exit status can be told."""
 
+NO_COMMON: Final = "No common protocol version"
+
 UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
 """The handshake's own clock is the connect timeout."""
 
@@ -122,24 +124,12 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     try:
         async with asyncio.timeout(client.settings.connect_timeout) as limit:
             with client.held.stopping(limit):
-                info = await attempt.run(handshake=handshake)
+                return await attempt.run(handshake=handshake)
     except TimeoutError:
-        said = timed_out(client)  # before the end of the connection settles what is unanswered
-        await client.disconnect()
-        raise ConnectError(said) from None
-    except BaseException:
-        await client.disconnect()
-        raise
-    revision, server = info.revision.name, f"{info.name} {info.version}".strip()
-    made = ev.Connected(
-        at=client.now(), transport=info.transport, revision=revision, server=server, pid=info.pid
-    )
-    client.tell(made)
-    return info
-
-
-def _advised(text: str) -> str:
-    return f"{text}. Is the server running?" if text.startswith("connection refused") else text
+        raise ConnectError(timed_out(client)) from None
+    finally:
+        if not attempt.ready:
+            await client.disconnect()
 
 
 class _Attempt:
@@ -148,6 +138,7 @@ class _Attempt:
     def __init__(self, client: Connector) -> None:
         self.client = client
         self.kind = ""
+        self.ready = False
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may be answered yet."""
@@ -158,38 +149,35 @@ class _Attempt:
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
             return await self._initialize(None if wanted == "auto" else wanted)
         decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
-        if decision.step is Step.RETRY and decision.revision is not None:
+        if decision.step is Step.RETRY:
             self._found(decision.why)
             decision = await self._probe(decision.revision, retried=True)
         return await self._follow(decision, forced=wanted != "auto")
 
     async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
-        if decision.step is Step.SPEAK and decision.revision is not None:
+        if decision.step is Step.SPEAK:
             if decision.why:
                 self._found(decision.why)
-            found = self.discovered
-            inside = as_object(found.get("_meta")).get("io.modelcontextprotocol/serverInfo")
-            return await self._ready(decision.revision, found, found.get("serverInfo") or inside)
+            return await self._ready(decision.revision, self.discovered)
         if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
             raise self._failure(decision)
         if forced:
             offered = decision.why.rsplit(", ", 1)[0]  # without what is not tried
             asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
-            raise NoCommonRevision(f"No common protocol version: {offered}; {asked}")
+            raise NoCommonRevision(f"{NO_COMMON}: {offered}; {asked}")
         self._found(decision.why)
         if decision.step is Step.RESPAWN:
             await self._open()
         return await self._initialize(None)
 
-    def _failure(self, decision: Decision) -> base.TransportError:
+    def _failure(self, decision: Decision) -> ConnectError:
         text = decision.why
-        if decision.step is Step.UNAUTHORIZED:
-            return Unauthorized(text, self.client.challenge)
         if decision.step is Step.NO_COMMON:
-            return NoCommonRevision(text)
+            return NoCommonRevision(f"{NO_COMMON}: {text}")
         if self.client.stderr_tail:
             text += f"; last stderr line: {telling(self.client.stderr_tail)}"
-        return ConnectError(_advised(text))
+        refused = text.startswith("connection refused")
+        return ConnectError(f"{text}. Is the server running?" if refused else text)
 
     # -- steps -----------------------------------------------------------------------------------------------
 
@@ -213,14 +201,13 @@ class _Attempt:
             await client.held.load()
             await transport.open(client)
         except Unauthorized as error:
-            client.connection = None
-            client.challenge = error.challenge
+            client.connection, client.challenge = None, error.challenge
             if again or error.challenge is None or not await client.held.authorized(error.challenge):
                 raise
             await self._open(kind, again=True)
-        except base.TransportError as error:
+        except TransportError:
             client.connection = None
-            raise type(error)(_advised(str(error))) from error
+            raise
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
@@ -256,16 +243,15 @@ class _Attempt:
                 await self._open("sse")
             except (Unauthorized, base.EndpointError):
                 raise
-            except base.TransportError as error:
+            except TransportError as error:
                 # there is no event stream either: what is wrong is what initialize was told
                 self._found(str(error))
                 decision = negotiation.handshaken(outcome, wanted=wanted, may_fall_back=False)
                 raise self._failure(decision) from error
             return await self._initialize(wanted)
-        if decision.step is not Step.SPEAK or decision.revision is None:
+        if decision.step is not Step.SPEAK:
             raise self._failure(decision)
-        result = as_object(outcome.result)
-        return await self._ready(decision.revision, result, result.get("serverInfo"))
+        return await self._ready(decision.revision, as_object(outcome.result))
 
     async def _slow(self, id_: RequestId) -> Reply:
         """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
@@ -311,7 +297,7 @@ class _Attempt:
             return None
         return decision if decision.step is Step.SPEAK else None
 
-    async def _ready(self, revision: Revision, result: dict[str, Json], server: Json) -> ServerInfo:
+    async def _ready(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
         """Speak a revision from here on; the server as its answer to the opening request describes it."""
         client, connection = self.client, self.client.connection
         if connection is None:
@@ -333,7 +319,8 @@ class _Attempt:
             await client.initialized()
             if client.connection is not ready:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
-        said = as_object(server)
+        in_meta = as_object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo")
+        said = as_object(result.get("serverInfo") or in_meta)
         info = ServerInfo(
             transport=self.kind,
             revision=revision,
@@ -344,7 +331,12 @@ class _Attempt:
             capabilities=capabilities,
             pid=ready.transport.pid,
         )
-        client.connection = replace(ready, info=info)
+        client.connection, self.ready = replace(ready, info=info), True
+        server = f"{info.name} {info.version}".strip()
+        made = ev.Connected(
+            at=client.now(), transport=self.kind, revision=revision.name, server=server, pid=info.pid
+        )
+        client.tell(made)
         return info
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
@@ -365,9 +357,12 @@ class _Attempt:
             return Reply(silent=True)
         row, status = client.ledger.row(id_), client.http_status.pop(id_, 0)
         lost = row.state is State.LOST
+        why = row.error if frame is None or lost else ""
+        if status in (401, 403):
+            raise Unauthorized(why or f"HTTP {status}", client.challenge)
         if frame is None or lost:
-            detail = await self._exit() if lost and self.kind == "stdio" else ""
-            return Reply(status=status, detail=detail or row.error, closed=lost)
+            exit_ = await self._exit() if lost and self.kind == "stdio" else ""
+            return Reply(status=status, detail=exit_ or why, closed=lost)
         if frame.error is None:
             return Reply(result=frame.result if frame.result is not None else {}, status=status)
         error = frame.error

@@ -24,8 +24,6 @@ CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
-_NO_COMMON: Final = "No common protocol version"
-
 
 @fact
 class Reply:
@@ -53,36 +51,32 @@ class Step(Enum):
     INITIALIZE = "initialize"
     RESPAWN = "respawn"
     LEGACY_SSE = "legacy_sse"
-    UNAUTHORIZED = "unauthorized"
     FAIL = "fail"
     NO_COMMON = "no_common"
 
 
 @frozen
 class Decision:
-    """The next step; ``revision`` goes with speak and retry; ``why`` is for the log, or the sentence of a failure."""
+    """The next step; ``revision`` goes with speak and retry; ``why`` is for the log, or the reason of a failure."""
 
     step: Step
     why: str
-    revision: Revision | None = None
+    revision: Revision = LATEST
 
 
 def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
     """The next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
-    if outcome.status in (401, 403):
-        return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
+    if outcome.closed and transport == "stdio":
+        why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
+        return Decision(Step.RESPAWN, why)
     if outcome.closed:
-        if transport == "stdio":
-            return Decision(
-                Step.RESPAWN, f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
-            )
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
         return _discovered(outcome.result)
     if outcome.code == UNSUPPORTED_VERSION:
         return _offered(outcome.data, retried=retried)
     if outcome.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
-        return Decision(Step.SPEAK, f"error {outcome.code} is a modern server's", LATEST)
+        return Decision(Step.SPEAK, f"error {outcome.code} is a modern server's")
     if outcome.silent:
         return Decision(Step.INITIALIZE, "no response to server/discover, trying initialize")
     if transport == "http" and not 400 <= outcome.status < 500 and outcome.code is None:
@@ -113,34 +107,28 @@ def _offered(data: Json, *, retried: bool) -> Decision:
     if _newest(offered, modern=False) is not None:
         return Decision(Step.INITIALIZE, "the server lists only revisions with initialize")
     if modern is not None:
-        return Decision(Step.NO_COMMON, f"{_NO_COMMON}: the server lists {modern.name} and refuses it")
+        return Decision(Step.NO_COMMON, f"the server lists {modern.name} and refuses it")
     return Decision(Step.NO_COMMON, no_common(offered))
 
 
 def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
     """The next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
-    if outcome.status in (401, 403):
-        return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
     if outcome.closed:
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
         name = as_object(outcome.result).get("protocolVersion")
-        revision = REVISIONS.get(name) if isinstance(name, str) else None
         if not isinstance(name, str):
-            return Decision(
-                Step.NO_COMMON, f"{_NO_COMMON}: the response to initialize has no protocolVersion"
-            )
+            return Decision(Step.NO_COMMON, "the response to initialize has no protocolVersion")
+        revision = REVISIONS.get(name)
         if revision is not None and revision.modern:
-            text = f"{_NO_COMMON}: the server answers initialize with {name}, which has no initialize"
-            return Decision(Step.NO_COMMON, text)
+            why = f"the server answers initialize with {name}, which has no initialize"
+            return Decision(Step.NO_COMMON, why)
         if revision is None or (wanted is not None and name != wanted):
             return Decision(Step.NO_COMMON, no_common([name[:40]], wanted))
         return Decision(Step.SPEAK, "", revision)
     if may_fall_back and outcome.status in (400, 404, 405):
-        return Decision(
-            Step.LEGACY_SSE,
-            f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05",
-        )
+        why = f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05"
+        return Decision(Step.LEGACY_SSE, why)
     if outcome.code == UNSUPPORTED_VERSION:
         return Decision(Step.NO_COMMON, no_common(texts_in(as_object(outcome.data).get("supported")), wanted))
     if outcome.code is not None:
@@ -149,14 +137,12 @@ def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> De
 
 
 def no_common(offered: list[str], wanted: str | None = None) -> str:
-    """The sentence for two lists of revisions without a common one."""
+    """What is said of two lists of revisions without a common one."""
     ours = wanted or ", ".join(REVISIONS)
     theirs = ", ".join(offered) or "no known version"
-    return f"{_NO_COMMON}: the server speaks {theirs}; requested {ours}"
+    return f"the server speaks {theirs}; requested {ours}"
 
 
 def _newest(offered: list[str], *, modern: bool) -> Revision | None:
-    known = [
-        revision for name, revision in REVISIONS.items() if name in offered and revision.modern is modern
-    ]
-    return known[-1] if known else None
+    ours = reversed(REVISIONS.values())
+    return next((each for each in ours if each.name in offered and each.modern is modern), None)

@@ -12,7 +12,7 @@ OLD, NEW = "2025-11-25", LATEST.name
 
 def step(outcome: Reply, transport: str = "stdio", *, retried: bool = False) -> tuple[Step, str | None]:
     decision = decide(outcome, transport=transport, retried=retried)
-    return decision.step, decision.revision.name if decision.revision else None
+    return decision.step, decision.revision.name if decision.step in (Step.SPEAK, Step.RETRY) else None
 
 
 def unsupported(*versions: object, status: int = 0) -> Reply:
@@ -21,10 +21,7 @@ def unsupported(*versions: object, status: int = 0) -> Reply:
 
 def test_a_server_that_refuses_what_it_lists_is_not_said_to_list_something_else():
     decision = decide(unsupported(NEW, "2099-01-01"), transport="http", retried=True)
-    assert (decision.step, decision.why.partition(": ")[2]) == (
-        Step.NO_COMMON,
-        f"the server lists {NEW} and refuses it",
-    )
+    assert (decision.step, decision.why) == (Step.NO_COMMON, f"the server lists {NEW} and refuses it")
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -50,8 +47,6 @@ def test_a_server_that_refuses_what_it_lists_is_not_said_to_list_something_else(
         (Reply(code=-32602), (Step.INITIALIZE, None)),
         (Reply(code=0), (Step.INITIALIZE, None)),
         (Reply(silent=True), (Step.INITIALIZE, None)),
-        (Reply(status=401), (Step.UNAUTHORIZED, None)),
-        (Reply(status=403, detail="no"), (Step.UNAUTHORIZED, None)),
     ],
     ids=repr,
 )
@@ -93,9 +88,7 @@ def shaken(outcome: Reply, *, fall: bool = False) -> Decision:
 
 @pytest.mark.parametrize("version", [NEW, "1999-01-01", None, 7, ["2025-11-25"]])
 def test_any_other_is_refused(version: object):
-    decision = shaken(Reply(result={"protocolVersion": version}))
-    assert decision.step is Step.NO_COMMON
-    assert "No common protocol version" in decision.why
+    assert shaken(Reply(result={"protocolVersion": version})).step is Step.NO_COMMON
 
 
 @pytest.mark.parametrize(
@@ -108,12 +101,7 @@ def test_any_other_is_refused(version: object):
 )
 def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
     result = {} if version is None else {"protocolVersion": version}
-    assert shaken(Reply(result=result)).why == f"No common protocol version: {said}"
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_refused_authorization_is_no_reason_to_fall_back(status: int):
-    assert shaken(Reply(status=status), fall=True).step is Step.UNAUTHORIZED
+    assert shaken(Reply(result=result)).why == said
 
 
 @pytest.mark.parametrize(
