@@ -83,7 +83,6 @@ class Field:
     types: frozenset[str] = frozenset()
     choices: tuple[FieldChoice, ...] = ()
     item: Field | None = None
-    fields: tuple[Field, ...] = ()
 
     @property
     def name(self) -> str:
@@ -114,7 +113,7 @@ def read(field: Field, entry: FieldEntry) -> Json:
         case FieldKind.TEXT:
             return text
         case FieldKind.CHOICE:
-            return _chosen(field, text)
+            return next((choice.value for choice in field.choices if choice.label == text), text)
         case FieldKind.LIST | FieldKind.SEVERAL if field.item is not None:
             return _listed(field.item, text)
         case FieldKind.JSON | FieldKind.OBJECT:
@@ -153,17 +152,6 @@ def _json(text: str) -> Json:
 
 def _is_of(value: Json, types: Iterable[str]) -> bool:
     return any(is_of(value, kind) for kind in types)
-
-
-def _chosen(field: Field, text: str) -> Json:
-    for choice in field.choices:
-        if choice.label == text:
-            return choice.value
-    titled = [choice for choice in field.choices if choice.title and choice.title == text]
-    if len(titled) == 1:
-        return titled[0].value
-    few = ", ".join(choice.label for choice in field.choices[:6])
-    raise Unreadable(f"must be one of {few}{' …' if len(field.choices) > 6 else ''}")
 
 
 def _any(field: Field, text: str) -> Json:
@@ -269,31 +257,29 @@ class FormLayout:
     """The fields of a schema whose value is an object.
 
     Attributes:
-        fields: in the schema's order; empty where the whole is typed as JSON.
+        fields: in the schema's order, each object before what is in it; empty where the whole is typed as JSON.
         whole: why the whole has to be typed as JSON, one clause; empty where it has fields, or needs none.
         other: what takes the members that have no field.
     """
 
     def __init__(self, schema: Json, *, most: int = FIELDS) -> None:
         self.schema = Schema(schema)
-        self._most = most
         self._left = 4 * most
-        self.whole = self._unfit()
-        made = () if self.whole else tuple(self._members(self.schema.whole, (), frozenset()))
-        if sum(each.kind is not FieldKind.OBJECT for each in _rows(made, {})) > most:
-            made, self.whole = (), f"more than {most} arguments"
-        self.fields: tuple[Field, ...] = made
+        too_many = f"more than {most} arguments"
+        members = as_object(self.schema.whole.get("properties"))
+        self.whole = too_many if len(members) > most else "" if members else self._unnamed()
+        self.fields: tuple[Field, ...] = (
+            () if self.whole else tuple(self._members(self.schema.whole, (), frozenset()))
+        )
+        if self._left < 0 or sum(each.kind is not FieldKind.OBJECT for each in self.fields) > most:
+            self.fields, self.whole = (), too_many
         self.other = Field(
             (), FieldKind.JSON, {"description": "Arguments without a field."}, types=frozenset(("object",))
         )
 
-    def _unfit(self) -> str:
+    def _unnamed(self) -> str:
+        """Why a schema that names no arguments takes some; empty where it takes none."""
         whole = self.schema.whole
-        properties = as_object(whole.get("properties"))
-        if len(properties) > self._most:
-            return f"more than {self._most} arguments"
-        if properties:
-            return ""
         kinds = types_of(self.schema, whole)
         if kinds and "object" not in kinds:
             return "the schema is not for an object"
@@ -308,14 +294,44 @@ class FormLayout:
 
         A default of null is what a server takes when nothing is sent: it is left out, whether or not null may be sent.
         """
-        return self.spread(_defaults(self.fields))
+        defaults: dict[str, Json] = {}
+        objects: dict[FieldPath, dict[str, Json]] = {(): defaults}
+        for each in self.fields:
+            members = objects.get(each.path[:-1])
+            default = each.schema.get("default")
+            optional = each.kind is FieldKind.OBJECT and not each.required
+            if members is None:
+                continue
+            if default is not None and in_range(default) and not (default == {} and optional):
+                members[each.name] = default
+            elif each.kind is FieldKind.OBJECT and each.required:
+                members[each.name] = objects[each.path] = {}
+            elif each.required and each.kind is FieldKind.CHOICE and len(each.choices) == 1:
+                members[each.name] = each.choices[0].value
+            elif each.required and "const" in each.schema and in_range(each.schema["const"]):
+                members[each.name] = each.schema["const"]
+        return self.spread(defaults)
 
     def spread(self, arguments: Mapping[str, Json], known: Draft | None = None) -> Draft:
         """A draft that stands for ``arguments``; entries of ``known`` that mean the same are kept as they were typed."""
         draft: Draft = {}
-        rest = _spread(self.fields, arguments, draft, {} if known is None else known)
-        if rest:
-            draft[()] = FieldEntry(Given.JSON, written(rest))
+        objects: dict[FieldPath, dict[str, Json]] = {(): dict(arguments)}
+        for each in self.fields:
+            members = objects.get(each.path[:-1], {})
+            before = ABSENT if known is None else known.get(each.path, ABSENT)
+            if each.name not in members:
+                if before.given is Given.ABSENT and before.text:
+                    draft[each.path] = before
+                continue
+            value = members.pop(each.name)
+            if each.kind is FieldKind.OBJECT and _fits(each, value):
+                objects[each.path] = dict(as_object(value))
+            elif before.given is not Given.ABSENT and same(_sent(each, before)[0], value):
+                draft[each.path] = before
+            else:
+                draft[each.path] = entry_of(each, value)
+        if objects[()]:
+            draft[()] = FieldEntry(Given.JSON, written(objects[()]))
         return draft
 
     # -- reading ---------------------------------------------------------------------------------------------
@@ -323,26 +339,35 @@ class FormLayout:
     def read(self, draft: Draft) -> tuple[dict[str, Json], list[Problem]]:
         """The arguments that a draft stands for, and which fields cannot be read: their text stands in the arguments."""
         wrong: list[Problem] = []
-        arguments = _assembled(self.fields, draft, wrong)
-        entry = draft.get((), ABSENT)
-        if entry.given is not Given.ABSENT:
-            more, said = _sent(self.other, FieldEntry(Given.TEXT, entry.text))
-            arguments |= as_object(more)
-            if said:
-                wrong.append(Problem((), said))
+        arguments: dict[str, Json] = {}
+        objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
+        for each in self.rows(draft):
+            members = objects[each.path[:-1]]
+            entry = draft.get(each.path, ABSENT)
+            if each.kind is FieldKind.OBJECT:
+                members[each.name] = objects[each.path] = {}
+            elif entry.given is not Given.ABSENT:
+                value, said = _sent(each, entry if each.path else FieldEntry(Given.TEXT, entry.text))
+                members.update({each.name: value} if each.path else as_object(value))
+                wrong += [Problem(each.path, said)] if said else []
+        for each in reversed(self.fields):
+            if objects.get(each.path) == {} and not each.required:
+                del objects[each.path[:-1]][each.name]
         return arguments, wrong
 
     def problems(self, draft: Draft) -> list[Problem]:
         """What is wrong with a draft: first what cannot be read, else what the schema refuses."""
         arguments, wrong = self.read(draft)
-        if wrong:
-            missing = (each for each in self.schema.problems(arguments) if each.text == REQUIRED)
-            return [*wrong, *missing]
-        return self.schema.problems(arguments)
+        found = self.schema.problems(arguments)
+        return [*wrong, *(each for each in found if each.text == REQUIRED)] if wrong else found
 
     def rows(self, draft: Draft) -> Iterable[Field]:
         """The fields in the order of a form: an object, then what is in it; one that holds what has no field, as JSON."""
-        yield from _rows(self.fields, draft)
+        as_json = {path for path, entry in draft.items() if entry.given in (Given.JSON, Given.NULL)}
+        for each in self.fields:
+            if as_json.isdisjoint(each.path[:length] for length in range(1, len(each.path))):
+                typed = each.kind is FieldKind.OBJECT and each.path in as_json
+                yield replace(each, kind=FieldKind.JSON) if typed else each
         if draft.get((), ABSENT).given is not Given.ABSENT:
             yield self.other
 
@@ -354,28 +379,28 @@ class FormLayout:
             self._left -= 1
             if self._left < 0:
                 return
-            yield self._field((*path, name), property_, trail, required=name in needed)
+            made, inner = self._field((*path, name), property_, trail, required=name in needed)
+            yield made
+            if made.kind is FieldKind.OBJECT:
+                yield from self._members(made.schema, made.path, inner)
 
-    def _field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
+    def _field(
+        self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False
+    ) -> tuple[Field, frozenset[str]]:
+        """The field of one part of the schema, and the references that led to it."""
         described, trail = self.schema.resolved(node, trail)
         described, trail, nullable = self._without_null(described, trail)
         types = types_of(self.schema, described, trail)
-        made = Field(
-            path,
-            FieldKind.JSON,
-            described,
-            required=required,
-            nullable=nullable or "null" in types,
-            types=types - {"null"},
-        )
+        nullable = nullable or "null" in types
+        made = Field(path, FieldKind.JSON, described, required, nullable, types - {"null"})
         if "$ref" in described or len(as_list(described.get("allOf"))) > 1:
-            return made
+            return made, trail
         choices = _distinct(self._values(described, trail))
         kept = tuple(choice for choice in choices if choice.value is not None)
         if choices and all(json_type(choice.value) in _SCALARS for choice in kept):
             kind = FieldKind.CHOICE if kept else FieldKind.JSON
-            return replace(made, kind=kind, choices=kept, nullable=made.nullable or kept != choices)
-        return self._of_types(made, trail)
+            return replace(made, kind=kind, choices=kept, nullable=nullable or kept != choices), trail
+        return self._of_types(made, trail), trail
 
     def _of_types(self, made: Field, trail: frozenset[str]) -> Field:
         described, types = made.schema, made.types
@@ -384,10 +409,9 @@ class FormLayout:
         if not branches and kinds == ("array",):
             return self._list_of(made, trail)
         if not branches and kinds == ("object",) and len(made.path) <= OBJECTS:
-            fields = tuple(self._members(described, made.path, trail))
-            named = fields and not isinstance(described.get("patternProperties"), dict)
-            fits = named and not made.nullable
-            return replace(made, kind=FieldKind.OBJECT, fields=fields) if fits else made
+            open_ = made.nullable or isinstance(described.get("patternProperties"), dict)
+            fits = as_object(described.get("properties")) and not open_
+            return replace(made, kind=FieldKind.OBJECT) if fits else made
         kind = _PLAIN.get(kinds)
         if kind is FieldKind.TEXT:
             offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
@@ -400,7 +424,7 @@ class FormLayout:
         items = made.schema.get("items")
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
-        item = self._field(made.path, items, trail, required=True)
+        item, _ = self._field(made.path, items, trail, required=True)
         if item.nullable or item.kind not in (*_PLAIN.values(), FieldKind.CHOICE):
             return made
         kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
@@ -412,10 +436,8 @@ class FormLayout:
         """The one alternative beside ``null`` in the place of a choice of those two."""
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(described.get(keyword))
-            if not 1 <= len(branches) <= 2:
-                continue
             rest = [each for each in branches if not _null(as_object(each))]
-            if len(rest) == 1:
+            if len(branches) <= 2 and len(rest) == 1:
                 inner, trail = self.schema.resolved(rest[0], trail)
                 beside = {name: value for name, value in described.items() if name != keyword}
                 return {**inner, **beside}, trail, len(branches) == 2
@@ -443,70 +465,11 @@ class FormLayout:
         return found
 
 
-def _rows(fields: Iterable[Field], draft: Draft) -> Iterable[Field]:
-    for each in fields:
-        if each.kind is FieldKind.OBJECT and draft.get(each.path, ABSENT).given in (Given.JSON, Given.NULL):
-            yield replace(each, kind=FieldKind.JSON, fields=())
-            continue
-        yield each
-        yield from _rows(each.fields, draft)
-
-
-def _defaults(fields: Iterable[Field]) -> dict[str, Json]:
-    made: dict[str, Json] = {}
-    for each in fields:
-        default = each.schema.get("default")
-        inner = _defaults(each.fields) if each.required else {}
-        if default is not None and in_range(default):
-            if default != {} or each.required or each.kind is not FieldKind.OBJECT:
-                made[each.name] = default
-        elif inner:
-            made[each.name] = inner
-        elif each.required and each.kind is FieldKind.CHOICE and len(each.choices) == 1:
-            made[each.name] = each.choices[0].value
-        elif each.required and "const" in each.schema and in_range(each.schema["const"]):
-            made[each.name] = each.schema["const"]
-    return made
-
-
-def _spread(
-    fields: Iterable[Field], members: Mapping[str, Json], draft: Draft, known: Draft
-) -> dict[str, Json]:
-    """Put ``members`` into the fields; what has none is returned."""
-    rest = dict(members)
-    for each in fields:
-        before = known.get(each.path, ABSENT)
-        if each.name not in rest:
-            if before.given is Given.ABSENT and before.text:
-                draft[each.path] = before
-            continue
-        value = rest.pop(each.name)
-        if each.kind is FieldKind.OBJECT:
-            inner: Draft = {}
-            fits = isinstance(value, dict) and (value != {} or each.required)
-            if fits and not _spread(each.fields, cast("dict[str, Json]", value), inner, known):
-                draft.update(inner)
-            else:
-                draft[each.path] = FieldEntry(Given.JSON, written(value))
-            continue
-        kept = before.given is not Given.ABSENT and same(_sent(each, before)[0], value)
-        draft[each.path] = before if kept else entry_of(each, value)
-    return rest
-
-
-def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> dict[str, Json]:
-    made: dict[str, Json] = {}
-    for each in fields:
-        entry = draft.get(each.path, ABSENT)
-        if each.kind is FieldKind.OBJECT and entry.given in (Given.ABSENT, Given.TEXT):
-            inner = _assembled(each.fields, draft, wrong)
-            if inner or each.required:
-                made[each.name] = inner
-        elif entry.given is not Given.ABSENT:
-            made[each.name], said = _sent(each, entry)
-            if said:
-                wrong.append(Problem(each.path, said))
-    return made
+def _fits(field: Field, value: Json) -> bool:
+    """Whether the fields of an object say all of a value."""
+    named = as_object(field.schema.get("properties"))
+    members = as_object(value)
+    return isinstance(value, dict) and members.keys() <= named.keys() and bool(members or field.required)
 
 
 def _null(schema: dict[str, Json]) -> bool:

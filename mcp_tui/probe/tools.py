@@ -177,7 +177,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
     named = words(name)
     if not read_only and named & _HARMFUL:
         return 0, []
-    fields = FormLayout(tool.get("inputSchema"), most=_MOST).fields
+    fields = _parameters(tool.get("inputSchema"))
     score, why = 0, list[str]()
     timed = [each.name for each in fields if _unit(each) is not None]
     if timed:
@@ -207,7 +207,7 @@ _MOST: Final = 10_000
 
 def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
-    fields = FormLayout(schema, most=_MOST).fields
+    fields = _parameters(schema)
     filled: dict[str, Json] = {}
     for each in fields:
         if "default" in each.schema:
@@ -225,6 +225,10 @@ def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], d
     brief = {**long, name: _fitted(BRIEF / unit, timed[0])}
     shorter = (number(brief[name]) or 0.0) < (number(long[name]) or 0.0) / 2
     return long, brief if shorter else None
+
+
+def _parameters(schema: Json) -> list[Field]:
+    return [each for each in FormLayout(schema, most=_MOST).fields if len(each.path) == 1]
 
 
 def _least(field: Field) -> Json:

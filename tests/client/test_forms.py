@@ -204,7 +204,6 @@ def test_what_cannot_be_read_is_told_and_kept():
         ({"type": "number"}, "1e999", "must be a number"),
         ({"type": "integer"}, "9" * 5000, "must be a whole number"),
         ({"type": "boolean"}, "yes", "must be true or false"),
-        ({"enum": ["a", "b"]}, "c", "must be one of a, b"),
         ({"type": "object"}, "[]", "must be an object"),
         (
             {"type": "object"},
