@@ -52,6 +52,11 @@ class FieldEntry:
     given: Given = Given.ABSENT
     text: str = ""
 
+    @property
+    def has_text(self) -> bool:
+        """Whether the text is what it stands for."""
+        return self.given in (Given.TEXT, Given.JSON)
+
 
 ABSENT: Final = FieldEntry()
 

@@ -18,7 +18,7 @@ from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.interaction import SamplingScreen
+from mcp_tui.tui.screens.interaction import Prompted, SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
@@ -224,7 +224,7 @@ async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple
     host = Host(screen)
     async with host.run_test(size=size) as pilot:
         await look(pilot, screen)
-        view = screen.query_one(image.ImageView)
+        view = screen.query_one(Prompted)
         for _ in range(500):
             await pilot.pause(0.01)
             if view.size.height > 2:

@@ -11,16 +11,14 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.events import Resize
-from textual.widgets import Static, TextArea
+from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
@@ -32,31 +30,36 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
 from mcp_tui.tui.preferences import Consents, uri_of
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place, written
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.forms import editable
 from mcp_tui.tui.view.image import pictured
-from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, safe, words
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import (
+    SafeText,
+    brief,
+    clean,
+    compact,
+    join,
+    paragraphs,
+    safe,
+    width,
+    words,
+    wrap,
+)
+from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
-from mcp_tui.tui.widgets.image import MOST, ImageView
+from mcp_tui.tui.widgets.image import MOST
 
 
 @frozen
 class LinkParts:
-    """``before``, ``host`` and ``after`` are the whole of it; ``warnings`` are sentences; ``opens`` permits opening."""
+    """``pieces`` are what stands before the host, the host, what is after it, and warnings; ``opens`` permits opening."""
 
-    before: SafeText
-    host: SafeText
-    after: SafeText
-    warnings: tuple[SafeText, ...]
+    pieces: list[Piece]
     opens: bool
-
-    @property
-    def pieces(self) -> list[Piece]:
-        """All of it: the host stands out, and each warning has a line."""
-        warnings: list[Piece] = [(safe("\n{}", each), "$warning") for each in self.warnings]
-        return [self.before, (self.host, "bold $accent"), self.after, *warnings]
 
 
 def link_parts(url: str) -> LinkParts:
@@ -66,31 +69,31 @@ def link_parts(url: str) -> LinkParts:
         host = parts.hostname or ""
         _ = parts.port  # which may be none
     except ValueError:
-        return LinkParts(clean(url), words(""), words(""), (words("The URL is not valid."),), opens=False)
-    warnings: list[SafeText] = []
-    opens = parts.scheme in ("http", "https") and bool(host)
-    if not opens:
-        warnings.append(words("Only http and https URLs can be opened."))
-    if parts.username is not None or parts.password is not None:
-        warnings.append(words("The URL contains credentials. Check the host before opening."))
-    labels = host.split(".")
-    if any(label.startswith("xn--") for label in labels) or not host.isascii():
-        warnings.append(clean(f"The host name uses look-alike characters: {_spelt(host)}"))
-    if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
-        warnings.append(words("The connection is not encrypted (http)."))
-    if any(not each.isprintable() or each.isspace() for each in url):
-        warnings.append(words("The URL contains invisible characters."))
-        opens = False
-    if "\\" in url:
-        warnings.append(words("The URL contains a backslash, which browsers may read differently."))
-        opens = False
+        return LinkParts([clean(url), (words("\nThe URL is not valid."), "$warning")], opens=False)
+    web = parts.scheme in ("http", "https") and bool(host)
+    local = parts.scheme != "http" or host in ("localhost", "127.0.0.1", "::1")
+    plain = host.isascii() and not any(label.startswith("xn--") for label in host.split("."))
+    visible = all(each.isprintable() and not each.isspace() for each in url)
+    warnings = [
+        (web, words("Only http and https URLs can be opened.")),
+        (
+            parts.username is None and parts.password is None,
+            words("The URL contains credentials. Check the host before opening."),
+        ),
+        (plain, safe("The host name uses look-alike characters: {}", _spelt(host))),
+        (local, words("The connection is not encrypted (http).")),
+        (visible, words("The URL contains invisible characters.")),
+        ("\\" not in url, words("The URL contains a backslash, which browsers may read differently.")),
+    ]
     user, at, place = parts.netloc.rpartition("@")
     start = url.find("//") + 2 + len(user) + len(at)
     end = start + len(place)
     if url[start:end] != place:
         start = end = len(url)
+    told = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
+    visited = (clean(url[start:end]), "bold $accent")
     return LinkParts(
-        clean(url[:start]), clean(url[start:end]), clean(url[end:]), tuple(warnings), opens=opens
+        [clean(url[:start]), visited, clean(url[end:]), *told], opens=web and visible and "\\" not in url
     )
 
 
@@ -204,11 +207,10 @@ class InteractionScreen(Dialog[Answer | None]):
         room = self.size.height - (5 if self.low else 7) - max(1, self._key_line.size.height)
         share = max(2, room if self._control is None else room // 2)
         self._said_by_it.styles.max_height = share
+        if self._control is not None:
+            self._control.styles.max_height = max(3, room - share)
         if isinstance(self._control, Form):
-            self._control.styles.max_height = max(3, room - share)
             self._control.limit(room - share - 1)
-        elif self._control is not None:
-            self._control.styles.max_height = max(3, room - share)
 
     def action_scroll_words(self, way: int) -> None:
         """Page through what the server says."""
@@ -336,39 +338,35 @@ class LinkScreen(InteractionScreen):
             self.dismiss({"action": "accept"})
 
 
+LIMIT: Final = 8_000
+"""Characters of a text of the server's that are shown."""
+
+
 def lines(value: Json) -> SafeText:
     """Words of the server's, in lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
-    return clean("\n".join(paragraphs(text, limit=8000)), newlines=True)
+    return clean("\n".join(paragraphs(text, limit=LIMIT)), newlines=True)
 
 
-class Fields(Static):
-    """Names, and beside them their values: each wraps in a column of its own."""
+NAMES: Final = 15
+"""Cells of a name beside a value."""
 
-    NAMES: Final = 15
-    """Cells of a name."""
 
-    def __init__(self, fields: Iterable[tuple[str, SafeText]]) -> None:
-        super().__init__()
-        self._fields = [(written((brief(name, 40), "$accent")), written(value)) for name, value in fields]
-        self._cells = 0
+def beside(name: str, value: Sequence[SafeText]) -> list[Line]:
+    """A name, and beside it the lines of its value: each wraps in a column of its own."""
+    names = wrap(brief(name, 40), NAMES)
+    pairs = zip_longest(names, value, fillvalue=words(""))
+    return [line((left, "accent"), clean(" " * (NAMES + 2 - width(left))), right) for left, right in pairs]
 
-    def on_resize(self, event: Resize) -> None:
-        cells = event.size.width
-        if cells == self._cells:
-            return
-        self._cells = cells
-        beside = Content("  ")
-        shown = [
-            beside.join((left.pad_right(self.NAMES - left.cell_length), right))
-            for name, value in self._fields
-            for left, right in zip_longest(
-                name.wrap(self.NAMES),
-                value.wrap(max(1, cells - self.NAMES - len(beside))),
-                fillvalue=Content(""),
-            )
-        ]
-        self.update(Content("\n").join(shown))
+
+class Prompted(Detail, can_focus=False):
+    """All that the server would tell a model, with its images."""
+
+    DEFAULT_CSS = """
+    Prompted {
+        height: auto; border: none; overflow: hidden; scrollbar-gutter: auto; background: $surface;
+    }
+    """
 
 
 class SamplingScreen(InteractionScreen):
@@ -385,7 +383,10 @@ class SamplingScreen(InteractionScreen):
 
     def on_mount(self) -> None:
         images = [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
-        self._said_by_it.mount(Fields(self._messages()), *map(ImageView, images), Fields(self._settings()))
+        shown = [*self._messages(), *(line(label(part), key=part) for part in images), *self._settings()]
+        prompted = Prompted()
+        self._said_by_it.mount(prompted)
+        prompted.show(words(""), [Section(words(""), tuple(shown))])
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -405,24 +406,23 @@ class SamplingScreen(InteractionScreen):
             self._model = name
             self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
-    def _messages(self) -> Iterator[tuple[str, SafeText]]:
+    def _messages(self) -> Iterator[Line]:
         """What a model would be told, by who says it."""
         params = self.question.inquiry.params
         system = params.get("systemPrompt")
-        if isinstance(system, str):
-            yield "system prompt", lines(system)
-        for role, text in texts(params):
-            yield role, lines(text)
+        said = [("system prompt", system)] if isinstance(system, str) else []
+        for role, text in [*said, *texts(params)]:
+            yield from beside(role, paragraphs(text, limit=LIMIT))
 
-    def _settings(self) -> Iterator[tuple[str, SafeText]]:
+    def _settings(self) -> Iterator[Line]:
         """All else that the server wants of the model, each by its name."""
         params = self.question.inquiry.params
         preferences = as_object(params.get("modelPreferences"))
         elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
         more = [(name, value) for name, value in params.items() if name not in elsewhere]
         for name, value in [*more, *preferences.items()]:
-            shown = lines(value) if isinstance(value, str) else join(compact(value), "\n")
-            yield re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown
+            shown = paragraphs(value, limit=LIMIT) if isinstance(value, str) else compact(value)
+            yield from beside(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
 
     def made(self) -> Answer | None:
         text = self.draft()
@@ -469,9 +469,9 @@ def screen_for(question: Question, consents: Consents) -> InteractionScreen:
 def rooted(lines: Sequence[str]) -> Answer:
     """A ``ListRootsResult`` of folders or ``file:`` URIs, one a line."""
     roots: list[Json] = []
-    for line in lines:
-        if line.strip():
-            uri = uri_of(line.strip())
+    for each in lines:
+        if each.strip():
+            uri = uri_of(each.strip())
             roots.append({"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]})
     return {"roots": roots}
 

@@ -91,7 +91,6 @@ class FieldRow(Vertical):
     ) -> None:
         super().__init__()
         self.field = field
-        self._label = label
         self._edited = edited
         self._entry = entry
         self._before = FieldEntry(Given.TEXT, entry.text)
@@ -100,6 +99,8 @@ class FieldRow(Vertical):
         self._suggestions = Suggestions()
         self._problem = Static(markup=False, classes="-problem")
         self._problem.styles.padding = self._suggestions.styles.margin = (0, 0, 0, label)
+        self._label = _label(field, style="bold" if field.required else "")
+        self._label.styles.width = label
         self.control = self._control()
         self._say_vacant()
 
@@ -123,9 +124,7 @@ class FieldRow(Vertical):
         """Put label and control in place at once: keys typed ahead are meant for them."""
         line = Horizontal()
         self.mount(line, self._problem, self._suggestions)
-        label = _label(self.field, style="bold" if self.field.required else "")
-        label.styles.width = self._label
-        line.mount(label, self.control)
+        line.mount(self._label, self.control)
 
     # -- the value -------------------------------------------------------------------------------------------
 
@@ -141,8 +140,7 @@ class FieldRow(Vertical):
     @property
     def _shown(self) -> str:
         """What the control has of the entry."""
-        shown = self._entry.given in (Given.TEXT, Given.JSON) and not self._fixed
-        return self._entry.text if shown else ""
+        return self._entry.text if self._entry.has_text and not self._fixed else ""
 
     @property
     def entry(self) -> FieldEntry:
@@ -161,14 +159,13 @@ class FieldRow(Vertical):
         self._edited(self, False)
 
     def _say_vacant(self) -> None:
-        entry = ABSENT if self._shown else self._entry
-        said: Sequence[Styled] = vacant(self.field, entry)
-        if self._fixed and entry.given in (Given.TEXT, Given.JSON):
-            unset = safe(
-                "{:,} characters, sent unchanged · {} unset", len(entry.text), key_of("form.leave-out")
-            )
-            said = [(unset, "italic")]
-        self.control.say(said)
+        entry = self._entry
+        if self._fixed and entry.has_text:
+            unset = key_of("form.leave-out")
+            said = safe("{:,} characters, sent unchanged · {} unset", len(entry.text), unset)
+            self.control.say([(said, "italic")])
+        else:
+            self.control.say(vacant(self.field, ABSENT if self._shown else entry))
 
     def action_leave_out(self) -> None:
         """Unset the field; the next time take back what it was, or make it an empty text or list."""
@@ -229,16 +226,16 @@ class FieldRow(Vertical):
         """List no suggestions any more."""
         self._suggestions.offer([])
 
-    def take(self) -> None:
+    def on_option_list_option_selected(self, event: Suggestions.OptionSelected) -> None:
         """Take the suggestion that the cursor was moved to."""
+        event.stop()
+        self._take()
+
+    def _take(self) -> None:
         chosen = self._suggestions.chosen
         if chosen is not None:
             self._write(FieldEntry(Given.TEXT, chosen.label))
         self.action_hide_suggestions()
-
-    def on_option_list_option_selected(self, event: Suggestions.OptionSelected) -> None:
-        event.stop()
-        self.take()
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -247,8 +244,6 @@ class FieldRow(Vertical):
         match action:
             case "take":
                 return not self._has_lines
-            case "newline":
-                return isinstance(self.control, TextField)
             case "turn":
                 return isinstance(self.control, ToggleField | SeveralField)
             case "hide_suggestions":
@@ -259,7 +254,7 @@ class FieldRow(Vertical):
 
     def action_next(self) -> None:
         """To the next field, with the suggestion that the cursor was moved to."""
-        self.take()
+        self._take()
         self.screen.focus_next()
 
     action_take = action_next
@@ -339,7 +334,7 @@ class Form(Vertical):
         self._wrong = Static(markup=False, classes="-wrong")
         if filled is None:
             draft = self.layout_.first() if values is None else self.layout_.spread(values)
-            filled = self._in_json(draft) if self.layout_.whole else FormDraft(draft)
+            filled = self._draft(draft, as_json=bool(self.layout_.whole))
         self._show(filled)
 
     def limit(self, lines: int) -> None:
@@ -428,10 +423,7 @@ class Form(Vertical):
     def fill(self, arguments: dict[str, Json]) -> None:
         """Put other arguments into the form."""
         self._tried = False
-        self._complain([])
-        draft = self.layout_.spread(arguments)
-        self._show(self._in_json(draft) if self.as_json else FormDraft(draft))
-        self.post_message(self.Changed())
+        self.restore(self._draft(self.layout_.spread(arguments), as_json=self.as_json))
 
     def restore(self, filled: FormDraft) -> None:
         """Put back what stood in the form, or in another of its schema."""
@@ -459,7 +451,7 @@ class Form(Vertical):
     def action_json(self) -> None:
         """From the fields to JSON for the whole, and back; what cannot go back stays, and says why."""
         if not self.as_json:
-            self._show(self._in_json(self.filled.draft))
+            self._show(self._draft(self.filled.draft, as_json=True))
             self.editor.focus()
             return
         if self.layout_.whole:
@@ -474,8 +466,10 @@ class Form(Vertical):
         self.restore(FormDraft(draft))
         self.focus_first()
 
-    def _in_json(self, draft: Draft) -> FormDraft:
-        """A draft as JSON for the whole."""
+    def _draft(self, draft: Draft, *, as_json: bool) -> FormDraft:
+        """A draft of the fields as one of the form: in its fields, or as JSON for the whole."""
+        if not as_json:
+            return FormDraft(draft)
         try:
             text = editable(self.layout_.read(draft)[0])
         except ValueError as error:
@@ -514,31 +508,25 @@ class Form(Vertical):
         if self.is_attached and self.first is not None:
             self.screen.set_focus(self.first)
 
-    def _row_of(self, widget: Widget) -> FieldRow | None:
-        return next((row for row in self._rows if row in widget.ancestors), None)
-
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        row = self._row_of(event.widget)
+        row = self.row
         if row is not None:
-            self._tell(row)
+            self._about.update(styled(about(row.field, row.entry)))
             if row.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) and isinstance(row.control, TextField):
                 row.control.select_all()  # what is typed takes the place of a default
             row.suggest()
             self._complete(row)
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        row = self._row_of(event.widget)
+        row = next((row for row in self._rows if row in event.widget.ancestors), None)
         if row is not None and not row.has_focus_within:
             row.action_hide_suggestions()
             if row.entry.given is not Given.ABSENT and not self.as_json:
-                self._complain(self.errors(), only=row)
-
-    def _tell(self, row: FieldRow) -> None:
-        self._about.update(styled(about(row.field, row.entry)))
+                row.complain(self._by_row(self.errors())[row])
 
     def _row_edited(self, row: FieldRow, typed: bool) -> None:
         if row.has_focus_within:
-            self._tell(row)
+            self._about.update(styled(about(row.field, row.entry)))
         if typed:
             self._complete(row)
         self._again()
@@ -591,18 +579,19 @@ class Form(Vertical):
             row.control.focus()
         return None
 
-    def _complain(self, problems: list[Problem], *, only: FieldRow | None = None) -> None:
-        """Say what is wrong, each beside its field; of all fields, or of one."""
-        if self.as_json:
-            self._say_wrong(_sentence(problems))
-            return
+    def _complain(self, problems: list[Problem]) -> None:
+        """Say what is wrong, each beside its field."""
+        told = self._by_row(problems)
+        for row in self._rows if not self.as_json else ():
+            row.complain(told[row])
+        self._say_wrong(_sentence(problems if self.as_json else told[None]))
+
+    def _by_row(self, problems: Iterable[Problem]) -> defaultdict[FieldRow | None, list[Problem]]:
+        """What is wrong with each field; with ``None``, the whole."""
         told: defaultdict[FieldRow | None, list[Problem]] = defaultdict(list)
         for each in problems:
             told[self._row_about(each)].append(each)
-        for row in self._rows if only is None else [only]:
-            row.complain(told[row])
-        if only is None:
-            self._say_wrong(_sentence(told[None]))
+        return told
 
     def _row_about(self, problem: Problem) -> FieldRow | None:
         """The row in which something is wrong: that of its field, or of the nearest around or within it."""

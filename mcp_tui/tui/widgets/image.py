@@ -9,18 +9,14 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Final
 
-from textual import events
 from textual.app import App
-from textual.geometry import Size
-from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.view.detail import label
 from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import NOTHING, SafeText, clip, join, safe, words
-from mcp_tui.tui.widgets.canvas import Bar, Canvas
+from mcp_tui.tui.view.text import NOTHING, SafeText, join, safe, words
+from mcp_tui.tui.widgets.canvas import Canvas
 
 PATIENCE: Final = 20.0
 """Seconds after which an image is given up."""
@@ -129,33 +125,3 @@ class Pictures:
     def any(self) -> bool:
         """Whether there are images."""
         return bool(self._known)
-
-
-class ImageView(Bar, can_focus=False):
-    """One image on its own, below what is known of it."""
-
-    DEFAULT_CSS = "ImageView { height: auto; background: $surface; }"
-
-    def __init__(self, part: Part) -> None:
-        super().__init__()
-        self._part = part
-        self._pictures = Pictures(self, self._lay_out)
-        self._lines: list[Segments] = []
-
-    def on_resize(self, event: events.Resize) -> None:
-        self._lay_out()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self.call_after_refresh(self._lay_out)
-
-    def _lay_out(self) -> None:
-        cells = self.size.width
-        if cells > 0:
-            said = ((clip(label(self._part), cells), "muted"),)
-            self._lines = [said, *self._pictures.lines(self._part, cells)]
-            self.virtual_size = Size(cells, len(self._lines))
-            self.refresh(layout=True)
-
-    def render_line(self, y: int) -> Strip:
-        return self.strip(self._lines[y]) if y < len(self._lines) else self.blank()

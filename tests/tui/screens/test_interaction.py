@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, screen_for
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look
@@ -151,7 +151,7 @@ async def test_values_of_a_sampling_request_wrap_in_their_own_column() -> None:
         for width in (80, 60):
             await pilot.resize_terminal(width, 40)
             await look(pilot, screen)
-            left = screen.query_one("Fields").region.x
+            left = screen.query_one(Prompted).region.x
             values = [line[left:] for line in app.shown.splitlines() if "word" in line or "brief" in line]
             assert len(values) > 6
             assert {line[:17].strip() for line in values} == {"", "system prompt"}
