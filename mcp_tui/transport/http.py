@@ -32,7 +32,7 @@ from mcp_tui.transport.base import (
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange
-from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Listening, Refused, follow
+from mcp_tui.transport.http_streams import INCOMPLETE, HttpSession, Refused, listen, opened, read_events
 from mcp_tui.transport.targets import HttpTarget
 
 INITIALIZED: Final = "notifications/initialized"
@@ -104,16 +104,16 @@ class HttpTransport(HttpSession):
         """The server took a message; its own stream is opened behind ``notifications/initialized``."""
         if method == INITIALIZED and not self._initialized:
             self._initialized = True
-            listening = self._listen()
-            if listening is not None:
-                spawn(self._accept_once_heard(listening), name="wait for the server's own stream")
+            answered = self._listen()
+            if answered is not None:
+                spawn(self._accept_once(answered), name="wait for the server's own stream")
                 return
         self.sink.accepted(method=method)
 
-    async def _accept_once_heard(self, listening: Listening) -> None:
+    async def _accept_once(self, answered: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LISTENS):
-                await listening.answered.wait()
+                await answered.wait()
         self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
@@ -176,11 +176,12 @@ class HttpTransport(HttpSession):
             self.session_id = None
         self._listen()
 
-    def _listen(self) -> Listening | None:
+    def _listen(self) -> asyncio.Event | None:
+        """Open the server's own stream, if it is time; the event tells when it is known whether there is one."""
         if self._stream is None and self.modern is False and self._initialized and self._takes:
-            listening = Listening(self)
-            self._stream = listening.task
-            return listening
+            answered = asyncio.Event()
+            self._stream = spawn(listen(self, answered), name="the server's own stream")
+            return answered
         return None
 
     @property
@@ -280,7 +281,10 @@ class SseTransport(HttpTransport):
 
     async def _read(self) -> None:
         try:
-            ended = await follow(self, Cursor(), self.received, other=self._other, skipped=self.skipped)
+            async with opened(self) as response:
+                ended = await read_events(
+                    response, self, None, self.received, other=self._other, skipped=self.skipped
+                )
             within = " in the middle of a message" if ended == INCOMPLETE else ""
             detail = f"the server closed its event stream{within}"
         except Refused as error:

@@ -27,7 +27,7 @@ from mcp_tui.transport.http_streams import (
     Refused,
     answers,
     check_encoding,
-    follow,
+    opened,
     pause,
     read_events,
     refused,
@@ -393,24 +393,24 @@ class Exchange(Sending):
 
     async def _resume(self) -> tuple[str, bool]:
         """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
+        session = self._session
         self._cursor.reopened()
         try:
-            await follow(self._session, self._cursor, self._deliver, opened=self._resumed)
+            async with opened(session, self._cursor.last_id) as response:
+                self._waiting = False
+                session.sink.happened(text=f"resumed the stream of request {self._id}")
+                await read_events(response, session, self._cursor, self._deliver)
         except Refused as error:
-            if self._session.ended_by(error):
-                self._session.lose(SESSION_OVER, renewable=True)
+            if session.ended_by(error):
+                session.lose(SESSION_OVER, renewable=True)
             said = error.said
-            return str(error), said.status < 500 and not await self._session.renewed(said.challenge)
+            return str(error), said.status < 500 and not await session.renewed(said.challenge)
         except OversizedBody as error:
-            self._session.skipped(error, self._id)
+            session.skipped(error, self._id)
             return str(error), True
         except EXPECTED as error:
             return cause(error), False
         return "", False
-
-    def _resumed(self) -> None:
-        self._waiting = False
-        self._session.sink.happened(text=f"resumed the stream of request {self._id}")
 
 
 def _length(response: httpx.Response) -> int | None:

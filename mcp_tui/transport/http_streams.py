@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,10 +47,6 @@ class Refused(Exception):
     def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
         super().__init__(detail)
         self.said = said
-
-
-def _nothing() -> None:
-    pass
 
 
 def _declined(_name: str, _data: bytes) -> bool:
@@ -221,30 +217,22 @@ async def read_events(
     return ignored
 
 
-async def follow(
-    session: HttpSession,
-    cursor: Cursor,
-    message: Callable[[bytes], None],
-    *,
-    opened: Callable[[], None] = _nothing,
-    other: Callable[[str, bytes], bool] = _declined,
-    skipped: Callable[[OversizedBody], None] | None = None,
-) -> str:
-    """Open a stream by GET, behind the last event that came, and read it until it ends; as :func:`read_events`.
+@contextlib.asynccontextmanager
+async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[httpx.Response]:
+    """A stream opened by GET, behind the last event that came.
 
     Raises:
         Refused: there is no such stream.
-        OversizedBody, Exception: as :func:`read_events`.
+        Exception: what broke the connection.
     """
     headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
-    if cursor.last_id:
-        headers["Last-Event-ID"] = cursor.last_id
+    if last_id:
+        headers["Last-Event-ID"] = last_id
     async with session.http.request("GET", headers) as response:
         if response.status_code != 200 or media_type(response.headers) != EVENTS:
             raise await refused(session, response)
         check_encoding(response)
-        opened()
-        return await read_events(response, session, cursor, message, other=other, skipped=skipped)
+        yield response
 
 
 async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
@@ -288,71 +276,52 @@ def succeeded(raw: bytes) -> bool:
     return isinstance(frame, ResponseFrame) and frame.error is None
 
 
-class Listening:
-    """The stream that belongs to no request: GET, kept open for the whole session (2025-03-26 to 2025-11-25).
+async def listen(session: HttpSession, answered: asyncio.Event) -> None:
+    """Keep the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
 
     It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
     was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
     """
-
-    def __init__(self, session: HttpSession) -> None:
-        self._session = session
-        self._cursor = Cursor()
-        self._is_open = False
-        self._told = False
-        self._was_open = False
-        self.answered = asyncio.Event()
-        self.task = spawn(self._run(), name="the server's own stream")
-
-    async def _run(self) -> None:
-        failures = silent = 0
-        while True:
-            self._is_open = False
-            detail = await self._listen()
-            self.answered.set()
-            if detail is None:
-                return
-            failures = 0 if self._is_open else failures + 1
-            silent = 0 if self._cursor.heard else silent + 1
-            if failures == ATTEMPTS:
-                self._session.sink.happened(text=f"gave up the server's notification stream: {detail}")
-                return
-            delay = pause(self._cursor.retry, silent)
-            if not self._told:
-                self._told = True
-                text = f"the server's notification stream ended ({detail}), reopening in {delay:g} s"
-                self._session.sink.happened(text=text)
-            await asyncio.sleep(delay)
-
-    async def _listen(self) -> str | None:
-        """Listen once; how it ended, or ``None`` where there is no such stream."""
-        self._cursor.reopened()
+    cursor = Cursor()
+    failures = silent = 0
+    told = was_open = False
+    while True:
+        is_open, detail = False, "closed by the server"
+        cursor.reopened()
         try:
-            session = self._session
-            await follow(
-                session, self._cursor, session.received, opened=self._opened, skipped=session.skipped
-            )
+            async with opened(session, cursor.last_id) as response:
+                is_open = was_open = True
+                answered.set()
+                if not told:
+                    session.sink.happened(text="listening to the server's notification stream")
+                await read_events(response, session, cursor, session.received, skipped=session.skipped)
         except Refused as error:
-            if self._was_open and self._session.ended_by(error):
-                self._session.lose(SESSION_OVER, renewable=True)
-                return None
-            if await self._session.renewed(error.said.challenge):
-                return "a new token was needed"
-            if error.said.status < 500:
-                self._session.mute = error.said.status == 404
-                if error.said.status not in (400, 404, 405):
-                    self._session.sink.happened(text=f"no notification stream: {error}")
-                return None
-            return str(error)
+            detail, status = str(error), error.said.status
+            if was_open and session.ended_by(error):
+                session.lose(SESSION_OVER, renewable=True)
+                return
+            if await session.renewed(error.said.challenge):
+                detail = "a new token was needed"
+            elif status < 500:
+                session.mute = status == 404
+                if status not in (400, 404, 405):
+                    session.sink.happened(text=f"no notification stream: {error}")
+                return
         except EXPECTED as error:
-            return cause(error)
-        return "closed by the server"
-
-    def _opened(self) -> None:
-        self._is_open = self._was_open = True
-        self.answered.set()
-        if not self._told:
-            self._session.sink.happened(text="listening to the server's notification stream")
+            detail = cause(error)
+        finally:
+            answered.set()
+        failures = 0 if is_open else failures + 1
+        silent = 0 if cursor.heard else silent + 1
+        if failures == ATTEMPTS:
+            session.sink.happened(text=f"gave up the server's notification stream: {detail}")
+            return
+        delay = pause(cursor.retry, silent)
+        if not told:
+            told = True
+            text = f"the server's notification stream ended ({detail}), reopening in {delay:g} s"
+            session.sink.happened(text=text)
+        await asyncio.sleep(delay)
 
 
 def pause(retry: float, failures: int) -> float:

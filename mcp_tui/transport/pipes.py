@@ -11,7 +11,7 @@ from typing import Final, SupportsIndex, cast
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.base import SILENCE, Outgoing, Turn
+from mcp_tui.transport.base import SILENCE, Outgoing, Sink, Turn
 
 READ: Final = 256 * 1024
 """Bytes taken of a pipe at once."""
@@ -65,7 +65,7 @@ class _Leaving:
 
 
 class LineWriter(asyncio.BaseProtocol):
-    """Writes lines to the stdin of a server. A signal overtakes all that is queued, but never enters a line.
+    """What goes to the stdin of a server, in lines. A signal overtakes all that is queued, but never enters a line.
 
     The event loop is given one batch at a time, and the next one only when the pipe has taken all of it: what
     waits, waits here, where it can be taken back or overtaken. What is sent while nothing waits is written from
@@ -73,7 +73,7 @@ class LineWriter(asyncio.BaseProtocol):
     """
 
     def __init__(self) -> None:
-        self.sink = SILENCE
+        self.sink: Sink = SILENCE
         self._pipe: asyncio.WriteTransport | None = None
         self._signals: OrderedDict[object, _Leaving] = OrderedDict()
         self._queue: OrderedDict[object, _Leaving] = OrderedDict()
@@ -95,8 +95,9 @@ class LineWriter(asyncio.BaseProtocol):
             asyncio.get_running_loop().call_soon(self._gathered)
             self._flush()
 
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing) -> None:
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Write ``message``, which cancels ``id``, ahead of everything queued."""
+        assert message is not None  # no request has a stream of its own here
         self._signals[id] = _Leaving(message, id, signal)
         if self._refusal:
             self.refuse(self._refusal)
@@ -115,7 +116,7 @@ class LineWriter(asyncio.BaseProtocol):
         """Report all that was not wholly written as not sent; the same goes for all that still comes."""
         self._refuse([*self._batch, *self._signals.values(), *self._queue.values()], detail)
 
-    def close(self, detail: str) -> None:
+    def end_input(self, detail: str) -> None:
         """Close the server's stdin behind the batch that is being written; refuse the rest."""
         leaving = self._batch
         self._refuse([*self._signals.values(), *self._queue.values()], self._refusal or detail)

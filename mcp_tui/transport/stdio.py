@@ -7,9 +7,9 @@ import signal as signals
 import time
 from typing import Any, Final
 
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, Oversized
-from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Outgoing, Sink, Turn, spawn
+from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Sink, Turn, spawn
 from mcp_tui.transport.pipes import LineWriter, Pipe, Unfinished, read_lines
 from mcp_tui.transport.process import Ends, ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
@@ -34,7 +34,7 @@ DRAIN: Final = 5.0
 """Seconds after which they are left in any case."""
 
 
-class StdioTransport:
+class StdioTransport(LineWriter):
     """A server started by us and spoken to through its stdin and stdout. Implements :class:`~base.Transport`.
 
     Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~process.server_environment`
@@ -56,11 +56,10 @@ class StdioTransport:
     _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
 
     def __init__(self, target: StdioTarget, *, max_message: int = MAX_MESSAGE) -> None:
+        super().__init__()
         self.pid: int | None = None
         self._target = target
-        self._stdin = LineWriter()
         self._max_message = max_message
-        self._sink = SILENCE
         self._life: asyncio.Task[None] | None = None
         self._finished = False
 
@@ -74,32 +73,19 @@ class StdioTransport:
         """
         launch = prepare(self._target)
         loop = asyncio.get_running_loop()
-        self._sink = self._stdin.sink = sink
+        self.sink = sink
         self._asked, self._hurry, self._exit = (loop.create_future() for _ in range(3))
         self._pipes = stdout, stderr = Pipe(), Pipe()
-        ends = Ends(stdin=self._stdin, stdout=stdout, stderr=stderr, exited=self._exited)
+        ends = Ends(stdin=self, stdout=stdout, stderr=stderr, exited=self._exited)
         process = await start(launch, ends)
         self.pid = process.pid
-        self._sink.happened(text=f"started {launch.path} (pid {self.pid})")
+        self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
         self._life = spawn(self._live(process), name="follow the server to its end")
         turn = Turn()
         self._readers = (
             spawn(read_lines(stdout, self._max_message, turn, self._take), name="read stdout"),
             spawn(read_lines(stderr, STDERR_LINE, turn, self._take_stderr), name="read stderr"),
         )
-
-    def send(self, message: Outgoing) -> None:
-        self._stdin.send(message)
-
-    def unqueue(self, id: RequestId) -> None:
-        self._stdin.unqueue(id)
-
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        assert message is not None  # no request has a stream of its own here
-        self._stdin.signal(id, signal, message)
-
-    def recall(self, id: RequestId) -> None:
-        self._stdin.recall(id)
 
     def release(self, id: RequestId) -> None:
         """Nothing: on stdio no request has a stream of its own."""
@@ -127,22 +113,22 @@ class StdioTransport:
 
     def _take(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
-            self._sink.too_large(head=line.head, size=line.size, tail=line.tail)
+            self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
-            self._sink.received(raw=bytes(line), unfinished=isinstance(line, Unfinished))
+            self.sink.received(raw=bytes(line), unfinished=isinstance(line, Unfinished))
 
     def _take_stderr(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
             text = line.head[:STDERR_LINE].decode("utf-8", "replace") + f"… ({line.size} bytes)"
         else:
             text = line.decode("utf-8", "replace")
-        self._sink.stderr_line(text=text)
+        self.sink.stderr_line(text=text)
 
     # -- how it ends
 
     def _exited(self, code: int) -> None:
         self._exit.set_result(code)
-        self._stdin.refuse(ended_how(code))
+        self.refuse(ended_how(code))
 
     async def _live(self, process: ServerProcess) -> None:
         """Wait for the end of the server, or for the wish to end it; then end it, with all that it started."""
@@ -151,7 +137,7 @@ class StdioTransport:
             await asyncio.sleep(0)  # an eager task would begin before there are readers
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
-                self._sink.unheard(detail="server closed its stdout")
+                self.sink.unheard(detail="server closed its stdout")
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
                 await self._drain(asked)
@@ -183,15 +169,15 @@ class StdioTransport:
         await asyncio.wait(self._readers)
         code = self._exit.result() if self._exit.done() else None
         detail = alive if code is None else ended_how(code)
-        self._stdin.refuse(detail)
-        sink, self._sink, self._stdin.sink = self._sink, SILENCE, SILENCE
+        self.refuse(detail)
+        sink, self.sink = self.sink, SILENCE
         sink.closed(detail=detail, code=code, expected=self._asked.done())
-        self._stdin.abandon()
+        self.abandon()
 
     async def _end(self, process: ServerProcess) -> None:
         """End the process and all that it started, as gently as it lets us."""
         started, gone, hurry = time.monotonic(), process.gone, self._hurry
-        self._stdin.close("the connection is being closed")
+        self.end_input("the connection is being closed")
         await _first(gone, hurry, seconds=STDIN_GRACE)
         if not gone.done():
             process.terminate()
