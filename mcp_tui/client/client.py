@@ -30,7 +30,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import TERMINAL, Book, Request, State
+from mcp_tui.protocol.requests import TERMINAL, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
@@ -80,6 +80,8 @@ class Client:
         self.store = store or Store()
         self.now = now
         self.ledger = Ledger(self, grace=self.settings.grace)
+        self.book = self.ledger.book
+        """All requests so far, as rows."""
         self.connection: Connection | None = None
         self.disconnected = asyncio.Event()
         self.last_words = ""
@@ -92,7 +94,7 @@ class Client:
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
-        self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
+        self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._initialized = asyncio.Event()
         self._refused: base.Challenge | None = None
@@ -108,11 +110,6 @@ class Client:
         self.renewal = Renewal(self)
         self.held = HeldRequests(self)
         self.subscriptions = Subscriptions(self)
-
-    @property
-    def book(self) -> Book:
-        """All requests so far, as rows."""
-        return self.ledger.book
 
     @property
     def transport(self) -> base.Transport | None:
@@ -305,13 +302,10 @@ class Client:
             raise KeyError(id)
         if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
             return _stored_response(self.store, row) or _lost(row)
-        future: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(id, [])
-        waiting.append(future)
-        try:
-            return await future or _lost(row)
-        finally:
-            waiting.remove(future)
+        if id not in self._waiting:
+            self._waiting[id] = asyncio.get_running_loop().create_future()
+        # who waits no more leaves it to the others
+        return await asyncio.shield(self._waiting[id]) or _lost(row)
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
@@ -576,9 +570,8 @@ class Client:
         self._wake(id, frame)
 
     def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:
-        for future in self._waiting.pop(id, ()):
-            if not future.done():
-                future.set_result(frame)
+        if id in self._waiting:
+            self._waiting.pop(id).set_result(frame)
 
     def _write(self, message: dict[str, Json], method: str, id: RequestId | None) -> None:
         connection = self.connection

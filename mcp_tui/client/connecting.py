@@ -122,12 +122,12 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     client.steps.clear()
     attempt = _Attempt(client)
     try:
-        async with asyncio.timeout(client.settings.connect_timeout) as limit:
-            with client.held.stopping(limit):
-                return await attempt.run(handshake=handshake)
+        async with asyncio.timeout(client.settings.connect_timeout) as client.held.limit:
+            return await attempt.run(handshake=handshake)
     except TimeoutError:
         raise ConnectError(timed_out(client)) from None
     finally:
+        client.held.limit = None
         if not attempt.ready:
             await client.disconnect()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Generator
 from typing import Final
 
@@ -19,16 +20,14 @@ WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
 class HeldRequests:
-    """The requests of one client that wait for a token. ``waiting`` are their ids."""
+    """The requests of one client that wait for a token."""
 
     def __init__(self, client: Caller) -> None:
+        self.limit: asyncio.Timeout | None = None
+        """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
-        self._times: dict[RequestId, int] = {}
+        self._times = Counter[RequestId]()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._limit: asyncio.Timeout | None = None
-        self._stopped = 0
-        self._left = 0.0
-        self.waiting: set[RequestId] = set()
 
     def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
         """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
@@ -39,11 +38,10 @@ class HeldRequests:
         row_id = client.ledger.hold(id, why, at=client.now())
         if row_id is None:
             return False
-        times = self._times[row_id] = self._times.get(row_id, 0) + 1
-        if times > HOLDS:
+        self._times[row_id] += 1
+        if self._times[row_id] > HOLDS:
             self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
             return True
-        self.waiting.add(row_id)
         task = spawn(self._authorize(row_id, challenge, detail), name="authorize")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -73,16 +71,6 @@ class HeldRequests:
         for task in self._tasks:
             task.cancel()
         self._times.clear()
-        self.waiting.clear()
-
-    @contextlib.contextmanager
-    def stopping(self, limit: asyncio.Timeout) -> Generator[None]:
-        """Stop this limit too while a token is being got."""
-        self._limit = limit
-        try:
-            yield
-        finally:
-            self._limit = None
 
     async def _authorize(self, row_id: RequestId, challenge: Challenge, detail: str) -> None:
         try:
@@ -96,8 +84,6 @@ class HeldRequests:
         else:
             self._client.ledger.rounds.resend(row_id)
             self._client.drain()
-        finally:
-            self.waiting.discard(row_id)
 
     def _give_up(self, row_id: RequestId, challenge: Challenge, text: str) -> None:
         self._client.http_status[row_id] = challenge.status
@@ -106,16 +92,13 @@ class HeldRequests:
 
     @contextlib.contextmanager
     def _clock_stopped(self) -> Generator[None]:
-        """Stop the connect timeout for as long; several may wait at once."""
-        now, limit = asyncio.get_running_loop().time, self._limit
-        due = None if limit is None or self._stopped else limit.when()
+        """Stop the connect timeout for as long; whoever comes second finds it stopped."""
+        now, limit = asyncio.get_running_loop().time, self.limit
+        began, due = now(), None if limit is None else limit.when()
         if limit is not None and due is not None:
-            self._left = due - now()
             limit.reschedule(None)
-        self._stopped += 1
         try:
             yield
         finally:
-            self._stopped -= 1
-            if limit is not None and limit is self._limit and not self._stopped and self._left > 0:
-                limit.reschedule(now() + self._left)
+            if limit is not None and due is not None and limit is self.limit:
+                limit.reschedule(due + now() - began)
