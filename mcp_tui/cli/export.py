@@ -21,7 +21,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, csv_line, out, utc, warn
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import Journal, open_parts, open_private
-from mcp_tui.journal.recorded_book import RecordedBook, cancelled
+from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record, why
 from mcp_tui.protocol import evidence, messages
@@ -182,8 +182,7 @@ def _end(recording: Recording) -> float:
 
 
 def _cells(recording: Recording, row: Request) -> list[object]:
-    facts = cancelled(row, _end(recording))
-    over = row.ended_at
+    asked, over = evidence.cancel_of(row), row.ended_at
     return [
         row.id,
         row.method,
@@ -197,11 +196,11 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         row.is_error,
         row.code,
         row.error,
-        None if facts is None else facts.request.cause.value,
-        None if facts is None else facts.request.reason,
-        None if facts is None or row.signal is None else row.signal.value,
-        None if facts is None else row.reason_delivered,
-        None if facts is None else facts.outcome.value,
+        None if asked is None else asked.cause.value,
+        None if asked is None else asked.reason,
+        None if asked is None or row.signal is None else row.signal.value,
+        None if asked is None else row.reason_delivered,
+        None if asked is None else evidence.outcome(row, _end(recording)).value,
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
     ]
 

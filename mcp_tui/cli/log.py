@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui.cli import journals
@@ -15,10 +15,10 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, utc, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
+from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, Sum, parse_query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import VERSION
-from mcp_tui.protocol.evidence import OUTCOME_WORDS
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
@@ -45,16 +45,6 @@ class Forms:
     lines: Iterable[str]
 
 
-@frozen
-class LogResult:
-    """What the index answered: the sessions looked at, and what was asked for."""
-
-    sessions: list[RecordedSession]
-    entries: list[LoggedCancellation]
-    sums: list[Sum]
-    count: int
-
-
 def run(_name: str, given: Words) -> int:
     """Print the log; the exit status."""
     options = given.options
@@ -62,62 +52,55 @@ def run(_name: str, given: Words) -> int:
         raise Failure("Use either --csv or --json, not both.")
     if options.sums and options.sessions:
         raise Failure("Use either --sums or --sessions, not both.")
-    where = journals.chosen(given)
-    found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
-    form = _sessions if options.sessions else _sums if options.sums else _log
-    _print(given, found, form(found))
-    _tell(found.sessions)
-    return Exit.COMPLETED
-
-
-def _query(given: Words, where: Journal | None) -> Query:
-    """What is asked of the index, about one session or about all.
-
-    Raises:
-        Failure: an option says nothing that there is.
-    """
-    options = given.options
     limit = options.limit
     if limit is not None and limit < 0:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not (options.json or options.csv):
         limit = SHOWN
+    where = journals.chosen(given)
     texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
     try:
-        session = None if where is None else where.name
-        wanted = parse_query(texts, session=session, limit=limit or None, mark="--")
+        wanted = replace(parse_query(texts, mark="--"), internal=options.internal)
     except ValueError as error:
         raise Failure(f"{error}") from None
-    return replace(wanted, internal=options.internal)
-
-
-def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> LogResult:
-    def question(file: sqlite3.Connection) -> LogResult:
-        sessions = index.sessions(file)
-        if wanted.session is not None:
-            sessions = [each for each in sessions if each.name == wanted.session]
-        if only:
-            return LogResult(sessions, [], [], 0)
-        if sums:
-            return LogResult(sessions, [], index.sums(file, wanted), 0)
-        return LogResult(sessions, index.cancellations(file, wanted), [], index.count(file, wanted))
-
-    if where is None or where.name != str(where.paths[0]):
-        place = files.journal_folder()
-        files.journals(place)  # refuses a folder that is not ours before the index is put there
-        found = index.ask(place, question, _ahead, latest=True)
+    sessions = _sessions(where)
+    found = index.find(sessions, wanted)
+    hidden = 0
+    if options.sessions:
+        forms = _session_forms(sessions)
+    elif options.sums:
+        forms = _sum_forms(index.sums(found))
     else:
+        newest = [*map(index.logged, found[-(limit or 0) :])]
+        hidden = len(found) - len(newest)
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        shown = lines(newest, columns, colour=colourful(sys.stdout))
+        forms = Forms(map(as_json, newest), HEAD, map(_row, newest), shown)
+    if not _print(given, forms):
+        out(_nothing(given, len(sessions)))
+    elif hidden and not (options.json or options.csv):
+        warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
+    _tell(sessions)
+    return Exit.COMPLETED
+
+
+def _sessions(where: Journal | None) -> list[RecordedSession]:
+    """The sessions that are looked at: one, or all."""
+    if where is not None and where.name == str(where.paths[0]):
         Recording(where.paths[0]).close()
-        found = index.ask_of([where], question)
-    if where is not None and (foreign := _foreign(found.sessions)):
-        text = f"{foreign[0].path} is a recording of format {foreign[0].facts.version}."
+        sessions = [index.read_session(where)]
+    else:
+        every = index.sessions(files.journal_folder(), _ahead, latest=True)
+        sessions = [each for each in every if where is None or each.name == where.name]
+    if where is not None and (foreign := _foreign(sessions)):
+        text = f"{foreign[0].path} is a recording of format {foreign[0].version}."
         raise Failure(f"{text} This mcp-tui reads format {VERSION}.")
-    return found
+    return sessions
 
 
 def _foreign(sessions: Sequence[RecordedSession]) -> list[RecordedSession]:
     """Those of another format."""
-    return [each for each in sessions if each.facts.version not in {0, VERSION}]
+    return [each for each in sessions if each.version not in {0, VERSION}]
 
 
 def _ahead(size: int) -> None:
@@ -128,7 +111,8 @@ def _ahead(size: int) -> None:
 # -- how -------------------------------------------------------------------------------------------------------
 
 
-def _print(given: Words, found: LogResult, forms: Forms) -> None:
+def _print(given: Words, forms: Forms) -> bool:
+    """Print one of the forms; whether that was anything."""
     if given.options.json:
         elements = ",\n".join(map(dump, forms.objects))
         out(f"[{elements}]")
@@ -139,25 +123,16 @@ def _print(given: Words, found: LogResult, forms: Forms) -> None:
         line = None
         for line in forms.lines:
             out(line)
-        if line is None:
-            out(_nothing(given, found))
-        elif (hidden := found.count - len(found.entries)) > 0:
-            warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
+        return line is not None
+    return True
 
 
-def _nothing(given: Words, found: LogResult) -> str:
-    count = len(found.sessions)
+def _nothing(given: Words, count: int) -> str:
     if not count:
         return f"No recorded sessions in {clean(str(files.journal_folder()))}."
     among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
     chosen = any(getattr(given.options, each) is not None for each in QUERY_NAMES)
     return f"No {'matching ' if chosen else ''}cancellations in {among}."
-
-
-def _log(found: LogResult) -> Forms:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    shown = lines(found.entries, columns, colour=colourful(sys.stdout))
-    return Forms(map(as_json, found.entries), HEAD, map(_row, found.entries), shown)
 
 
 def lines(
@@ -170,10 +145,15 @@ def lines(
     rows = [_cells(entry) for entry in entries]
     widths = [max((width(row[column]) for row in rows), default=0) for column in range(len(CAPS))]
     each = iter(rows)
-    for _, group in groupby(entries, lambda entry: (entry.session, entry.server)):
+    for _, group in groupby(entries, lambda entry: (entry.session.name, entry.server)):
         some = list(group)
         first = some[0]
-        facts = (clean(first.session), brief(first.server), brief(first.transport), brief(first.revision))
+        facts = (
+            clean(first.session.name),
+            brief(first.server),
+            brief(first.transport),
+            brief(first.revision),
+        )
         head = join(facts, " · ")
         head = head if columns is None else clip(head, columns)
         yield f"\x1b[2m{head}\x1b[0m" if colour else head
@@ -198,12 +178,12 @@ def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
 def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
     return {
-        "session": entry.session,
+        "session": entry.session.name,
         "time": utc(entry.wall),
         "server": entry.server or None,
         "transport": entry.transport or None,
         "revision": entry.revision or None,
-        **entry.cancelled.as_json(),
+        **evidence.cancellation_json(entry.row, entry.until),
     }
 
 
@@ -218,8 +198,8 @@ def _row(entry: LoggedCancellation) -> list[object]:
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
-def _sums(found: LogResult) -> Forms:
-    tools = [(name, list(group)) for name, group in groupby(found.sums, lambda each: each.name)]
+def _sum_forms(sums: Sequence[Sum]) -> Forms:
+    tools = [(name, list(group)) for name, group in groupby(sums, lambda each: each.name)]
     objects = (
         {
             "tool": name,
@@ -232,42 +212,43 @@ def _sums(found: LogResult) -> Forms:
         }
         for name, group in tools
     )
-    rows = ((each.name, each.outcome.value, each.count, each.worst) for each in found.sums)
+    rows = ((each.name, each.outcome.value, each.count, each.worst) for each in sums)
     shown = table([(brief(name, 80), clean(", ".join(map(_summed, group)))) for name, group in tools])
     return Forms(objects, ("tool", "outcome", "count", "worst"), rows, shown)
 
 
 def _summed(each: Sum) -> str:
     """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    said = f"{OUTCOME_WORDS[each.outcome]} {each.count:,}"
+    said = f"{evidence.OUTCOME_WORDS[each.outcome]} {each.count:,}"
     if each.worst is None:
         return said
     worst = f"{each.worst:.1f} s" if each.worst >= 0.9995 else f"{max(0.0, each.worst) * 1000:.0f} ms"
     return f"{said} (worst {worst})"
 
 
-def _sessions(found: LogResult) -> Forms:
+def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
     head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
     rows: list[tuple[object, ...]] = []
     shown: list[tuple[SafeText, SafeText]] = []
-    for each in found.sessions:
-        facts = each.facts
-        names = (facts.server or None, facts.transport or None, facts.revision or None)
-        sizes = (facts.requests, facts.frames, each.size)
-        rows.append((each.name, utc(facts.wall), *names, *sizes, facts.target or None))
-        count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
-        shown.append((clean(each.name), join((brief(facts.server or facts.target), clean(count)), "  ")))
+    for each in sessions:
+        names = (each.server or None, each.transport or None, each.revision or None)
+        sizes = (each.requests, each.frames, each.size)
+        rows.append((each.name, utc(each.wall), *names, *sizes, each.target or None))
+        count = "1 request" if each.requests == 1 else f"{each.requests:,} requests"
+        shown.append((clean(each.name), join((brief(each.server or each.target), clean(count)), "  ")))
     return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, table(shown))
 
 
 def _tell(sessions: Sequence[RecordedSession]) -> None:
     """Say what could not be read, on stderr."""
-    broken = [(each, each.facts.broken + each.torn) for each in sessions if each.facts.broken or each.torn]
+    torn = {each.name for each in sessions if each.torn and not files.is_held(Path(each.path))}
+    counted = ((each, each.broken + (each.name in torn)) for each in sessions)
+    broken = [(each, count) for each, count in counted if count]
     total = sum(count for _, count in broken)
     if total:
         where = clean(broken[0][0].name) if len(broken) == 1 else f"{len(broken)} sessions"
         warn(f"Skipped {total:,} unreadable line{'s'[: total > 1]} in {where}.")
-    lost = sum(each.facts.lost for each in sessions)
+    lost = sum(each.lost for each in sessions)
     if lost:
         warn(f"{lost:,} records are missing because they could not be written.")
     foreign = len(_foreign(sessions))

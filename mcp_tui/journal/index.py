@@ -1,81 +1,73 @@
-"""The index over sessions and cancellations, and the questions to it: one SQLite file beside the journals, made of them.
+"""The index over sessions and cancellations, and the questions to it: one file beside the journals, made of them.
 
-It can be deleted at any time, and is made anew when it is damaged. Who uses it has it alone. Where it cannot be used at all
-(a folder that cannot be written, a lock that is not given), the same is found in memory, only slower. A journal that
-changed is read again from its start, by the one reader of recordings.
+It has a line of JSON for each session. It can be deleted at any time, and is made anew where it is damaged or missing; where
+it cannot be written, the journals are read each time. A journal that changed is read again from its start, by the one
+reader of recordings.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import sqlite3
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from mcp_tui import clock
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import KINDS, NONE
-from mcp_tui.journal.files import Journal, is_held, journals, open_private
-from mcp_tui.journal.recorded_book import Cancelled, RecordedBook, cancelled
+from mcp_tui.journal.files import Journal, is_held, journals
+from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event
+from mcp_tui.journal.state import replace_file
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
-from mcp_tui.protocol.evidence import LATE, Outcome, is_internal
+from mcp_tui.protocol import evidence, messages
+from mcp_tui.protocol.evidence import LATE, Outcome
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.values import fact, frozen
 
-Answer = TypeVar("Answer")
 _Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-7.sqlite"
-"""The file's name; the number is that of the tables below and of what is in them: two versions of mcp-tui keep one each."""
+NAME: Final = "index-8.jsonl"
+"""The file's name; the number is that of the lines' format: two versions of mcp-tui keep one each."""
 
 LONG: Final = 64 * 1024 * 1024
 """Bytes of journals that take a second or so to read."""
-
-PATIENCE: Final = 20.0
-"""Seconds to wait for another process that uses the index."""
 
 _BRIEF: Final = 0.25
 """Seconds of reading that may be repeated at any time. What takes longer is read again, while it still grows, only after
 ten times as long, unless the latest is asked for."""
 
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS session(
-    name TEXT PRIMARY KEY, path TEXT NOT NULL, written REAL NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
-    again REAL NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS cancellation(
-    number INTEGER PRIMARY KEY, session TEXT NOT NULL, wall REAL NOT NULL, until REAL NOT NULL, server TEXT NOT NULL,
-    transport TEXT NOT NULL, revision TEXT NOT NULL, names TEXT NOT NULL, method TEXT NOT NULL, name TEXT NOT NULL,
-    cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL, events BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
-CREATE INDEX IF NOT EXISTS cancellation_session ON cancellation(session);
-"""
-
 
 @fact
-class Facts:
-    """What is known of a session. ``wall`` is when it began, in seconds since the epoch; sizes are counts.
+class RecordedSession:
+    """A line of the index: what is known of a session. ``wall`` and ``mono`` are when it began, as its header
+    has them.
 
-    ``server``, ``transport`` and ``revision`` are those of its last connection. ``version`` is the format's; of another
-    one nothing else is known. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
+    ``written``, ``size`` and ``inode`` are the journal's when it was read, ``written`` of none where somebody watched a
+    cancel; ``again`` is from when on it is read anew while it grows. ``torn`` says that its last line was not whole.
+    ``version`` is the format's; of another one nothing else is known. ``server``, ``transport`` and ``revision`` are those
+    of its last connection. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
     """
 
+    name: str
+    path: str
+    written: float
+    size: int
+    inode: int
+    again: float = 0.0
+    torn: bool = False
     version: int = records.VERSION
     wall: float = 0.0
+    mono: float = 0.0
     target: str = ""
     server: str = ""
     transport: str = ""
@@ -84,232 +76,148 @@ class Facts:
     requests: int = 0
     broken: int = 0
     lost: int = 0
-
-
-@frozen
-class RecordedSession:
-    """A session of the index. ``torn`` says that its last line is not whole, though nobody writes it any more."""
-
-    name: str
-    path: Path
-    size: int
-    torn: bool
-    facts: Facts
+    cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Each as :func:`_cancellation` makes it."""
 
 
 @frozen
 class LoggedCancellation:
-    """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection."""
+    """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection.
 
-    session: str
+    ``until`` is the moment, on the clock of the row, up to which it was watched.
+    """
+
+    session: RecordedSession
     wall: float
     server: str
     transport: str
     revision: str
-    cancelled: Cancelled
-
-
-# -- ask -------------------------------------------------------------------------------------------------------
-
-
-def ask(
-    folder: Path,
-    question: Callable[[sqlite3.Connection], Answer],
-    notice: Callable[[int], None] | None = None,
-    *,
-    latest: bool = False,
-) -> Answer:
-    """Bring the index of a folder's journals up to date, and ask it something.
-
-    ``notice`` is told how many bytes there are to be read, where that takes long. ``latest`` reads what is still being
-    written however long that takes; without it, the newest of a large session may be missing for a while.
-
-    Raises:
-        sqlite3.Error: the question itself is at fault.
-    """
-    path = folder / NAME
-    with suppress(OSError):
-        for _ in range(2):
-            try:
-                if path.is_symlink():
-                    path.unlink()
-                with suppress(RecordingError):  # it is there
-                    os.close(open_private(path, replace=False))
-                with closing(sqlite3.connect(path, timeout=0)) as file:
-                    # one lock for all transactions, taken at once: two that read could not both go on to write
-                    file.execute("PRAGMA locking_mode = EXCLUSIVE")
-                    _begin(file)
-                    _update(file, journals(folder), notice, latest=latest)
-                    return question(file)
-            except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
-                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                    break  # another process has it
-                for each in folder.glob(f"{NAME}*"):  # it is damaged
-                    each.unlink()
-    return ask_of(journals(folder), question)
-
-
-def _begin(file: sqlite3.Connection) -> None:
-    """Wait until nobody else has the index. SQLite's own waiting would be deaf to ctrl+c.
-
-    Raises:
-        sqlite3.OperationalError: another process has it for too long.
-    """
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            file.execute("BEGIN EXCLUSIVE")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-        time.sleep(0.02)
-
-
-def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:
-    """Ask something of these journals alone, in memory."""
-    with closing(sqlite3.connect(":memory:")) as file:
-        _update(file, found)
-        return question(file)
+    row: Request
+    until: float
 
 
 # -- from the journals -----------------------------------------------------------------------------------------
 
 
-def _update(
-    file: sqlite3.Connection,
-    found: Iterable[Journal],
-    notice: Callable[[int], None] | None = None,
-    *,
-    latest: bool = False,
-) -> None:
-    """Take in the journals that are new or changed, and let go of those that are gone."""
-    file.executescript(_TABLES)
-    select = "SELECT name, path, written, size, inode, again FROM session"
-    known = {name: (path, state, again) for name, path, *state, again in file.execute(select)}
-    new: list[Journal] = []
-    for journal in found:
-        _, state, again = known.pop(journal.name, ("", [], 0.0))
-        changed = state != [journal.written, journal.size, journal.inode]
-        if changed and (latest or again < clock.wall() or not is_held(journal.paths[-1])):
-            new.append(journal)
-    ahead = sum(journal.size for journal in new)
+def sessions(
+    folder: Path, notice: Callable[[int], None] | None = None, *, latest: bool = False
+) -> list[RecordedSession]:
+    """Bring the index of a folder's journals up to date; all sessions, the oldest first.
+
+    ``notice`` is told how many bytes there are to be read, where that takes long. ``latest`` reads what is still being
+    written however long that takes; without it, the newest of a large session may be missing for a while.
+    """
+    path = folder / NAME
+    before: dict[str, RecordedSession] = {}
+    with suppress(OSError, ValueError, TypeError):  # there is none, or it is damaged
+        lines = map(records.read_record, path.read_bytes().splitlines())
+        before = {each.name: each for each in (RecordedSession(**(line or {})) for line in lines)}
+    found = journals(folder)
+    changed = [each for each in found if _is_changed(each, before.get(each.name), latest=latest)]
+    ahead = sum(journal.size for journal in changed)
     if notice is not None and ahead > LONG:
         notice(ahead)
-    for journal in new:
-        with file:
-            _forget(file, journal.name)
-            _take_in(file, journal)
-    with file:
-        for name, (path, _, _) in known.items():
-            if not Path(path).exists():
-                _forget(file, name)
+    made = {each.name: before[each.name] for each in found if each.name in before}
+    try:
+        for journal in changed:
+            made[journal.name] = read_session(journal)
+    finally:
+        if changed or len(made) < len(before):
+            known = [{each.name: getattr(one, each.name) for each in fields(one)} for one in made.values()]
+            with suppress(OSError):
+                replace_file(path, "".join(f"{messages.encode(each).decode()}\n" for each in known))
+    return [made[name] for name in sorted(made)]
 
 
-def _forget(file: sqlite3.Connection, name: str) -> None:
-    file.execute("DELETE FROM cancellation WHERE session = ?", (name,))
-    file.execute("DELETE FROM session WHERE name = ?", (name,))
+def _is_changed(journal: Journal, known: RecordedSession | None, *, latest: bool) -> bool:
+    if known is None:
+        return True
+    if (known.written, known.size, known.inode) == (journal.written, journal.size, journal.inode):
+        return False
+    return latest or known.again < clock.wall() or not is_held(journal.paths[-1])
 
 
-def _take_in(file: sqlite3.Connection, journal: Journal) -> None:
+def read_session(journal: Journal) -> RecordedSession:
+    """What a journal has to tell, read from its start."""
     began = time.monotonic()
-    torn = watching = False
+    path = journal.paths[0]
+    made = RecordedSession(
+        name=journal.name, path=str(path), written=journal.written, size=journal.size, inode=journal.inode
+    )
     try:
         # of what grows, and is read again and again, lines are only looked at
-        recording = Recording(journal.paths[0], strict=False if is_held(journal.paths[-1]) else None)
+        recording = Recording(path, strict=False if is_held(journal.paths[-1]) else None)
         for _ in recording.scan():
             pass
     except records.OtherFormat as error:
-        facts = Facts(version=error.version)
+        return replace(made, version=error.version)
     except RecordingError:  # nothing in it is a record, or it was deleted meanwhile
-        facts = Facts(broken=min(1, journal.size))
-    else:
-        torn = recording.torn
-        facts, watching = _keep(file, journal.name, recording)
-        recording.close()
+        return replace(made, broken=min(1, journal.size))
+    connections = {-1: ev.Connected(at=0.0, transport="", revision="", server=""), **recording.connections()}
+    *_, last = connections.values()
+    cancellations = list(_cancellations(recording, connections))
+    recording.close()
     took = time.monotonic() - began
-    # While somebody watches a cancel, the file is always taken for changed: no line tells when its writer is killed.
-    written = -1.0 if watching else journal.written
-    again = clock.wall() + 10 * took if took > _BRIEF else 0.0
-    known = (str(journal.paths[0]), written, journal.size, journal.inode, again, torn)
-    told = json.dumps(asdict(facts))
-    file.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, ?)", (journal.name, *known, told))
-
-
-def _keep(file: sqlite3.Connection, name: str, recording: Recording) -> tuple[Facts, bool]:
-    """Keep the cancellations of a session; the facts of it, and whether somebody still watches one of them."""
-    header, table, book = recording.header, recording.table, RecordedBook.whole(recording)
-    until = recording.at(len(table))
-    none = ev.Connected(at=0.0, transport="", revision="", server="")
-    connections = {-1: none, **recording.connections()}
-    places = [*connections]
-    last = connections[places[-1]]
-    watching = False
-    for place in _cancels(recording):
-        row = book.row(table.rows[place])
-        made = cancelled(row, until)
-        if made is None:
-            continue
-        watching |= made.outcome is Outcome.WATCHING
-        on = connections[places[bisect_left(places, place) - 1]]
-        names = f"{on.server}\n{header.target}\n{name}".casefold()
-        values = (
-            name,
-            recording.wall(made.request.at),
-            until,
-            *map(_storable, (on.server, on.transport, on.revision, names, row.method, row.name)),
-            made.request.cause.value,
-            is_internal(row) or header.purpose == "probe",
-            f" {' '.join(each.value for each in made.outcomes)} ",
-            made.worst,
-            _packed(row),
-        )
-        file.execute(f"INSERT INTO cancellation VALUES(NULL{', ?' * len(values)})", values)
-    facts = Facts(
-        wall=header.wall,
-        target=header.target,
+    watching = any(Outcome.WATCHING in each["outcomes"] for each in cancellations)
+    return replace(
+        made,
+        # While somebody watches, it is always taken for changed: no line tells when its writer is killed.
+        written=-1.0 if watching else journal.written,
+        again=clock.wall() + 10 * took if took > _BRIEF else 0.0,
+        torn=recording.torn,
+        wall=recording.header.wall,
+        mono=recording.header.mono,
+        target=recording.header.target,
         server=last.server,
         transport=last.transport,
         revision=last.revision,
         frames=recording.frame_count,
-        requests=len(table.first),
+        requests=len(recording.table.first),
         broken=recording.skipped,
         lost=recording.lost,
+        cancellations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(cancellations))),
     )
-    return facts, watching
 
 
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 
 
-def _cancels(recording: Recording) -> Iterable[int]:
-    """The first cancel of each request, the client's own too, by the number of its event."""
-    table, place = recording.table, -1
-    seen = {NONE}
+def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
+    """The requests that were cancelled, by the client itself too, in the order of their first cancels.
+
+    What is ``kept`` of each is JSON in a text: it is read of those alone that somebody looks at.
+    """
+    table, book, places = recording.table, RecordedBook.whole(recording), [*connections]
+    until = recording.at(len(table))
+    seen, place = {NONE}, -1
     while (place := table.kinds.find(_CANCEL, place + 1)) >= 0:
-        if table.rows[place] not in seen:
-            seen.add(table.rows[place])
-            yield place
-
-
-def _packed(row: Request) -> bytes:
-    """A request as far as its cancellation goes: what came late, and the events of its history, a line each."""
-    late = [asdict(each) | {"kind": each.kind.value} for each in row.late]
-    return b"\n".join(
-        (json.dumps(late).encode(), *(messages.encode(encode_event(event)) for event in row.history))
-    )
-
-
-def _unpacked(raw: bytes) -> Request:
-    late, *lines = raw.split(b"\n")
-    row = fold([decode_event(records.read_record(line) or {}) for line in lines]).order[0]
-    row.late = [Evidence(**each | {"kind": ev.Kind(each["kind"])}) for each in json.loads(late)]
-    return row
-
-
-def _storable(text: str) -> str:
-    """``text`` as SQLite takes it: it has no lone surrogates."""
-    return text.encode("utf-8", "backslashreplace").decode()
+        number = table.rows[place]
+        if number in seen:
+            continue
+        seen.add(number)
+        row = book.row(number)
+        asked = evidence.cancel_of(row)
+        if asked is None:
+            continue
+        on = connections[places[bisect_left(places, place) - 1]]
+        kept: Json = {
+            "late": [asdict(each) for each in row.late],
+            "events": [encode_event(event) for event in row.history],
+        }
+        yield {
+            "wall": recording.wall(asked.at),
+            "until": until,
+            "server": on.server,
+            "transport": on.transport,
+            "revision": on.revision,
+            "method": row.method,
+            "name": row.name,
+            "cause": asked.cause,
+            "internal": evidence.is_internal(row) or recording.header.purpose == "probe",
+            "outcomes": evidence.outcomes(row, until),
+            "worst": evidence.worst(row),
+            "kept": messages.encode(kept).decode(),
+        }
 
 
 # -- questions -------------------------------------------------------------------------------------------------
@@ -321,18 +229,34 @@ class Query:
 
     ``internal`` asks for the client's own cancels, too.
     ``server`` is part of the server's name, its target or the session's name, in any case of letters; ``tool`` is the name
-    of a tool, a prompt, a resource, or a method. ``limit`` leaves the newest.
+    of a tool, a prompt, a resource, or a method.
     """
 
-    session: str | None = None
     server: str = ""
     tool: str = ""
     outcomes: frozenset[Outcome] = frozenset()
     causes: frozenset[ev.Cause] = frozenset()
     since: float | None = None
     until: float | None = None
-    limit: int | None = None
     internal: bool = False
+
+    def matches(self, found: Found) -> bool:
+        """Whether a cancellation is wanted."""
+        session, each = found
+        names = f"{each['server']}\n{session.target}\n{session.name}".casefold()
+        return (
+            self.server.casefold() in names
+            and self.tool in {"", each["name"], each["method"]}
+            and (self.internal or not each["internal"])
+            and (not self.outcomes or not self.outcomes.isdisjoint(map(Outcome, each["outcomes"])))
+            and (not self.causes or ev.Cause(each["cause"]) in self.causes)
+            and (self.since is None or each["wall"] >= self.since)
+            and (self.until is None or each["wall"] <= self.until)
+        )
+
+
+Found = tuple[RecordedSession, dict[str, Any]]
+"""A cancellation as the index has it, and its session."""
 
 
 @frozen
@@ -346,91 +270,43 @@ class Sum:
     total: int = 0
 
 
-def sessions(file: sqlite3.Connection) -> list[RecordedSession]:
-    """All sessions, the oldest first."""
-    rows = file.execute("SELECT name, path, size, torn, facts FROM session ORDER BY name")
-    return [
-        RecordedSession(
-            name, Path(path), size, bool(torn) and not is_held(Path(path)), Facts(**json.loads(facts))
-        )
-        for name, path, size, torn, facts in rows
-    ]
+def find(sessions: Iterable[RecordedSession], query: Query) -> list[Found]:
+    """The cancellations that are wanted, the oldest first."""
+    every = ((session, each) for session in sessions for each in session.cancellations)
+    return sorted(filter(query.matches, every), key=lambda found: found[1]["wall"])
 
 
-def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancellation]:
-    """The cancellations that are wanted, the oldest first, each watched until the last record of its session."""
-    source, values = _source(query)
-    limit = -1 if query.limit is None else query.limit
-    rows = file.execute(
-        f"SELECT session, wall, server, transport, revision, events, until {source}"
-        " ORDER BY wall DESC, number DESC LIMIT ?",
-        (*values, limit),
-    )
-    found: list[LoggedCancellation] = []
-    for session, wall, server, transport, revision, events, until in rows:
-        made = cancelled(_unpacked(events), until)
-        if made is not None:
-            found.append(LoggedCancellation(session, wall, server, transport, revision, made))
-    return found[::-1]
+def logged(found: Found) -> LoggedCancellation:
+    """A cancellation with its request, folded from the events that the index has kept."""
+    session, each = found
+    kept: Any = records.parse_json(each["kept"].encode())
+    row = fold([decode_event(record) for record in kept["events"]]).order[0]
+    row.late = [Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"]]
+    on = each["server"], each["transport"], each["revision"]
+    return LoggedCancellation(session, each["wall"], *on, row, each["until"])
 
 
-def count(file: sqlite3.Connection, query: Query) -> int:
-    """How many cancellations are wanted, whatever the limit."""
-    source, values = _source(query)
-    return file.execute(f"SELECT count(*) {source}", values).fetchone()[0]
-
-
-def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
+def sums(found: Iterable[Found]) -> list[Sum]:
     """How often each tool had each outcome, the most frequent tool first."""
-    source, values = _source(query)
-    rows = file.execute(
-        "SELECT CASE WHEN name = '' THEN method ELSE name END AS tool, outcomes,"
-        f" count(*), max(worst) {source} GROUP BY tool, outcomes",
-        values,
-    )
     totals: Counter[str] = Counter()
-    found: dict[tuple[str, str], tuple[int, float | None]] = {}
-    for tool, outcomes, number, worst in rows:
-        totals[tool] += number
-        for outcome in outcomes.split():  # of one cancellation several things may be true
-            count, before = found.get((tool, outcome), (0, None))
-            late = outcome.startswith("late_") or outcome == Outcome.STILL_PROGRESSING.value
-            lags = [lag for lag in (worst if late else None, before) if lag is not None]
-            found[tool, outcome] = count + number, max(lags, default=None)
+    lags: dict[tuple[str, Outcome], list[float | None]] = {}
+    for _, each in found:
+        tool = each["name"] or each["method"]
+        totals[tool] += 1
+        for outcome in map(Outcome, each["outcomes"]):  # of one cancellation several things may be true
+            late = outcome in _LATE or outcome is Outcome.STILL_PROGRESSING
+            lags.setdefault((tool, outcome), []).append(each["worst"] if late else None)
     made = [
-        Sum(tool, Outcome(outcome), count, worst, totals[tool])
-        for (tool, outcome), (count, worst) in found.items()
+        Sum(
+            tool,
+            outcome,
+            len(some),
+            max((lag for lag in some if lag is not None), default=None),
+            totals[tool],
+        )
+        for (tool, outcome), some in lags.items()
     ]
     return sorted(made, key=lambda each: (-each.total, each.name, -each.count, each.outcome.value))
-
-
-def _source(query: Query) -> tuple[str, list[Any]]:
-    """The end of a statement, from ``FROM`` on: where the cancellations that are wanted stand; and its values."""
-    tests: list[str] = ["true"]
-    values: list[Any] = []
-
-    def test(text: str, *of: Any) -> None:
-        tests.append(text)
-        values.extend(of)
-
-    if query.session is not None:
-        test("session = ?", query.session)
-    if query.server:
-        test("instr(names, ?)", query.server.casefold())
-    if query.tool:
-        test("(name = ? OR method = ?)", query.tool, query.tool)
-    if not query.internal:
-        test("NOT internal")
-    if query.outcomes:
-        names = [f" {each.value} " for each in query.outcomes]
-        test(f"({' OR '.join(['instr(outcomes, ?)'] * len(names))})", *names)
-    if query.causes:
-        test(f"cause IN ({', '.join('?' * len(query.causes))})", *(each.value for each in query.causes))
-    if query.since is not None:
-        test("wall >= ?", query.since)
-    if query.until is not None:
-        test("wall <= ?", query.until)
-    return f"FROM cancellation WHERE {' AND '.join(tests)}", values
 
 
 # -- in a person's words -----------------------------------------------------------------------------------------
@@ -438,31 +314,27 @@ def _source(query: Query) -> tuple[str, list[Any]]:
 QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
 """What can be asked for."""
 
-_ANY_LATE: Final = frozenset(LATE.values())
+_LATE: Final = frozenset(LATE.values())
 _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-def parse_query(
-    texts: Mapping[str, str], *, session: str | None = None, limit: int | None = None, mark: str = ""
-) -> Query:
+def parse_query(texts: Mapping[str, str], *, mark: str = "") -> Query:
     """The query for ``texts``, which has texts for some of :data:`QUERY_NAMES`; ``mark`` precedes these in errors.
 
     Raises:
         ValueError: a text says nothing that there is; the error is half a sentence for a person.
     """
     since, until = texts.get("since"), texts.get("until")
-    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": _ANY_LATE}
+    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": _LATE}
     causes = {each.value: frozenset({each}) for each in ev.Cause}
     return Query(
-        session=session,
         server=texts.get("server", ""),
         tool=texts.get("tool", ""),
         outcomes=_chosen(f"{mark}outcome", texts.get("outcome"), outcomes),
         causes=_chosen(f"{mark}cause", texts.get("cause"), causes),
         since=None if since is None else parse_time(f"{mark}since", since),
         until=None if until is None else parse_time(f"{mark}until", until, end=True),
-        limit=limit,
     )
 
 

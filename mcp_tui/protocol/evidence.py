@@ -448,3 +448,28 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
         "disconnected": lost,
         "late": [late_json(each) for each in row.late],
     }
+
+
+def worst(row: Request) -> float | None:
+    """The greatest lag, in seconds, of whatever came after the cancel; ``None`` where nothing did."""
+    return max((each.last_after for each in row.late), default=None)
+
+
+def cancellation_json(row: Request, until: float) -> dict[str, Any]:
+    """The members of ``log --json`` that are about a request that was cancelled; times in seconds."""
+    asked, sent, lag = cancel_of(row), row.sent_at, worst(row)
+    assert asked is not None  # it was cancelled
+    return {
+        "id": row.id,
+        "method": row.method,
+        "name": row.name or None,
+        "tool": row.name if row.method == "tools/call" else None,
+        "state": ended(row),
+        "outcome": outcome(row, until).value,
+        "cause": asked.cause.value,
+        "reason": asked.reason,
+        **as_json(row, until),
+        "elapsed": None if sent is None or sent > asked.at else round(asked.at - sent, 6),
+        "worst": None if lag is None else round(lag, 6),
+        "details": summary_words(row, until) or None,
+    }

@@ -422,9 +422,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
-        def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:
-            if found is not None:
-                self._open_recording(found[0], found[1].cancelled.row.id)
+        def chosen(entry: LoggedCancellation | None) -> None:
+            if entry is not None:
+                self._open_recording(Path(entry.session.path), entry.row.id)
 
         self.push_screen(HistoryScreen(journal_folder()), chosen)
 

@@ -60,8 +60,8 @@ def ask(seconds: float) -> dict[str, object]:
     while time.monotonic() - began < seconds:
         folder = journal_folder()
         if folder.is_dir():
-            latest = index.ask(folder, lambda file: index.count(file, Query()))
-            index.ask(folder, lambda file: index.cancellations(file, Query(limit=50)))
+            found = index.find(index.sessions(folder), Query())
+            latest = len([index.logged(each) for each in found[-50:]])
             asked += 1
         time.sleep(0.01)
     return {"asked": asked, "count": latest}
@@ -70,9 +70,8 @@ def ask(seconds: float) -> dict[str, object]:
 def delete(seconds: float) -> dict[str, object]:
     began, deleted = time.monotonic(), 0
     while time.monotonic() - began < seconds:
-        for end in (("", "-wal", "-shm"), ("",), ("-wal", "-shm", ""))[deleted % 3]:
-            with suppress(OSError):
-                (journal_folder() / f"{index.NAME}{end}").unlink()
+        with suppress(OSError):
+            (journal_folder() / index.NAME).unlink()
         deleted += 1
         time.sleep(0.15)
     return {"deleted": deleted}

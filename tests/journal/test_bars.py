@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mcp_tui.journal.files import journal_folder, journals, open_parts
 from mcp_tui.journal.index import Query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.evidence import Outcome
 from tests.journal.making import heads, rows
 
@@ -38,12 +40,9 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 def cancelled_by_session() -> dict[str, int]:
     """How many cancellations the index has of each session; all are over."""
-    entries = index.ask(journal_folder(), lambda file: index.cancellations(file, Query()))
-    assert {entry.cancelled.outcome for entry in entries} <= {Outcome.NO_REPLY}
-    counts: dict[str, int] = {}
-    for entry in entries:
-        counts[entry.session] = counts.get(entry.session, 0) + 1
-    return counts
+    entries = [index.logged(each) for each in index.find(index.sessions(journal_folder()), Query())]
+    assert {evidence.outcome(each.row, each.until) for each in entries} <= {Outcome.NO_REPLY}
+    return Counter(each.session.name for each in entries)
 
 
 def whole_day(seconds: str, *more: str) -> None:
@@ -59,8 +58,8 @@ def whole_day(seconds: str, *more: str) -> None:
         end(process)
     assert sum(made.values()) > 100
     assert cancelled_by_session() == made
-    for each in index.ask(journal_folder(), index.sessions):
-        assert (each.facts.broken, each.torn, each.facts.lost) == (0, False, 0)
+    for each in index.sessions(journal_folder()):
+        assert (each.broken, each.torn, each.lost) == (0, False, 0)
     read = sum(len(rows(Recording.read(journal.paths[0]))) for journal in journals(journal_folder()))
     assert read == sum(made.values())
 
@@ -98,8 +97,8 @@ def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most()
         assert recording.table.misfits == 0
         # all that was told is there, and what was written behind it may be
         assert number <= sum(row.settled_at is not None for row in made) <= number + 2
-        found = index.ask(journal_folder(), lambda file, name=name: index.count(file, Query(session=name)))
-        assert found == sum(row.cancel_at is not None for row in made)
+        found = index.find([index.read_session(journal)], Query())
+        assert len(found) == sum(row.cancel_at is not None for row in made)
 
 
 def test_the_index_may_be_deleted_at_any_moment():

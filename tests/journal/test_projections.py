@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from mcp_tui.journal.recorded_book import Cancelled, cancelled
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
@@ -33,27 +32,22 @@ def row(events: Sequence[ev.Event]) -> Request:
     return made
 
 
-def facts(*events: ev.Event) -> Cancelled:
-    made = cancelled(row(events), UNTIL)
-    assert made is not None
-    return made
-
-
-def test_what_was_never_cancelled_has_no_facts():
+def test_what_was_never_cancelled_has_no_cancel():
     for events in ([], [SENT], [SENT, ev.Completed(at=2.0, id=1)], [SENT, ev.Lost(at=2.0, id=1, detail="x")]):
-        assert cancelled(row(events), UNTIL) is None
+        assert evidence.cancel_of(row(events)) is None
 
 
 def test_a_cancel_that_was_withdrawn_is_remembered():
-    made = facts(SENT, cancel(), ev.CancelWithdrawn(at=3.1, id=1), ev.Completed(at=3.2, id=1))
-    assert (made.outcome, evidence.ended(made.row)) == (Outcome.WITHDRAWN, "completed")
-    assert (made.request.cause, made.request.reason, made.request.at) == (Cause.USER, "wrong table", 3.0)
+    made = row([SENT, cancel(), ev.CancelWithdrawn(at=3.1, id=1), ev.Completed(at=3.2, id=1)])
+    told = evidence.cancellation_json(made, UNTIL)
+    assert (told["outcome"], told["state"]) == ("withdrawn", "completed")
+    assert (told["cause"], told["reason"], told["elapsed"]) == ("user", "wrong table", 2.0)
 
 
 def test_a_late_answer_and_a_lost_connection_are_both_told():
-    made = facts(SENT, cancel(), SIGNALLED, late(Kind.ERROR, 0.5), ev.Settled(at=3.5, id=1), GONE)
-    assert made.outcomes == (Outcome.LATE_ERROR, Outcome.DISCONNECTED)
-    told = made.as_json()
+    made = row([SENT, cancel(), SIGNALLED, late(Kind.ERROR, 0.5), ev.Settled(at=3.5, id=1), GONE])
+    assert evidence.outcomes(made, UNTIL) == (Outcome.LATE_ERROR, Outcome.DISCONNECTED)
+    told = evidence.cancellation_json(made, UNTIL)
     assert (told["outcome"], told["elapsed"], told["worst"]) == ("late_error", 2.0, 0.5)
     assert told["disconnected"] == {"detail": "server exited with code 3", "after": 2.0}
 
@@ -63,16 +57,16 @@ def test_a_late_answer_and_a_lost_connection_are_both_told():
     [(Cause.USER, "cancelled"), (Cause.TIMEOUT, "timed_out"), (Cause.MAX_TIMEOUT, "timed_out")],
 )
 def test_a_cancel_by_a_limit_is_a_timeout(cause: Cause, ended: str):
-    assert evidence.ended(facts(SENT, cancel(cause), SIGNALLED).row) == ended
+    assert evidence.ended(row([SENT, cancel(cause), SIGNALLED])) == ended
 
 
 def test_what_was_not_written_before_its_cancel_has_not_run():
-    assert facts(cancel()).elapsed is None
-    assert facts(cancel(), ev.Sent(at=4.0, id=1)).elapsed is None
+    for events in ([cancel()], [cancel(), ev.Sent(at=4.0, id=1)]):
+        assert evidence.cancellation_json(row(events), UNTIL)["elapsed"] is None
 
 
 def test_the_worst_lag_is_that_of_the_last_to_come():
     lags = [late(Kind.PROGRESS, 0.1 * n) for n in range(1, 40)]
-    made = facts(SENT, cancel(), SIGNALLED, *lags, late(Kind.RESULT, 2.0))
-    assert made.worst == pytest.approx(3.9)
-    assert facts(SENT, cancel(), SIGNALLED).worst is None
+    made = row([SENT, cancel(), SIGNALLED, *lags, late(Kind.RESULT, 2.0)])
+    assert evidence.worst(made) == pytest.approx(3.9)
+    assert evidence.worst(row([SENT, cancel(), SIGNALLED])) is None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -14,20 +12,11 @@ from typing import Final
 from textual.content import Content
 from textual.widgets import Input
 
+from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
-from mcp_tui.journal.index import (
-    QUERY_NAMES,
-    LoggedCancellation,
-    Query,
-    RecordedSession,
-    ask,
-    cancellations,
-    count,
-    parse_query,
-    sessions,
-)
+from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, parse_query
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.protocol.values import frozen
+from mcp_tui.protocol import evidence
 from mcp_tui.tui.keys import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
@@ -72,40 +61,37 @@ class RecordingsScreen(MenuScreen):
                 note = safe("No recorded sessions in {}.", brief(str(folder), 200))
         except RecordingError as error:
             note = brief(str(error), 400)
-        rows = [(str(journal.paths[0]), self._row(journal, None, 0)) for journal in self._found]
+        rows = [(str(journal.paths[0]), self._row(journal, None)) for journal in self._found]
         super().__init__(words("Open a recording"), rows, note)
 
     def on_mount(self) -> None:
         if self._found:
             self.run_worker(self._look_up(), group="recordings", exit_on_error=False)
 
-    def _row(self, journal: Journal, session: RecordedSession | None, cancellations: int) -> SafeText:
+    def _row(self, journal: Journal, session: RecordedSession | None) -> SafeText:
         """A session in one line: when it began, its server, how long it is, how many cancellations it has."""
         stamp = journal.name[:_STAMP]
         time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
         server = journal.name[_STAMP + 1 :].rpartition("-")[0]
-        if session is not None and session.facts.server:
-            server = session.facts.server
+        said = ""
+        if session is not None:
+            server = session.server or server
+            cancelled = len(index.find([session], Query()))
+            said = f"{cancelled:,} cancelled" if cancelled else ""
         size = fit(durations.size(journal.size), 9, right=True)
-        said = f"{cancellations:,} cancelled" if cancellations else ""
         if not self._current.isdisjoint(journal.paths):
             said = "this session"
         return safe("{}  {} {}  {}", brief(time, 20), fit(brief(server, 60), 22), size, said)
 
     async def _look_up(self) -> None:
         """Ask the index for what names of files do not tell. It may have to be made first: the list is there before."""
-
-        def question(file: sqlite3.Connection) -> tuple[dict[str, RecordedSession], dict[str, int]]:
-            known = {session.name: session for session in sessions(file)}
-            return known, {name: count(file, Query(session=name)) for name in known}
-
         try:
-            known, counts = await asyncio.to_thread(ask, self._folder, question)
-        except (OSError, RecordingError, sqlite3.Error):
+            known = {each.name: each for each in await asyncio.to_thread(index.sessions, self._folder)}
+        except RecordingError:
             return
         if self.is_mounted and self.is_current:
             for at, each in enumerate(self._found):
-                line = self._row(each, known.get(each.name), counts.get(each.name, 0))
+                line = self._row(each, known.get(each.name))
                 self.list.replace_option_prompt_at_index(at, Content(line))
 
 
@@ -117,15 +103,6 @@ _MEASURED: Final = 200
 
 _WIDE: Final = 100
 """Cells from which on a line has room for the server."""
-
-
-@frozen
-class Found:
-    """What the index answered: the newest that are wanted, how many there are in all, and where their sessions are."""
-
-    entries: Sequence[LoggedCancellation] = ()
-    count: int = 0
-    paths: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
 def parse_filter(text: str) -> Query:
@@ -141,11 +118,11 @@ def parse_filter(text: str) -> Query:
             raise ValueError(unknown_filter(name, QUERY_NAMES))
         if value:
             fields[name] = value
-    return parse_query(fields, limit=LOGGED)
+    return parse_query(fields)
 
 
-class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
-    """Dismisses the cancellation that is to be opened, with the file of its session, or ``None`` on esc."""
+class HistoryScreen(Dialog[LoggedCancellation | None]):
+    """Dismisses the cancellation that is to be opened, or ``None`` on esc."""
 
     DEFAULT_CSS = """
     HistoryScreen {
@@ -162,7 +139,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._found = Found()
+        self._entries: Sequence[LoggedCancellation] = ()
+        self._count = 0
+        """How many are wanted, listed or not."""
         self._height = 0
         self._input = LineInput(
             placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
@@ -170,7 +149,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             compact=True,
         )
         self._columns = CancellationColumns()
-        source = Lines(lambda: range(len(self._found.entries)), self._entry, self._line)
+        source = Lines(lambda: range(len(self._entries)), self._entry, self._line)
         self._lines = LineList(source, what="cancellation", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
@@ -179,7 +158,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         )
 
     def on_mount(self) -> None:
-        self._ask(Query(limit=LOGGED))
+        self._ask(Query())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -193,33 +172,33 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     # -- the index -------------------------------------------------------------------------------------------
 
     def _ask(self, query: Query) -> None:
-        if not self._found.count:
+        if not self._count:
             self.say(self._about, (words("Reading the index …"), "$text-muted"))
         self.run_worker(self._look_up(query), group="history", exclusive=True, exit_on_error=False)
 
     async def _look_up(self, query: Query) -> None:
         """Ask the index beside the screen: it may have to be made first."""
 
-        def question(file: sqlite3.Connection) -> Found:
-            paths = {session.name: session.path for session in sessions(file)}
-            return Found(cancellations(file, query), count(file, query), paths)
+        def look() -> tuple[bool, int, list[LoggedCancellation]]:
+            sessions = index.sessions(self._folder)
+            found = index.find(sessions, query)
+            return bool(sessions), len(found), list(map(index.logged, found[-LOGGED:]))
 
         try:
-            found = await asyncio.to_thread(ask, self._folder, question)
-        except (OSError, RecordingError, sqlite3.Error) as error:
+            has_sessions, self._count, self._entries = await asyncio.to_thread(look)
+        except RecordingError as error:
             self.say(self._about, (safe("Cannot read the index: {}.", brief(str(error), 200)), "$error"))
             return
-        self._found = found
         if self.is_mounted:
             self._columns.reset()
-            self._columns.measure(entry.cancelled.row for entry in found.entries[-_MEASURED:])
+            self._columns.measure(entry.row for entry in self._entries[-_MEASURED:])
             self._lines.source = self._lines.source  # from its newest line on
             self._grow()
             self._lines.action_top()
-            self.say(self._about, (self._sum(query), "$text-muted"))
+            self.say(self._about, (self._sum(query, has_sessions=has_sessions), "$text-muted"))
 
     def _entry(self, number: int) -> LoggedCancellation:
-        return self._found.entries[number]
+        return self._entries[number]
 
     def _line(self, number: int, width: int) -> Line:
         entry = self._entry(number)
@@ -234,22 +213,21 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def _grow(self) -> None:
         """Be as high as the longest list so far, whatever the filter leaves of it."""
-        self._height = max(self._height, len(self._found.entries), 1)
+        self._height = max(self._height, len(self._entries), 1)
         self._lines.styles.height = max(3, min(self._height, self.size.height - 10))
 
-    def _sum(self, query: Query) -> SafeText:
+    def _sum(self, query: Query, *, has_sessions: bool) -> SafeText:
         """How many there are, and what came of them."""
-        found = self._found
-        if not found.count:
-            if query != Query(limit=LOGGED):
+        if not self._count:
+            if query != Query():
                 return words("No matching cancellations.")
-            if not found.paths:
+            if not has_sessions:
                 return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
             return words("No cancellations in any session.")
-        came = tally(came for entry in found.entries for came in entry.cancelled.outcomes)
-        hidden = found.count - len(found.entries)
-        every = words("1 cancellation") if found.count == 1 else safe("{:,} cancellations", found.count)
-        head = safe("newest {:,} of {}", len(found.entries), every) if hidden else every
+        came = tally(came for each in self._entries for came in evidence.outcomes(each.row, each.until))
+        listed, count = len(self._entries), self._count
+        every = words("1 cancellation") if count == 1 else safe("{:,} cancellations", count)
+        head = safe("newest {:,} of {}", listed, every) if listed < count else every
         return safe("{}: {}", head, came)
 
     # -- what a person does ----------------------------------------------------------------------------------
@@ -263,9 +241,8 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def on_list_canvas_activated(self, event: LineList.Activated) -> None:
         event.stop()
-        entry, paths = event.about, self._found.paths
-        if isinstance(entry, LoggedCancellation) and entry.session in paths:
-            self.dismiss((paths[entry.session], entry))
+        if isinstance(event.about, LoggedCancellation):
+            self.dismiss(event.about)
 
     def action_close(self) -> None:
         """Clear what was typed; else close."""

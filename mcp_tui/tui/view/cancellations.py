@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.journal.recorded_book import cancelled
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request, State
@@ -68,9 +67,8 @@ def tally(came: Iterable[evidence.Outcome]) -> SafeText:
 
 def cancellation_json(row: Request, now: float) -> str:
     """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
-    made = cancelled(row, evidence.end_of_watching(row, now))
-    assert made is not None  # only rows that were cancelled come in
-    return json.dumps(made.as_json(), ensure_ascii=True)
+    made = evidence.cancellation_json(row, evidence.end_of_watching(row, now))
+    return json.dumps(made, ensure_ascii=True)
 
 
 SORTS: Final = (
@@ -123,11 +121,8 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
 
 def logged(entry: LoggedCancellation) -> CancellationLine:
     """The line of a cancellation of the index."""
-    cancelled = entry.cancelled
-    origin = entry.wall - cancelled.request.at
-    line = cancellation(
-        cancelled.row, origin=origin, until=evidence.end_of_watching(cancelled.row, cancelled.until)
-    )
+    until = evidence.end_of_watching(entry.row, entry.until)
+    line = cancellation(entry.row, origin=entry.session.wall - entry.session.mono, until=until)
     assert line is not None  # only rows that were cancelled are in the index
     return line
 

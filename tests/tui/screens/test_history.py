@@ -11,7 +11,7 @@ from mcp_tui.journal.index import Query
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.recordings import LOGGED, HistoryScreen, parse_filter
+from mcp_tui.tui.screens.recordings import HistoryScreen, parse_filter
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late
@@ -51,7 +51,7 @@ async def opened(driven: Driven) -> HistoryScreen:
 def ids(screen: HistoryScreen) -> list[RequestId]:
     """The ids that are listed, the newest first."""
     lines = screen._lines  # pyright: ignore[reportPrivateUsage]
-    return [entry.cancelled.row.id for entry in screen._found.entries][::-1][: lines.shown]  # pyright: ignore[reportPrivateUsage]
+    return [entry.row.id for entry in screen._entries][::-1][: lines.shown]  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:
@@ -113,7 +113,7 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
 
 
 def test_a_filter_is_read_as_the_options_of_log_are():
-    assert parse_filter("") == Query(limit=LOGGED)
+    assert parse_filter("") == Query()
     made = parse_filter(
         "server:'my server' tool:x outcome:no-reply,late-error cause:timeout since:2026-01-01T00:00+00:00"
     )
