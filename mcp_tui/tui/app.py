@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual import events
-from textual.app import App, SuspendNotSupported
-from textual.filter import LineFilter
+from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
 
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
-from mcp_tui.tui.key_guard import KeyGuard
+from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
-from mcp_tui.tui.widgets.canvas import AsciiTwins
 
 if TYPE_CHECKING:
     from textual.command import CommandPalette, Provider
@@ -66,7 +64,7 @@ WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
 
-class WorkbenchApp(App[int], inherit_bindings=False):
+class WorkbenchApp(Host, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
     It takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that.
@@ -94,13 +92,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         themes: Path | None = None,
         preferences: Preferences = PLAIN,
     ) -> None:
-        super().__init__()
+        super().__init__(ascii_only=ascii_only, timers=preferences.timers)
         self.preferences = preferences
-        self.timers = preferences.timers
-        self.ascii = ascii_only
-        self._twins = [AsciiTwins()] if ascii_only else []
         self.defect: Exception | None = None
-        self.guard = KeyGuard()
         self._ahead: list[events.Event] | None = None
         self.benches: dict[Session, Workbench] = {}
         self._target = target
@@ -120,9 +114,6 @@ class WorkbenchApp(App[int], inherit_bindings=False):
             self.register_theme(first)
             self.theme = first.name
         self._problems = [*preferences.problems, *self._use_keys()]
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self._twins]
 
     # -- the way in ------------------------------------------------------------------------------------------
 
@@ -304,7 +295,6 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     @property
     def whose(self) -> SafeText:
-        """What the server on the screen is called; empty while there is no other."""
         return words("") if self.session is None else self.session.around.whose
 
     def show(self, server: Session) -> None:

@@ -99,9 +99,3 @@ class KeyGuard:
             return False
         self._repeated = now
         return True
-
-
-def guard_of(app: object) -> KeyGuard:
-    """The guard of an app; one of its own for an app without any."""
-    guard = getattr(app, "guard", None)
-    return guard if isinstance(guard, KeyGuard) else KeyGuard()

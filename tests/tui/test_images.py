@@ -38,7 +38,7 @@ def answer(*blocks: dict[str, Any], glyphs: bool = True) -> Host:
     return Host(ResultScreen(raw, title=words("7 tools/call t")), glyphs=glyphs)
 
 
-async def shown(host: Host, pilot: Pilot[None], text: str) -> None:
+async def shown(host: Host, pilot: Pilot[int], text: str) -> None:
     for _ in range(500):
         await pilot.pause(0.01)
         if text in host.shown:

@@ -415,7 +415,7 @@ class CallScreen(Dialog[Call | None]):
             words("You will not be asked again for this tool."),
         ]
         title = safe("Call {}?", brief(tool.name, 40))
-        self.host.push_screen(ConfirmScreen(title, lines, yes="Call", no="Back"), answered)
+        self.app.push_screen(ConfirmScreen(title, lines, yes="Call", no="Back"), answered)
 
     def action_close(self) -> None:
         """Back to the list, and from there out; what was typed is kept."""

@@ -401,13 +401,13 @@ class TimeoutScreen(Dialog[None]):
         which = words("") if count == 1 else safe("{} ", brief(str(first.id), 20))
         when = self._when(first, now, words(" s"))
         said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
-        if self.timers != "off":
+        if self.app.timers != "off":
             said += [words("  "), (bar(share, 2 * BAR), "$warning")]
         self.say(self._countdown, *said)
 
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
         """When a request is cancelled: in so many seconds, or at what time, where no clock runs to count them."""
-        if self.timers == "off" and row.overdue_until is not None and row.paused_at is None:
+        if self.app.timers == "off" and row.overdue_until is not None and row.paused_at is None:
             return safe("at {}", moment(row.overdue_until, self._origin)[:8])
         return safe("in {:>2}{}", math.ceil(_seconds(row, now)), unit)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, LiteralString, cast
+from typing import Any, ClassVar, Final, LiteralString
 
-from textual.app import App, ComposeResult
+from textual import getters
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
@@ -15,10 +16,10 @@ from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.key_guard import guard_of
+from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
-from mcp_tui.tui.widgets.canvas import in_ascii, styled
+from mcp_tui.tui.widgets.canvas import styled
 
 LOW: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around what it says."""
@@ -94,6 +95,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     }
     """
 
+    app = getters.app(Host)
     SCOPES: ClassVar[tuple[Scope, ...]] = (DIALOG,)
     BINDINGS = bindings(*SCOPES)
 
@@ -123,11 +125,6 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.line: Callable[[], int | None] = lambda: None
         """The line of the screen that it is about, and stands right below, or above; ``None`` for any."""
 
-    @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-
     def compose(self) -> ComposeResult:
         with self._box:
             yield from self._declared[1]
@@ -149,8 +146,8 @@ class Dialog(ModalScreen[ScreenResultType]):
         return self.HINTS
 
     def on_mount(self) -> None:
-        self.set_class(in_ascii(self), "-ascii")
-        self._opened = guard_of(self.host).now()
+        self.set_class(self.app.ascii, "-ascii")
+        self._opened = self.app.guard.now()
         if self.TICK:
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
@@ -202,14 +199,9 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
-    @property
-    def timers(self) -> str:
-        """How clocks run: ``live``, ``slow`` (once a second), or ``off``, only with what changes."""
-        return getattr(self.host, "timers", "live")
-
     def read_at(self, now: float, shown: object = None) -> float:
         """The moment that clocks show at ``now``. They are read anew when ``shown``, what stands beside them, changes."""
-        passed = {"live": 0.0, "slow": 1.0}.get(self.timers)
+        passed = {"live": 0.0, "slow": 1.0}.get(self.app.timers)
         before = self._read_at
         if before is None or before[1] != shown or (passed is not None and now - before[0] >= passed):
             self._read_at = before = now, shown
@@ -223,12 +215,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def close_by_itself(self) -> None:
         """Close without a key: what is typed just now was meant for this dialog, and is let go."""
-        guard_of(self.host).hold(words("the dialog closed on its own"))
+        self.app.guard.hold(words("the dialog closed on its own"))
         self.dismiss(None)
 
     def meant(self) -> bool:
         """Whether a key that decides something was pressed by a person who could read this; the last line says if not."""
-        if guard_of(self.host).stood(self._opened):
+        if self.app.guard.stood(self._opened):
             return True
         self.say(self._key_line, (words("Just opened: press again."), "$warning"))
         self.set_timer(2, self.tick)
@@ -249,8 +241,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     @property
     def whose(self) -> SafeText:
         """The server that the dialog is about, as words to end a title with; empty while there is only one."""
-        name = cast("SafeText", getattr(self.host, "whose", NOTHING))
-        return safe(" · {}", name) if name and self.OF_SERVER else NOTHING
+        return safe(" · {}", self.app.whose) if self.app.whose and self.OF_SERVER else NOTHING
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""

@@ -261,7 +261,7 @@ class InteractionScreen(Dialog[Answer | None]):
         """Copy what was typed."""
         text = self.draft()
         if text:
-            self.host.copy_to_clipboard(text)
+            self.app.copy_to_clipboard(text)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def complain(self, text: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, LiteralString, TypeVar, cast
+from typing import Final, LiteralString, TypeVar
 
-from textual import events
-from textual.app import App, ComposeResult
+from textual import events, getters
+from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
@@ -15,14 +15,14 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.bindings import keys
-from mcp_tui.tui.key_guard import KeyGuard, guard_of
+from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import Key, key_of
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
-from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
+from mcp_tui.tui.widgets.canvas import Canvas
 
 Result = TypeVar("Result")
 
@@ -58,6 +58,7 @@ HOPS: Final = 50
 class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
+    app = getters.app(Host)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
@@ -77,7 +78,7 @@ class LayoutScreen(Screen[None]):
         self.tab_titles = TabTitles(self)
 
     def on_mount(self) -> None:
-        self.set_class(in_ascii(self), "-ascii")
+        self.set_class(self.app.ascii, "-ascii")
 
     def offered(self) -> list[Key]:
         """The keys that footer, palette and help name."""
@@ -89,18 +90,9 @@ class LayoutScreen(Screen[None]):
     # -- what parts use --------------------------------------------------------------------------------------
 
     @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-
-    @property
-    def guard(self) -> KeyGuard:
-        return guard_of(self.host)
-
-    @property
     def on_top(self) -> bool:
         """Whether no other screen covers this one."""
-        return self.host.screen is self
+        return self.app.screen is self
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Say one sentence in place of the keys, for a while."""
@@ -109,11 +101,11 @@ class LayoutScreen(Screen[None]):
     def refuse(self, text: SafeText, tone: str = "warning") -> None:
         """Say why a key did nothing, and let what is typed behind it go."""
         self.tell(text, tone)
-        self.guard.hold(text)
+        self.app.guard.hold(text)
 
     def steady(self) -> bool:
         """Whether a key may act on what is under the cursor; says so where not."""
-        if self.guard.steady:
+        if self.app.guard.steady:
             return True
         self.refuse(words("This changed just now. Press the key again."))
         return False
@@ -127,7 +119,7 @@ class LayoutScreen(Screen[None]):
         """
         if not self.on_top:
             return
-        await self.host.push_screen(screen, answered)
+        await self.app.push_screen(screen, answered)
         for _ in range(HOPS):
             if screen.focused is not None:
                 break
@@ -358,7 +350,7 @@ class Opening(LayoutScreen):
             self.pane = look.pane
 
     def compose(self) -> ComposeResult:
-        self.place(self.host.size.width)
+        self.place(self.app.size.width)
         self.show_pane(self.pane)
         yield self.bar
         with Container(id="body"):

@@ -332,7 +332,7 @@ class PickerScreen(Dialog[Target | None]):
         if self._back:
             super().action_interrupt()
         elif not copied(self):
-            self.host.call_later(self.host.run_action, "quit")
+            self.app.call_later(self.app.run_action, "quit")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -369,17 +369,17 @@ class PickerScreen(Dialog[Target | None]):
             return
         if consent.is_needed(definition):
             screen = consent_screen(definition.name, consent.account(definition))
-            if not await self.host.push_screen_wait(screen):
+            if not await self.app.push_screen_wait(screen):
                 return
             try:
                 consent.give(definition)
             except ConfigError as error:  # it starts now, and is asked again
-                self.host.notify(brief(str(error), 300), severity="warning", markup=False)
+                self.app.notify(brief(str(error), 300), severity="warning", markup=False)
         answers: dict[str, str] | None = {}
         asked = filling.questions(definition)
         if asked:
             inputs = InputsScreen(definition.name, asked, typed=self._typed.get(definition.name))
-            answers = await self.host.push_screen_wait(inputs)
+            answers = await self.app.push_screen_wait(inputs)
             if answers is None:
                 self._typed[definition.name] = inputs.typed
                 return

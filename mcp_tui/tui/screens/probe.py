@@ -7,9 +7,10 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from textual.app import App, ComposeResult
+from textual import getters
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
@@ -22,7 +23,7 @@ from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys
-from mcp_tui.tui.key_guard import guard_of
+from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import PROBE, hint
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
@@ -30,7 +31,6 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Lines, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar
-from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 
@@ -72,6 +72,7 @@ class ProbeScreen(ModalScreen[None]):
     }
     """
 
+    app = getters.app(Host)
     SCOPES = (PROBE,)
     BINDINGS = bindings(*SCOPES)
 
@@ -104,18 +105,13 @@ class ProbeScreen(ModalScreen[None]):
         yield self.keys
 
     def on_mount(self) -> None:
-        self.set_class(in_ascii(self), "-ascii")
+        self.set_class(self.app.ascii, "-ascii")
         self.keys.offered = lambda: keys(PROBE)
-        self._opened = guard_of(self.host).now()
+        self._opened = self.app.guard.now()
         self.list.focus()
         self.set_interval(TICK, self.look)
         self._show("introduction", [line(hint(text)) for text in INTRODUCTION])
         self.look()
-
-    @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
 
     @property
     def running(self) -> bool:
@@ -200,7 +196,7 @@ class ProbeScreen(ModalScreen[None]):
         if self.running:
             self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
             return
-        if not guard_of(self.host).stood(self._opened):
+        if not self.app.guard.stood(self._opened):
             self.keys.tell(words("Just opened: press again."))
             return
         self.report, self.trouble, self._warned = None, NOTHING, False
@@ -261,7 +257,7 @@ class ProbeScreen(ModalScreen[None]):
         if self.report is None:
             self.keys.tell(words("No report yet"))
             return
-        self.host.copy_to_clipboard(view.markdown(self.report))
+        self.app.copy_to_clipboard(view.markdown(self.report))
         self.keys.tell(words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3)
 
     def action_save(self) -> None:
@@ -279,7 +275,7 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
 
     async def action_help(self) -> None:
-        await self.host.run_action("help")
+        await self.app.run_action("help")
 
     def action_other_pane(self) -> None:
         (self.evidence if self.list.has_focus else self.list).focus()

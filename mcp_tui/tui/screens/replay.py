@@ -76,7 +76,7 @@ class ReplayScreen(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         recorded = self.recorded
-        idle = set[str]() if len(self.host.screen_stack) > 2 else {"app.back"}  # nothing is behind it
+        idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}  # nothing is behind it
         if self.table.selected is None:
             idle |= {"request.copy", "request.save"}
         if recorded.position == recorded.events:
@@ -124,7 +124,7 @@ class ReplayScreen(SessionScreen):
             self.table.focus()
             return
         busy = self.filtering.line.display or self.maximized is not None or self.selections
-        if busy or self.focused is not self.table or len(self.host.screen_stack) <= 2:
+        if busy or self.focused is not self.table or len(self.app.screen_stack) <= 2:
             super().action_back()
         else:
             self.dismiss(None)
@@ -141,4 +141,4 @@ class ReplayScreen(SessionScreen):
         if copied(self):
             self.tell(words("copied"), "muted", seconds=2)
         else:
-            await self.host.run_action("quit")
+            await self.app.run_action("quit")

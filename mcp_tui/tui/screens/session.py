@@ -102,7 +102,7 @@ class SessionScreen(LayoutScreen):
         self._told = 0
 
     def compose(self) -> ComposeResult:
-        self.place(self.host.size.width)
+        self.place(self.app.size.width)
         yield self.bar
         with Container(id="body"):
             yield from (each for each in self.placed(self.table) if each is not self.timeline)
@@ -111,9 +111,9 @@ class SessionScreen(LayoutScreen):
 
     def on_mount(self) -> None:
         self.show_pane(self.pane)
-        self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
+        self.table.timers = self.timeline.timers = self.app.timers
         self._looks = self.set_interval(TICK, self._tick)
-        self._look = getattr(getattr(self.host, "preferences", None), "look", None)
+        self._look = getattr(getattr(self.app, "preferences", None), "look", None)
         if self._look is not None:
             self.share_out(self._look.shares)
             self.table.follow, self.table.show_internal = self._look.follow, self._look.internal
@@ -124,7 +124,7 @@ class SessionScreen(LayoutScreen):
     def on_unmount(self) -> None:
         if self._look is not None:
             self._look.internal = self.table.show_internal
-            theme = getattr(self.host, "chosen_theme", "") or self.host.theme
+            theme = getattr(self.app, "chosen_theme", "") or self.app.theme
             self._look.keep(self.shares, self.pane if self.chosen else "", theme)
 
     def rest(self) -> None:
@@ -160,11 +160,11 @@ class SessionScreen(LayoutScreen):
         """Know what is under the cursor when a key comes."""
         entry, row = self.entry(), self.table.selected
         if entry is not None:
-            self.guard.watch((entry.kind, entry.name))
+            self.app.guard.watch((entry.kind, entry.name))
         elif row is not None:
-            self.guard.watch((type(row.id), row.id), ended=row.state in ENDED)
+            self.app.guard.watch((type(row.id), row.id), ended=row.state in ENDED)
         else:
-            self.guard.watch(None)
+            self.app.guard.watch(None)
 
     def _tick(self) -> None:
         # nobody reads lists that move more than five times a second, and they are half of what a steady log costs
@@ -368,7 +368,7 @@ class SessionScreen(LayoutScreen):
             self.set_focus(self.table)
 
     async def action_help(self) -> None:
-        await self.host.run_action("help")
+        await self.app.run_action("help")
 
     # -- keys of the parts -----------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ class SignInScreen(Dialog[None]):
     def action_copy_url(self) -> None:
         """Copy the URL of the page."""
         if self.sign_in.request is not None:
-            self.host.copy_to_clipboard(self.sign_in.request.url)
+            self.app.copy_to_clipboard(self.sign_in.request.url)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def action_decline(self) -> None:

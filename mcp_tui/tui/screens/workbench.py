@@ -70,7 +70,7 @@ class Workbench(SessionScreen):
             self.catalogue.refresh()
         if session.stale and session.link is Link.CONNECTED:
             stale, session.stale = session.stale, set()
-            self.host.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
+            self.app.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
         # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
         told = session.link is Link.LOST or session.slow or self.scene.called()
@@ -138,7 +138,7 @@ class Workbench(SessionScreen):
         elif row is not None and row.open:
             await self.cancelling.ask_reason(row)
         else:
-            await self.host.run_action("quit")
+            await self.app.run_action("quit")
 
     def action_save(self) -> None:
         if self.session.link is Link.CONNECTING:

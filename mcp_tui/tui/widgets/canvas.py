@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from rich.cells import cell_len
 from rich.color import Color
@@ -245,12 +245,6 @@ class AsciiTwins(LineFilter):
 
     def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:
         return [Segment(text.translate(TO_ASCII), style, control) for text, style, control in segments]
-
-
-def in_ascii(node: DOMNode) -> bool:
-    """Whether the terminal of a node's app cannot show the glyphs."""
-    app = cast("object", node.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
-    return bool(getattr(app, "ascii", False))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from textual.app import App, ComposeResult
-from textual.filter import LineFilter
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
+from mcp_tui.tui import host
+from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.widgets.canvas import AsciiTwins
 from tests.tui.painted import screen_text, strips
 
 UNANSWERED = "unanswered"
 """What :attr:`Host.answer` is while the screen is open."""
 
 
-class Host(App[None]):
+class Host(host.Host):
     """Opens one screen, or none at first, and keeps what it dismisses."""
 
-    def __init__(self, over: ModalScreen[Any] | None, *, glyphs: bool = True, timers: str = "live") -> None:
-        super().__init__()
+    def __init__(
+        self, over: ModalScreen[Any] | None, *, glyphs: bool = True, timers: Timers = "live"
+    ) -> None:
+        super().__init__(ascii_only=not glyphs, timers=timers)
         self.over = over
-        self.ascii = not glyphs
-        self.twins = [] if glyphs else [AsciiTwins()]
-        self.timers = timers
         self.answer: Any = UNANSWERED
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *self.twins]
 
     def compose(self) -> ComposeResult:
         yield Static("beneath")
@@ -57,7 +52,7 @@ class Host(App[None]):
         return screen_text(self)
 
 
-async def look(pilot: Pilot[None], screen: Dialog[Any]) -> None:
+async def look(pilot: Pilot[int], screen: Dialog[Any]) -> None:
     """Let the screen look at what changed, as its timer would."""
     screen.tick()
     await pilot.pause()

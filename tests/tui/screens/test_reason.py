@@ -11,6 +11,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
+from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.cancelling import LENGTH, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, cancelled, completed, started
@@ -36,7 +37,7 @@ def prompt(
 
 
 @pytest.mark.parametrize(("timers", "after"), [("live", "1.9s"), ("slow", "1.0s"), ("off", "1.0s")])
-async def test_its_clock_keeps_to_the_setting(timers: str, after: str):
+async def test_its_clock_keeps_to_the_setting(timers: Timers, after: str):
     clock = Clock(1.0)
     told = book(started())
     screen = prompt(told, clock)

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.cancelling import DEAF, OverdueAction, TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started
@@ -31,7 +32,7 @@ def overdue(*ids: int, limits: ev.Limits = ASKING) -> list[ev.Event]:
 class Case:
     """A prompt half a second after it opened."""
 
-    def __init__(self, told: Book, *, timers: str = "live") -> None:
+    def __init__(self, told: Book, *, timers: Timers = "live") -> None:
         self.told = told
         self.clock = Clock(60.0)
         self.chosen = Chosen()

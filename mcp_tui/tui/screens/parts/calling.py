@@ -142,7 +142,7 @@ class Calling:
     def again(self) -> None:
         """The selected request again, or the marked ones, each with a new id."""
         rows = self._copying.requests()
-        if not rows or not self._screen.guard.may_repeat():
+        if not rows or not self._screen.app.guard.may_repeat():
             return
         # A key that is held down repeats what it has just sent itself, whatever became of that.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():

@@ -173,7 +173,7 @@ class Cancelling:
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         ids = [row.id for row in rows if row.open]
         cancelling = self._session.client.cancel_all(Cause.USER, reason, ids)
-        self._screen.host.run_worker(cancelling, group="cancelling")
+        self._screen.app.run_worker(cancelling, group="cancelling")
 
     # -- limits ----------------------------------------------------------------------------------------------
 
@@ -198,21 +198,21 @@ class Cancelling:
             return
         from mcp_tui.tui.screens.cancelling import TimeoutScreen
 
-        if any(isinstance(each, TimeoutScreen) for each in screen.host.screen_stack):
+        if any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
             return  # it shows what is new by itself
         if screen.on_top:
             self._asked.update((row.id, row.overdue_until) for row in new)
             client = self._session.client
             why = client.cancellation(new[0]).why
             prompt = TimeoutScreen(client.book, now=client.now, on_choice=self._chosen, why=why)
-            screen.host.push_screen(prompt, lambda _: self.remember(prompt.unsent))
+            screen.app.push_screen(prompt, lambda _: self.remember(prompt.unsent))
             return
         # What is being typed comes first; it is said once, and asked when that is over.
         for row in new:
             if row.id not in self._warned:
                 self._warned.add(row.id)
                 said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
-                screen.host.notify(self._session.named(said), severity="warning", markup=False)
+                screen.app.notify(self._session.named(said), severity="warning", markup=False)
 
     def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
         client = self._session.client

@@ -72,7 +72,7 @@ class ConnectionKeys:
         self._screen.look()
         self._table.select(id_)
         self._screen.set_focus(self._table)
-        self._screen.guard.aim((type(id_), id_))
+        self._screen.app.guard.aim((type(id_), id_))
         self._screen.look()
         return id_
 
@@ -189,7 +189,7 @@ class ConnectionKeys:
         else:
             self._screen.tell(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
-                self._screen.guard.hold(trouble)
+                self._screen.app.guard.hold(trouble)
 
     # -- tasks and what the server tells ---------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ class Copying:
             self.copy_text(text, words("the text"))
         elif screen.focused is screen.panes["cancellations"]:
             if rows := self._cancellations():
-                screen.host.copy_to_clipboard(self._cancellation_lines(rows))
+                screen.app.copy_to_clipboard(self._cancellation_lines(rows))
                 said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
                 screen.tell(said, "muted", seconds=3)
         elif (row := self._table.selected) is None:
@@ -97,7 +97,7 @@ class Copying:
 
     def copy_text(self, text: str, what: SafeText) -> None:
         """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
-        self._screen.host.copy_to_clipboard(text)
+        self._screen.app.copy_to_clipboard(text)
         said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
         self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
 

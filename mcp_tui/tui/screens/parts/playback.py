@@ -190,7 +190,7 @@ class Playback:
         self.read = self.read or 0.0
         scan = self.replay.scan()
         if not self._read_some(scan):
-            self._screen.host.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
+            self._screen.app.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
         self._follow_end()
 
     async def _read_on(self, scan: Iterator[float]) -> None:
@@ -228,7 +228,7 @@ class Playback:
         table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if wanted is not None and number is not None:
-            self._screen.host.call_after_refresh(self._stand_at, number, wanted)
+            self._screen.app.call_after_refresh(self._stand_at, number, wanted)
 
     def _stand_at(self, number: int, id_: RequestId) -> None:
         self.move_to(number + 1)
@@ -346,7 +346,7 @@ class Playback:
         """Go to the next event whose record has the typed text in it, or that came with a message that has; or back."""
         if self.input.value:
             finding = self._find(self.input.value, back=back)
-            self._screen.host.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
+            self._screen.app.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
 
     async def _find(self, text: str, *, back: bool) -> None:
         replay, needle = self.replay, text.encode("utf-8", "replace")

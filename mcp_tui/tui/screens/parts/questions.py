@@ -40,14 +40,14 @@ class QuestionPrompts:
                 continue  # the one that is open counts it, and it opens next
             question.shown = True
             if expected and screen.on_top:
-                screen.host.run_worker(self.put(question), group="questions", exit_on_error=True)
+                screen.app.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
             name = self._session.around.whose or self._session.name
             said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
                 screen.tell(said, seconds=10)
             else:
-                screen.host.notify(said, severity="warning", markup=False)
+                screen.app.notify(said, severity="warning", markup=False)
 
     def _expected(self, question: Question) -> bool:
         """Whether it is about a request that the person made and that goes on."""

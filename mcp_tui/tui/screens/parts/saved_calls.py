@@ -92,7 +92,7 @@ class SavedCalls:
                 self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
 
         field = Input(id="name", description="Name of the saved call", default=tool[:NAME])
-        self._screen.host.push_screen(InputsScreen("Save call", [field], ask=False), answered)
+        self._screen.app.push_screen(InputsScreen("Save call", [field], ask=False), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:
         try:
@@ -114,4 +114,4 @@ class SavedCalls:
             words("Saving stores them unencrypted in a file readable only by you."),
         ]
         asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
-        self._screen.host.push_screen(asked, lambda yes: self._save(call, secrets=True) if yes else None)
+        self._screen.app.push_screen(asked, lambda yes: self._save(call, secrets=True) if yes else None)
