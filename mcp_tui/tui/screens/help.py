@@ -60,7 +60,7 @@ def legend() -> tuple[Section, Section]:
         (words("   [+3]"), words("3 related messages are folded")),
     ):
         lines.append(line((fit(name, 20), "accent"), said))
-    counters = [badged(each.badge, safe("3 {}", each.word), each.meaning) for each in COUNTERS]
+    counters = [badged(each.badge, safe("3 {}", each.word), words(each.meaning)) for each in COUNTERS]
     for link, (glyph, tone) in GLYPHS.items():
         name = safe(" {} {}", glyph, clean(link.value))
         counters.append(line((fit(name, 20), tone), words("before the server's name")))

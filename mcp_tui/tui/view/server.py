@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import Final, LiteralString
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.states import Limits
@@ -43,57 +43,34 @@ class Counts:
 
 @frozen
 class BarCount:
-    """One count of the bar: its badge, its word there, what it counts, and whether it is shown while there is none."""
+    """One count of the bar: its badge, its word there, what it counts, and how many there are."""
 
     badge: Badge
-    word: SafeText
-    meaning: SafeText
+    word: LiteralString
+    meaning: LiteralString
     of: Callable[[Counts], int]
-    always: bool = False
 
+
+_ASKS: Final = Badge(words("asks"), words("?"), "warning")
 
 COUNTERS: Final = (
+    BarCount(_ASKS, "to answer", "questions of the server for you", lambda its: its.asks),
     BarCount(
-        Badge(words("asks"), words("?"), "warning"),
-        words("to answer"),
-        words("questions of the server for you"),
-        lambda counts: counts.asks,
+        IN_FLIGHT, "in flight", "requests without an answer, internal ones too", lambda its: its.in_flight
     ),
     BarCount(
-        IN_FLIGHT,
-        words("in flight"),
-        words("requests without an answer, internal ones too"),
-        lambda counts: counts.in_flight,
-        always=True,
+        CANCEL_REQUESTED, "cancelling", "a cancel was sent, nothing came of it yet", lambda its: its.requested
     ),
+    BarCount(LATE, "late", "cancelled requests that were answered after all", lambda its: its.late),
     BarCount(
-        CANCEL_REQUESTED,
-        words("cancelling"),
-        words("a cancel was sent, nothing came of it yet"),
-        lambda counts: counts.requested,
-        always=True,
+        GOING_ON, "progressing", "cancelled requests that still report progress", lambda its: its.progressing
     ),
-    BarCount(
-        LATE,
-        words("late"),
-        words("cancelled requests that were answered after all"),
-        lambda counts: counts.late,
-        always=True,
-    ),
-    BarCount(
-        GOING_ON,
-        words("progressing"),
-        words("cancelled requests that still report progress"),
-        lambda counts: counts.progressing,
-    ),
-    BarCount(
-        LOST,
-        words("lost"),
-        words("requests whose connection ended before an answer"),
-        lambda counts: counts.lost,
-    ),
+    BarCount(LOST, "lost", "requests whose connection ended before an answer", lambda its: its.lost),
 )
 """The counts of the bar from left to right, as the bar and the legend show them."""
+
+ALWAYS: Final = (IN_FLIGHT, CANCEL_REQUESTED, LATE)
+"""Counts that the bar shows while there is none, where there is room for that."""
 
 
 @frozen
@@ -231,7 +208,7 @@ def _counts(facts: ServerFacts, *, wide: bool, zeros: bool) -> Segments:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
     for each in COUNTERS:
         number = each.of(counts)
-        if number or (zeros and each.always):
+        if number or (zeros and each.badge in ALWAYS):
             tone = each.badge.style if number else "muted"
             pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), tone))
     if wide and facts.limits is not None and facts.link is Link.CONNECTED and not facts.around.wants:

@@ -96,23 +96,16 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         if name.startswith("#"):
             style = _coloured(name)
             return style if style.bgcolor else self.tone("") + style
-        style = self._tones.get(name)
-        if style is None:
-            style = self._tones[name] = self._found_tone(name)
-        return style
-
-    def _found_tone(self, name: str) -> Style:
-        """What the stylesheet says of a tone: asked when it is first drawn with.
-
-        As component classes all tones of all widgets would be made at every change of style, and be most of the time to the
-        first frame.
-        """
-        class_ = f"tone--{name}"
-        node = DOMNode(classes=class_)
-        node._attach(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Textual makes such classes
-        self.app.stylesheet.apply(node, animate=False)  # pyright: ignore[reportUnknownMemberType]
-        self._component_styles[class_] = node.styles
-        return self.get_component_rich_style(class_)
+        if name not in self._tones:
+            # The stylesheet is asked when a tone is first drawn with. As component classes all tones of all widgets would
+            # be made at every change of style, and be most of the time to the first frame.
+            class_ = f"tone--{name}"
+            node = DOMNode(classes=class_)
+            node._attach(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Textual makes such classes
+            self.app.stylesheet.apply(node, animate=False)  # pyright: ignore[reportUnknownMemberType]
+            self._component_styles[class_] = node.styles
+            self._tones[name] = self.get_component_rich_style(class_)
+        return self._tones[name]
 
     def notify_style_update(self) -> None:
         """Styles changed (theme, focus): nothing drawn so far is right any more."""
@@ -286,10 +279,13 @@ class ListCanvas(Canvas):
         title: stands in the border, where the list puts it there.
         newest_on_top: the newest line is line 0, else the last.
         cursor_in_sight: following stops short of pushing the cursor's line out of sight.
+        header: rows of the screen above the lines.
+        footer: rows of the screen below them.
     """
 
     newest_on_top = True
     cursor_in_sight = False
+    header = footer = 0
 
     @dataclass
     class Selected(Message):
@@ -307,7 +303,6 @@ class ListCanvas(Canvas):
         self.title = NOTHING
         self._cursor: Any = None
         self._follow = True
-        self._placing = False
 
     # -- for the list to say -----------------------------------------------------------------------------------
 
@@ -337,16 +332,6 @@ class ListCanvas(Canvas):
     def follow(self, follow: bool) -> None:
         self._follow = follow
         self.settle(self.anchored())
-
-    @property
-    def header(self) -> int:
-        """Rows of the screen above the lines."""
-        return 0
-
-    @property
-    def footer(self) -> int:
-        """Rows of the screen below them."""
-        return 0
 
     @property
     def room(self) -> int:
@@ -416,11 +401,9 @@ class ListCanvas(Canvas):
         self.virtual_size = Size(self.inner.width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
-        self._placing = True
-        try:
-            self.scroll_to(y=max(0, top), animate=False, force=True)
-        finally:
-            self._placing = False
+        follow = self._follow
+        self.scroll_to(y=max(0, top), animate=False, force=True)
+        self._follow = follow
 
     @property
     def _at_newest(self) -> bool:
@@ -428,7 +411,7 @@ class ListCanvas(Canvas):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if not self._placing and round(old_value) != round(new_value):
+        if round(old_value) != round(new_value):
             self._follow = self._at_newest
             self.placed()
 

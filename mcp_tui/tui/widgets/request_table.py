@@ -147,8 +147,10 @@ class RequestTable(ListCanvas):
     BINDINGS = bindings(*SCOPES)
 
     cursor_in_sight = True
+    header = 1
 
     def __init__(self, book: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
+        self.book = book
         self._outline = Outline(book)
         super().__init__(self._outline, id=id)
         self.now = now
@@ -159,16 +161,7 @@ class RequestTable(ListCanvas):
         self._painter = RowPainter(self)
         self._sorted_at = self._warm_at = self._drawn_at = 0.0
 
-    @property
-    def header(self) -> int:
-        return 1
-
     # -- what is shown ---------------------------------------------------------------------------------------
-
-    @property
-    def book(self) -> Rows:
-        """The requests that are shown."""
-        return self._outline.book
 
     @property
     def filter(self) -> str:
@@ -357,13 +350,17 @@ class RequestTable(ListCanvas):
     def resort(self, sort: Sort | None = None) -> bool:
         """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""
         wanted = self.sort if sort is None else sort
-        if wanted is not NEWEST and self._outline.shown > self.book.sortable:
+        if wanted is not NEWEST and not self._sortable:
             wanted = NEWEST
         anchor = self.anchored()
         self._outline.update()
         self._put_in_order(wanted)
         self.settle(anchor)
         return sort is None or wanted is sort
+
+    @property
+    def _sortable(self) -> bool:
+        return self._outline.shown <= self.book.sortable
 
     def _put_in_order(self, sort: Sort) -> None:
         self._outline.resort(sort, self.now())
@@ -373,7 +370,7 @@ class RequestTable(ListCanvas):
         """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
         if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
-        return self.cursor_line in {None, 0} and self._outline.shown <= self.book.sortable
+        return self.cursor_line in {None, 0} and self._sortable
 
     def action_newest(self) -> None:
         """To the newest row, and follow from there; rows in another order are put in it anew."""

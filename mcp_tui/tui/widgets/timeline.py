@@ -121,11 +121,7 @@ class Timeline(ListCanvas):
             return self._span
         first = self._spans.first()
         age = 0.0 if first is None else self.now() - first
-        return (
-            next((each for each in view.SPANS if each >= 10 and each * 0.9 >= age), 300.0)
-            if age < 300
-            else 300.0
-        )
+        return next((each for each in view.SPANS if 10 <= each <= 300 and each * 0.9 >= age), 300.0)
 
     @property
     def rows(self) -> list[Request]:
@@ -187,14 +183,6 @@ class Timeline(ListCanvas):
         cells = self.inner.width
         return max(14, min(34, cells // 4), min(self._longest, cells // 3))
 
-    @property
-    def header(self) -> int:
-        return 2 if self.inner.height > 4 else 1
-
-    @property
-    def footer(self) -> int:
-        return 1 if self.inner.height > 3 else 0
-
     def draw(self, *, all_: bool = False) -> None:
         """Look at everything anew; at all that can be scrolled to where ``all_``, else at the next pages."""
         if not self.is_mounted or not self.size:
@@ -204,6 +192,8 @@ class Timeline(ListCanvas):
         self.window = self._place(now)
         self._drawn_at = now
         anchor = self.anchored()
+        self.header = 2 if self.inner.height > 4 else 1
+        self.footer = 1 if self.inner.height > 3 else 0
         most = None if all_ else self.scroll_offset.y + 3 * self.room
         found = self._spans.during(self.window.begin, self.window.end)
         passing = filter(self._shows, islice(found, view.LOOKED))

@@ -74,6 +74,7 @@ class Ring:
 def show_book(table: RequestTable, book: Book) -> None:
     """Let a table show the requests of another book."""
     before = table._outline
+    table.book = book
     table.lines = table._outline = Outline(book)
     table._cursor = None
     table._painter.reset()
