@@ -145,80 +145,53 @@ class EventTable:
                 odd(line, offset)
                 continue
             row = known.get(id_, NONE)
-            if row != NONE:
-                cell = states[row] * sorts + code
-                move = _PLAIN[cell]
-                if move != MISFIT:
-                    if code == _PROGRESS and b'"rearmed":false' in rest:
-                        move = STALLED
-                    elif move:
-                        self.over[row] = len(kinds)
-                    states[row] = _NEXT[cell]
-                    after[last[row]] = last[row] = len(kinds)
-                    kinds.append(code)
-                    rows.append(row)
-                    moves.append(move)
-                    after.append(NONE)
-                    begins.append(offset)
-                    continue
-            elif code == _CALLED and id_[5:6] != b'"':
-                known[id_] = row = len(self.first)
-                self._enter(row, len(kinds), line)
-                kinds.append(code)
-                rows.append(row)
-                moves.append(CALLED)
-                after.append(NONE)
-                begins.append(offset)
-                continue
-            if _OF_A_REQUEST[code] and id_[5:6] == b'"' and (id_[-1:] != b'"' or id_[-2:] == b'\\"'):
+            cell = 0 if row == NONE else states[row] * sorts + code
+            move = MISFIT if row == NONE else _PLAIN[cell]
+            if move != MISFIT:
+                if code == _PROGRESS and b'"rearmed":false' in rest:
+                    move = STALLED
+                elif move:
+                    self.over[row] = len(kinds)
+                states[row] = _NEXT[cell]
+                after[last[row]] = last[row] = len(kinds)
+            elif _OF_A_REQUEST[code] and id_[5:6] == b'"' and (id_[-1:] != b'"' or id_[-2:] == b'\\"'):
                 odd(line, offset)  # there is a comma in the id, or what looks like its end
+                continue
             else:
-                self.add(name, id_, line, offset)
+                row, move = self._happened(code, id_, line)
+            kinds.append(code)
+            rows.append(row)
+            moves.append(move)
+            after.append(NONE)
+            begins.append(offset)
 
     def add(self, name: bytes, id: bytes, line: bytes, offset: int) -> None:
         """Take in the record of one event. Its name and its request's id stand as in a record: ``b'"id":7'``."""
-        code, number = CODES[name], len(self.kinds)
-        row, move = NONE, STAYED
-        if _LOGGED[code]:
-            self.log.append(number)
-        if code in _CONNECTION:
-            self.connection.append(number)
-        if code in _ASKING:
-            self.server_request.append(number)
-        if code == _CALLED:
-            row, move = len(self.first), CALLED
-            if self._known.setdefault(id, row) == row:
-                self._enter(row, number, line)
-            else:
-                row, move = NONE, MISFIT
-        elif _OF_A_REQUEST[code]:
-            row, move = self._happened(code, id, line, number)
-        if move == MISFIT:
-            self.misfits += 1
+        code = CODES[name]
+        row, move = self._happened(code, id, line)
         self.kinds.append(code)
         self.rows.append(row)
         self.moves.append(move)
         self.after.append(NONE)
         self.offsets.append(offset)
 
-    def _enter(self, row: int, number: int, line: bytes) -> None:
-        """A request entered the books."""
-        self.first.append(number)
-        self.over.append(NONE)
-        self._last.append(number)
-        self._states.append(_QUEUED)
-        internal = b'"internal":true' in line
-        listens = b'"method":"subscriptions/listen"' in line
-        self._flags.append(_HOUSEKEEPING if internal or listens else 0)
-        if internal:
-            self.internal.append(row)
-            if listens:
-                self.listening.append(row)
-
-    def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
-        row = self._known.get(id_, NONE)
+    def _happened(self, code: int, id: bytes, line: bytes) -> tuple[int, int]:
+        """The request of the next event, and what it did to that."""
+        number = len(self.kinds)
+        if _LOGGED[code]:
+            self.log.append(number)
+        if code in _CONNECTION:
+            self.connection.append(number)
+        if code in _ASKING:
+            self.server_request.append(number)
+        if not _OF_A_REQUEST[code]:
+            return NONE, STAYED
+        row = self._known.get(id, NONE)
+        if code == _CALLED and row == NONE:
+            return self._called(id, line), CALLED
         cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
         if row == NONE or _NEXT[cell] == _ILLEGAL:
+            self.misfits += 1
             return NONE, MISFIT
         self._states[row] = _NEXT[cell]
         self.after[self._last[row]] = self._last[row] = number
@@ -238,6 +211,23 @@ class EventTable:
             flags[row] |= _ANSWERED_LATE
             move = LATE
         return row, move
+
+    def _called(self, id: bytes, line: bytes) -> int:
+        """A request entered the books; its number."""
+        row = self._known[id] = len(self.first)
+        number = len(self.kinds)
+        self.first.append(number)
+        self.over.append(NONE)
+        self._last.append(number)
+        self._states.append(_QUEUED)
+        internal = b'"internal":true' in line
+        listens = b'"method":"subscriptions/listen"' in line
+        self._flags.append(_HOUSEKEEPING if internal or listens else 0)
+        if internal:
+            self.internal.append(row)
+            if listens:
+                self.listening.append(row)
+        return row
 
     def count(self, move: int, until: int) -> int:
         """How many of the first ``until`` events did this to their requests."""

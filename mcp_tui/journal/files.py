@@ -71,7 +71,9 @@ def read_header(path: Path) -> dict[str, Json]:
     return {}
 
 
-_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+def _open(name: str, flags: int) -> int:
+    """Open without following a symbolic link, and without waiting for who writes to a pipe."""
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -80,7 +82,7 @@ def read_start(path: Path, size: int) -> bytes:
     Raises:
         OSError: it cannot be read.
     """
-    with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as file:
+    with open(path, "rb", opener=_open) as file:
         return file.read(size) or b""  # nothing is there yet where it is no regular file
 
 
@@ -177,26 +179,18 @@ def is_others(file: int) -> bool:
     """Whether somebody else holds ``file``, which is open and not held yet. A lock that shuts everybody out is no hold."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    try:
         return not is_alone(file)
     except OSError:
-        return True
+        return False
 
 
 def is_held(path: Path) -> bool | None:
     """Whether a living process writes there; ``None`` where the file system cannot say."""
     try:
-        file = os.open(path, _FLAGS)
+        with open(path, "rb", opener=_open) as file:
+            return not is_alone(file.fileno())
     except OSError:
         return None
-    try:
-        return not is_alone(file)
-    except OSError:
-        return None
-    finally:
-        os.close(file)
 
 
 def is_alone(file: int) -> bool:

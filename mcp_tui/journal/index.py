@@ -36,8 +36,8 @@ from mcp_tui.protocol.values import fact, frozen
 
 _Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-8.jsonl"
-"""The file's name; the number is that of the lines' format: two versions of mcp-tui keep one each."""
+NAME: Final = "index-8.cache"
+"""The file's name; the number is that of the format: two versions of mcp-tui keep one each. No journal is called so."""
 
 LONG: Final = 64 * 1024 * 1024
 """Bytes of journals that take a second or so to read."""

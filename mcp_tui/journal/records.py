@@ -22,7 +22,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
@@ -195,42 +195,34 @@ class UnknownEvent(LookupError):
     """The record names an event that this version does not have."""
 
 
-class _Field(NamedTuple):
-    name: str
-    key: str
-    required: bool
-    read: Callable[[Json], Any]
-
-
 class _Plan(NamedTuple):
     """How a class is written: the keys of its record and what stands under the first two, what reads the other values
-    from an object; its fields, and the keys of its texts.
+    from an object; of each field its name, its key, and what reads its value; and the keys of its texts.
     """
 
     keys: tuple[str, ...]
     head: tuple[str, str]
     values: attrgetter[tuple[Any, ...]]
-    fields: tuple[_Field, ...]
+    fields: tuple[tuple[str, str, Callable[[Json], Any]], ...]
     texts: tuple[str, ...]
 
 
 @cache
 def _plan(kind: type[Any]) -> _Plan:
     hints = get_type_hints(kind)
-    made: list[_Field] = []
+    made: list[tuple[str, str, Callable[[Json], Any]]] = []
     texts: list[str] = []
     # the number of the frame comes last: readers of long recordings look at the beginnings of lines
     for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
         members = _members(hints[field.name])
-        required = field.default is MISSING and field.default_factory is MISSING
         key = "mono" if field.name == "at" else field.name
-        made.append(_Field(field.name, key, required, _reader(members)))
+        made.append((field.name, key, _reader(members)))
         if str in members and int not in members and field.name not in STRUCTURAL:
             texts.append(key)
     return _Plan(
-        keys=("record", "event", *(field.key for field in made)),
+        keys=("record", "event", *(key for _, key, _ in made)),
         head=("event", name_of(kind)),
-        values=attrgetter(*(field.name for field in made)),
+        values=attrgetter(*(name for name, _, _ in made)),
         fields=tuple(made),
         texts=tuple(texts),
     )
@@ -262,13 +254,11 @@ def decode_event(record: dict[str, Json]) -> ev.Event:
 
 
 def _build(kind: type[Value], record: dict[str, Json]) -> Value:
-    values: dict[str, Any] = {}
-    for field in _plan(kind).fields:
-        if field.key in record:
-            values[field.name] = field.read(record[field.key])
-        elif field.required:
-            raise ValueError(f"{kind.__name__} without {field.key}")
-    return kind(**values)
+    values = {name: read(record[key]) for name, key, read in _plan(kind).fields if key in record}
+    try:
+        return kind(**values)
+    except TypeError as error:  # a field is missing
+        raise ValueError(*error.args) from None
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import io
 import os
 import weakref
 from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -42,9 +43,6 @@ Record = Event | tuple[FrameHead, bytes]
 
 BATCH: Final = 256 * 1024
 """Bytes of lines that go into one write."""
-
-NOWHERE: Final = (1 << 64) - 1
-"""The offset of a frame that could not be written."""
 
 RETRY: Final = 1.0
 """Seconds between two attempts to go on after a write has failed; twice as many after each time that it fails again."""
@@ -115,9 +113,8 @@ class Writer:
         self._end = 0  # of what was written and is buffered, in all parts together
         self._whole = 0  # of the last whole line that was written
         self._parts = [0]  # where each part begins
-        self._first = 0  # the number of the first frame
+        self._seqs = array("I")  # of the frames that are in it
         self._offsets = array("Q")
-        self._settled = 0  # how many of them belong to what the last gap tells
         self._gap = _Gap()
         self._wait = RETRY
         self._header = self.redactor.redact((header or Header.now()).line())
@@ -190,15 +187,11 @@ class Writer:
             os.ftruncate(self._file, self._whole - self._parts[-1])
         except OSError:
             torn = True
-        kept = len(self._offsets)
-        while kept > self._settled and self._offsets[kept - 1] >= self._whole:
-            kept -= 1
+        kept = bisect_left(self._offsets, self._whole)
         frames = len(self._offsets) - kept
-        for index in range(kept, len(self._offsets)):
-            self._offsets[index] = NOWHERE
-        number = self._first + kept - 1 if kept else 0
+        del self._offsets[kept:], self._seqs[kept:]
         reason = why(error)
-        self.problem = f"{self._name} stopped at #{number}: {reason}"
+        self.problem = f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}"
         self.news.append(self.problem)
         events = lost.count(b'{"record":"event"')
         self._gap = _Gap(reason, torn, self._wait, frames, events)
@@ -212,8 +205,6 @@ class Writer:
             gap.at = record.at
             gap.events += 1
         else:
-            self._first = self._first or record[0].seq
-            self._offsets.append(NOWHERE)
             gap.at = record[0].at
             gap.frames += 1
         gap.tried = gap.at if gap.tried is None else gap.tried
@@ -236,7 +227,6 @@ class Writer:
         except OSError:
             return
         self._end = self._whole = start + max(at, 0) + len(line)
-        self._settled = len(self._offsets)
         self.problem = ""
         counts = f"{lost.frames:,} messages and {lost.events:,} events"
         self.news.append(f"{self._name} goes on: {counts} could not be written")
@@ -304,7 +294,7 @@ class Writer:
         self._add(b'"}\n' if size == len(raw) else b'","size":%d}\n' % len(raw))
 
     def _frame(self, head: FrameHead, line: bytes) -> None:
-        self._first = self._first or head.seq
+        self._seqs.append(head.seq)
         self._offsets.append(self._end)
         self._add(line)
 
@@ -336,8 +326,9 @@ class Writer:
 
     def payload(self, seq: int) -> bytes | None:
         """The bytes of frame ``seq`` as they were written, without its secrets; ``None`` where they were not."""
-        index = seq - self._first
-        if self._file is None or not 0 <= index < len(self._offsets) or self._offsets[index] >= self._whole:
+        index = bisect_left(self._seqs, seq)
+        is_kept = index < len(self._seqs) and self._seqs[index] == seq and self._offsets[index] < self._whole
+        if self._file is None or not is_kept:
             return None
         try:
             if self._reader is None:
