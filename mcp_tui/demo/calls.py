@@ -123,14 +123,7 @@ class Call:
 
     async def until(self, deadline: float) -> bool:
         """Wait for `deadline`, or less long when cancelled. Returns whether it was cancelled."""
-        if self._control is not None:
-            return await self.wait(self.sleep_until(deadline))
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self.cancelled.wait()
-        except TimeoutError:
-            pass
-        return self.cancelled.is_set()
+        return await self.wait(self.sleep_until(deadline))
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait for `deadline`, cancelled or not."""

@@ -78,7 +78,6 @@ class HttpTransport(HttpSession):
         self._numbers = count()
         self._stream: asyncio.Task[None] | None = None
         """Reads the stream that belongs to no request."""
-        self._initialized = False
         self._closing = False
         self.keeps_session = False
         """Whether :meth:`close` leaves the session to the server, without its DELETE."""
@@ -101,14 +100,13 @@ class HttpTransport(HttpSession):
             sink.happened(text="server certificate NOT verified (--insecure)")
 
     def accepted(self, method: str) -> None:
-        """The server took a message; its own stream is opened behind ``notifications/initialized``."""
-        if method == INITIALIZED and not self._initialized:
-            self._initialized = True
-            answered = self._listen()
-            if answered is not None:
-                spawn(self._accept_once(answered), name="wait for the server's own stream")
-                return
-        self.sink.accepted(method=method)
+        """The server took a message; behind ``notifications/initialized`` its own stream is opened, until 2025-11-25."""
+        if method == INITIALIZED and self._stream is None and self.modern is False and self._takes:
+            answered = asyncio.Event()
+            self._stream = spawn(listen(self, answered), name="the server's own stream")
+            spawn(self._accept_once(answered), name="wait for the server's own stream")
+        else:
+            self.sink.accepted(method=method)
 
     async def _accept_once(self, answered: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
@@ -168,21 +166,10 @@ class HttpTransport(HttpSession):
     # -- messages --------------------------------------------------------------------------------------------------
 
     def negotiated(self, revision: str, *, modern: bool) -> None:
-        """The revision that holds from now on. Before 2026-07-28 the server's own stream is opened, once it took
-        ``notifications/initialized``; from then on there is neither a session nor such a stream.
-        """
+        """The revision that holds from now on; from 2026-07-28 on there is no session."""
         self.revision, self.modern = revision, modern
         if modern:
             self.session_id = None
-        self._listen()
-
-    def _listen(self) -> asyncio.Event | None:
-        """Open the server's own stream, if it is time; the event tells when it is known whether there is one."""
-        if self._stream is None and self.modern is False and self._initialized and self._takes:
-            answered = asyncio.Event()
-            self._stream = spawn(listen(self, answered), name="the server's own stream")
-            return answered
-        return None
 
     @property
     def _takes(self) -> bool:

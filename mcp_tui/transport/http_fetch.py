@@ -12,7 +12,6 @@ import ipaddress
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import Enum
 from typing import Final
 
 import httpx
@@ -30,23 +29,13 @@ MAX_BODY: Final = 512 * 1024
 PATIENCE: Final = 15.0
 """Seconds for one request, from the look-up of the name to the last byte."""
 
-
-class Reach(Enum):
-    """Where an IP address is."""
-
-    PUBLIC = "public"
-    PRIVATE = "private"
-    LINK_LOCAL = "link-local"
-    LOOPBACK = "loopback"
-
-
 _FROM: Final = {
-    Reach.PUBLIC: {Reach.PUBLIC},
-    Reach.PRIVATE: {Reach.PUBLIC, Reach.PRIVATE},
-    Reach.LINK_LOCAL: {Reach.PUBLIC, Reach.LINK_LOCAL},
-    Reach.LOOPBACK: {Reach.PUBLIC, Reach.PRIVATE, Reach.LOOPBACK},
+    "public": {"public"},
+    "private": {"public", "private"},
+    "link-local": {"public", "link-local"},
+    "loopback": {"public", "private", "loopback"},
 }
-"""Which addresses a server may name, by its own."""
+"""Which addresses a server may name, by where its own is."""
 
 
 @frozen
@@ -58,16 +47,16 @@ class Fetched:
     body: bytes
 
 
-def reach(ip: str) -> Reach:
+def reach(ip: str) -> str:
     """Where an IP address is; what is reserved counts as private, and "any address" is this machine."""
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     if address.is_loopback or address.is_unspecified:
-        return Reach.LOOPBACK
+        return "loopback"
     if address.is_link_local:
-        return Reach.LINK_LOCAL
-    return Reach.PUBLIC if address.is_global and not address.is_multicast else Reach.PRIVATE
+        return "link-local"
+    return "public" if address.is_global and not address.is_multicast else "private"
 
 
 class Fetcher:
@@ -79,7 +68,7 @@ class Fetcher:
     def __init__(self, server: Address, *, insecure: bool = False) -> None:
         self.server = server
         self._insecure = insecure
-        self._allowed: set[Reach] = set()
+        self._allowed: set[str] = set()
 
     async def fetch(
         self, url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -99,7 +88,9 @@ class Fetcher:
         )
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._look_up()
+                if not self._allowed:
+                    found = {reach(ip) for ip in await _resolved(self.server)} or {"public"}
+                    self._allowed = self._allowed.union(*(_FROM[each] for each in found))
                 client.open()
                 # a proxy looks up names by itself, but not addresses
                 self._check(address, _literal(address) if client.proxy else await _resolved(address))
@@ -128,18 +119,13 @@ class Fetcher:
             raise TransportError(f"{address.shown} does not use https, so it is not used for signing in")
         return address
 
-    async def _look_up(self) -> None:
-        if not self._allowed:
-            found = {reach(ip) for ip in await _resolved(self.server)} or {Reach.PUBLIC}
-            self._allowed = self._allowed.union(*(_FROM[each] for each in found))
-
     def _check(self, address: Address, ips: list[str]) -> None:
         """Refuse an address of the network that the MCP server is not in."""
         for ip in ips:
             where = reach(ip)
             if where not in self._allowed:
                 raise TransportError(
-                    f"{address.shown} is at the {where.value} address {ip}, which the MCP server may not name"
+                    f"{address.shown} is at the {where} address {ip}, which the MCP server may not name"
                 )
 
 

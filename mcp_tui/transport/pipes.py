@@ -112,15 +112,28 @@ class LineWriter(asyncio.BaseProtocol):
         """Withdraw a signal, unless it has begun to leave."""
         self._signals.pop(id, None)
 
-    def refuse(self, detail: str) -> None:
-        """Report all that was not wholly written as not sent; the same goes for all that still comes."""
-        self._refuse([*self._batch, *self._signals.values(), *self._queue.values()], detail)
+    def refuse(self, detail: str, *, batch: bool = True) -> None:
+        """Report all that was not wholly written as not sent; the same goes for all that still comes.
+
+        Without ``batch`` what is being written still leaves.
+        """
+        self._refusal = detail
+        refused = [*self._signals.values(), *self._queue.values()]
+        if batch:
+            refused = [*self._batch, *refused]
+            self._batch = deque()
+        self._signals.clear()
+        self._queue.clear()
+        for leaving in refused:
+            message = leaving.message
+            if leaving.cancels is not None:
+                self.sink.signal_failed(id=leaving.cancels, detail=detail)
+            if leaving.cancels is None or message.id is not None:
+                self.sink.not_sent(method=message.method, detail=detail, id=message.id)
 
     def end_input(self, detail: str) -> None:
         """Close the server's stdin behind the batch that is being written; refuse the rest."""
-        leaving = self._batch
-        self._refuse([*self._signals.values(), *self._queue.values()], self._refusal or detail)
-        self._batch = leaving
+        self.refuse(self._refusal or detail, batch=False)
         if self._pipe is not None:
             self._pipe.close()
 
@@ -204,15 +217,3 @@ class LineWriter(asyncio.BaseProtocol):
                 self.sink.written(raw=message.raw, method=message.method, id=message.id)
             if leaving.cancels is not None:
                 self.sink.signalled(id=leaving.cancels, signal=leaving.signal, raw=message.raw)
-
-    def _refuse(self, refused: list[_Leaving], detail: str) -> None:
-        self._refusal = detail
-        self._batch = deque()
-        self._signals.clear()
-        self._queue.clear()
-        for leaving in refused:
-            message = leaving.message
-            if leaving.cancels is not None:
-                self.sink.signal_failed(id=leaving.cancels, detail=detail)
-            if leaving.cancels is None or message.id is not None:
-                self.sink.not_sent(method=message.method, detail=detail, id=message.id)

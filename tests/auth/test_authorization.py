@@ -38,7 +38,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError, Unauthorized
-from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
+from mcp_tui.transport.http_fetch import Fetcher, reach
 from tests.auth.lying_server import LIES, Lying, jwt_of, lying
 from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG, until
@@ -492,19 +492,19 @@ def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | N
 @pytest.mark.parametrize(
     ("ip", "where"),
     [
-        ("8.8.8.8", Reach.PUBLIC),
-        ("10.0.0.1", Reach.PRIVATE),
-        ("100.64.0.1", Reach.PRIVATE),
-        ("169.254.169.254", Reach.LINK_LOCAL),
-        ("::ffff:169.254.169.254", Reach.LINK_LOCAL),
-        ("::1", Reach.LOOPBACK),
-        ("0.0.0.0", Reach.LOOPBACK),
-        ("224.0.0.1", Reach.PRIVATE),
-        ("fd00::1", Reach.PRIVATE),
+        ("8.8.8.8", "public"),
+        ("10.0.0.1", "private"),
+        ("100.64.0.1", "private"),
+        ("169.254.169.254", "link-local"),
+        ("::ffff:169.254.169.254", "link-local"),
+        ("::1", "loopback"),
+        ("0.0.0.0", "loopback"),
+        ("224.0.0.1", "private"),
+        ("fd00::1", "private"),
     ],
 )
-def test_addresses_are_told_apart(ip: str, where: Reach):
-    assert reach(ip) is where
+def test_addresses_are_told_apart(ip: str, where: str):
+    assert reach(ip) == where
 
 
 def test_a_key_signs_for_one_issuer():
