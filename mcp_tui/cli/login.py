@@ -143,7 +143,6 @@ def _registration(given: Words) -> ClientRegistration | None:
         idp_issuer=options.idp or "",
         idp_client_id=options.idp_client_id or "",
         idp_client_secret=os.environ.get(IDP_SECRET, "") if options.idp else "",
-        given=True,
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client import catalogue
 from mcp_tui.client.auth.held_requests import HeldRequests
-from mcp_tui.client.connecting import ConnectStep, Renewal, connect
+from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, traced
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
@@ -86,7 +86,7 @@ class Client:
         self.disconnected = asyncio.Event()
         self.last_words = ""
         self.stderr_tail: deque[str] = deque(maxlen=20)
-        self.steps: list[ConnectStep] = []
+        self.steps: list[ev.Note] = []
         """What the last attempt to connect did, oldest first."""
         self.http_status: dict[RequestId, int] = {}
         self.challenge: base.Challenge | None = None
@@ -443,11 +443,9 @@ class Client:
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             self.challenge = challenge or self.challenge
-            if challenge is not None and self.held.holds(id, challenge, detail):
-                self.drain()
-                return
-            self._http_status(id, refusal.status)
-            self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
+            if challenge is None or not self.held.holds(id, challenge, detail):
+                self._http_status(id, refusal.status)
+                self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
 
     def _http_status(self, stream: RequestId, status: int) -> None:
@@ -460,12 +458,10 @@ class Client:
         """Log a line of the server's stderr."""
         self.stderr_tail.append(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
-        self.drain()
 
     def happened(self, *, text: str) -> None:
         """Log a fact about the connection."""
         self.note(text)
-        self.drain()
 
     def unheard(self, *, detail: str) -> None:
         """Nothing more can be heard of what was cancelled; how the connection ends is still waited for."""

@@ -24,22 +24,13 @@ from mcp_tui.client.settings import Offers, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
+from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
-from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
-
-
-@frozen
-class ConnectStep:
-    """A step of connecting that began ``at`` a moment, in monotonic seconds: what is waited for, or what was found."""
-
-    at: float
-    text: str
 
 
 def timed_out(client: Connector) -> str:
@@ -48,15 +39,12 @@ def timed_out(client: Connector) -> str:
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
     text = f"No connection after {client.settings.connect_timeout:g} s ({doing})"
     newest = takewhile(lambda row: row.called_at >= since, reversed(client.book.order))
-    asked = [row for row in newest if row.internal and row.sent_at is not None][::-1]
-    refused = [row for row in asked if row.state is State.FAILED and not row.response_seq]
-    waits = [
-        f"{row.method} for {now - (row.sent_at or now):.1f} s"
-        for row in asked
-        if not row.response_seq and row not in refused
-    ]
+    asked = [row for row in newest if row.internal and row.sent_at is not None and not row.response_seq]
+    refused = [row for row in asked if row.state is State.FAILED]
+    waits = [row for row in reversed(asked) if row not in refused]
     if waits:
-        text += f"; waiting for: {', '.join(waits)}"
+        since_when = (f"{row.method} for {now - (row.sent_at or now):.1f} s" for row in waits)
+        text += f"; waiting for: {', '.join(since_when)}"
     heard = [head.at for head in client.store.frames if head.direction == "in" and head.at >= since]
     noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
     if noise:
@@ -107,7 +95,7 @@ class Connector(Caller, base.Sink, Protocol):
     disconnected: asyncio.Event
     last_words: str
     stderr_tail: deque[str]
-    steps: list[ConnectStep]
+    steps: list[ev.Note]
     challenge: base.Challenge | None
 
     async def initialized(self) -> None: ...
@@ -182,7 +170,7 @@ class _Attempt:
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _step(self, text: str) -> None:
-        self.client.steps.append(ConnectStep(self.client.now(), text))
+        self.client.steps.append(ev.Note(at=self.client.now(), text=text))
 
     def _found(self, text: str) -> None:
         self._step(text)
@@ -255,17 +243,15 @@ class _Attempt:
 
     async def _slow(self, id_: RequestId) -> Reply:
         """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
-        client, probe = self.client, self.unanswered
-        row = client.book.get(id_)
-        if probe is None or row is None:
+        client, probe, row = self.client, self.unanswered, self.client.ledger.row(id_)
+        if probe is None:
             return await self._outcome(id_, None)
         news = asyncio.Event()
 
         def listener(event: ev.Event) -> None:
             if isinstance(event, ev.Late) and event.id == probe and event.kind is ev.Kind.RESULT:
-                frame = messages.parse(client.store.payload(event.seq) or b"")
-                if isinstance(frame, ResponseFrame):
-                    self.discovered = as_object(frame.result)
+                frame = messages.response_in(client.store.payload(event.seq) or b"", probe)
+                self.discovered = as_object(frame and frame.result)
             news.set()
 
         ignore = client.listen(listener)
@@ -407,11 +393,10 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
         from mcp_tui.transport.stdio import StdioTransport
 
         return StdioTransport(target, max_message=settings.max_message)
-    if (kind or target.transport) == "sse":
-        from mcp_tui.transport.http import SseTransport as OverHttp
-    else:
-        from mcp_tui.transport.http import HttpTransport as OverHttp
-    return OverHttp(target, max_message=settings.max_message, tokens=client.tokens)
+    from mcp_tui.transport.http import HttpTransport, SseTransport
+
+    over_http = SseTransport if (kind or target.transport) == "sse" else HttpTransport
+    return over_http(target, max_message=settings.max_message, tokens=client.tokens)
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)
@@ -432,22 +417,21 @@ class Renewal:
         self.active = False
         self._client = client
         self._attempts = 0
-        self._ready_at: float | None = None
+        self._ready_at = 0.0
         self.held: dict[RequestId, tuple[str, dict[str, Json]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, why: str) -> None:
         """The server ended the session, for this reason: open a new one."""
-        if self._ready_at is not None and self._client.now() - self._ready_at >= YOUNG:
+        if self._client.now() - self._ready_at >= YOUNG:
             self._attempts = 0
         self.active = True
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:
         """Open none any more: a person decided otherwise. What was held is lost."""
-        task, self._task = self._task, None
-        self._attempts, self._ready_at = 0, None
-        if task is not None and not task.done():
+        task, self._task, self._attempts = self._task, None, 0
+        if task is not None:
             task.cancel()
             await asyncio.wait([task])
         if self.active:
@@ -487,6 +471,5 @@ class Renewal:
     def _give_up(self, detail: str) -> None:
         """Say why there is no session, once; what was held is lost with it."""
         self.active = False
-        self._attempts, self._ready_at = 0, None
         self.held.clear()
         self._client.lost(detail)

@@ -307,13 +307,8 @@ class Authorization:
         scopes = self._wanted_scopes(challenge, server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
         client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(endpoint)
-        made = Credentials(
-            server=self._key,
-            issuer=server.issuer,
-            resource=resource.identifier,
-            registration=client,
-            token=token,
-        )
+        named = Credentials(server=self._key, issuer=issuer, resource=resource.identifier)
+        made = replace(named, registration=client, token=token)
         await self._keep(made, "issued")
         return made
 

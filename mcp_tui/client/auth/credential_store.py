@@ -15,7 +15,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, BinaryIO, Final
 
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.files import is_alone, make_private, read_start
@@ -69,24 +69,13 @@ class Credentials:
         }
 
 
-class Keyring(Protocol):
-    """What is asked of a keyring."""
-
-    def get_password(self, service: str, username: str) -> str | None: ...
-    def set_password(self, service: str, username: str, password: str) -> None: ...
-    def delete_password(self, service: str, username: str) -> None: ...
-
-
-def system_keyring() -> Keyring | None:
-    """The system's keyring, ``None`` where the extra or a backend is missing."""
-    try:
-        import keyring
-    except ImportError:
-        return None
+def system_keyring() -> Any:
+    """The system's keyring (a ``keyring.backend.KeyringBackend``), ``None`` where the extra or a backend is missing."""
     with suppress(Exception):  # whatever a backend raises: there is none that can be used
+        import keyring
+
         backend = keyring.get_keyring()
-        if backend.priority >= 1:
-            return cast("Keyring", backend)
+        return backend if backend.priority >= 1 else None
     return None
 
 
@@ -98,7 +87,7 @@ class CredentialStore:
         self._storage = storage
 
     @cached_property
-    def keyring(self) -> Keyring | None:
+    def keyring(self) -> Any:
         """The keyring that new secrets go to; ``None`` for the file."""
         return None if self._storage == "file" else system_keyring()
 
@@ -135,8 +124,7 @@ class CredentialStore:
         Raises:
             StorageError: it cannot be written.
         """
-        kept = credentials.secrets()
-        in_keyring = False
+        kept, in_keyring = credentials.secrets(), False
         if self.keyring is not None:
             with suppress(Exception):  # locked, refused, gone: the file is the way out
                 self.keyring.set_password(SERVICE, credentials.server, json.dumps(kept))
@@ -177,7 +165,7 @@ class CredentialStore:
         """
         with ExitStack() as stack:
             with suppress(OSError, RecordingError):
-                lock = self._lock_file(".renewing", stack)
+                lock = stack.enter_context(self._lock_file(".renewing")).fileno()
                 async with asyncio.timeout(RENEWING):
                     while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
                         await asyncio.sleep(0.05)
@@ -188,15 +176,13 @@ class CredentialStore:
         """Let no other mcp-tui write between our reading and our writing, where the file system has locks."""
         with ExitStack() as stack:
             with suppress(OSError, RecordingError):
-                fcntl.flock(self._lock_file(".lock", stack), fcntl.LOCK_EX)
+                fcntl.flock(stack.enter_context(self._lock_file(".lock")), fcntl.LOCK_EX)
             yield
 
-    def _lock_file(self, suffix: str, stack: ExitStack) -> int:
+    def _lock_file(self, suffix: str) -> BinaryIO:
         make_private(self.path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        lock = os.open(self.path.with_suffix(suffix), flags, 0o600)
-        stack.callback(os.close, lock)
-        return lock
+        return os.fdopen(os.open(self.path.with_suffix(suffix), flags, 0o600), "r+b", buffering=0)
 
     def _entries(self) -> dict[str, Json]:
         try:
@@ -218,11 +204,7 @@ def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -
     parts: dict[str, dict[str, Any]] = {}
     for part, names in _SECRETS.items():
         parts[part] = {**as_object(entry[part]), **{name: str(hidden.get(name, "")) for name in names}}
-    token = Token(**parts["token"])
-    return Credentials(
-        server=server,
-        issuer=str(entry["issuer"]),
-        resource=str(entry["resource"]),
-        registration=ClientRegistration(**parts["registration"]),
-        token=replace(token, scopes=tuple(token.scopes), expires_at=float(token.expires_at)),
-    )
+    token, client = Token(**parts["token"]), ClientRegistration(**parts["registration"])
+    token = replace(token, scopes=tuple(token.scopes), expires_at=float(token.expires_at))
+    issuer, resource = str(entry["issuer"]), str(entry["resource"])
+    return Credentials(server=server, issuer=issuer, resource=resource, registration=client, token=token)

@@ -20,14 +20,14 @@ WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
 class HeldRequests:
-    """The requests of one client that wait for a token."""
+    """The requests of one client that wait for a token. ``waiting`` are their ids, and who gets one for each."""
 
     def __init__(self, client: Caller) -> None:
         self.limit: asyncio.Timeout | None = None
         """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
         self._times = Counter[RequestId]()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
     def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
         """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
@@ -42,9 +42,8 @@ class HeldRequests:
         if self._times[row_id] > HOLDS:
             self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
             return True
-        task = spawn(self._authorize(row_id, challenge, detail), name="authorize")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.waiting[row_id] = task = spawn(self._authorize(row_id, challenge, detail), name="authorize")
+        task.add_done_callback(lambda _: self.waiting.pop(row_id, None))
         return True
 
     async def authorized(self, challenge: Challenge) -> bool:
@@ -68,8 +67,9 @@ class HeldRequests:
 
     def stop(self) -> None:
         """Get no token any more for what waits: it ends with its connection."""
-        for task in self._tasks:
+        for task in self.waiting.values():
             task.cancel()
+        self.waiting.clear()
         self._times.clear()
 
     async def _authorize(self, row_id: RequestId, challenge: Challenge, detail: str) -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, cast
 
-from mcp_tui.client.connecting import ConnectStep
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
@@ -250,7 +249,7 @@ def server_sections(info: ServerInfo) -> list[Section]:
     return sections
 
 
-def connecting_sections(steps: Sequence[ConnectStep], stderr: Iterable[str], *, now: float) -> list[Section]:
+def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now: float) -> list[Section]:
     """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
     lines = _steps(steps)
     if steps:
@@ -260,7 +259,7 @@ def connecting_sections(steps: Sequence[ConnectStep], stderr: Iterable[str], *, 
 
 
 def failure_sections(
-    trouble: SafeText, steps: Sequence[ConnectStep], stderr: Iterable[str], *, process: bool
+    trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], *, process: bool
 ) -> list[Section]:
     """Why there is no connection, what to do about it, how far it came, and what the server said last.
 
@@ -275,7 +274,7 @@ def failure_sections(
     return [*sections, *_last_words(stderr)]
 
 
-def _steps(steps: Sequence[ConnectStep]) -> list[Line]:
+def _steps(steps: Sequence[ev.Note]) -> list[Line]:
     return [
         line((safe("+{:.3f}  ", each.at - steps[0].at), "muted"), brief(each.text, 400)) for each in steps
     ]
