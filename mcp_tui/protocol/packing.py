@@ -124,37 +124,35 @@ class PackedRows(Sequence[Row], Generic[Row]):
         row = self._kept.get(place)
         return row is None or self._is_over(row)
 
-    def pack_oldest(self) -> list[Row]:
-        """Pack the oldest block of :attr:`recent`; returns what is packed and over now. The others stay as they are."""
+    def pack_oldest(self) -> None:
+        """Pack the oldest block of :attr:`recent`. Of its rows those that are not over stay as they are besides."""
         begin = len(self._blocks) * BLOCK
         places = range(begin, begin + BLOCK)
         self._blocks.append(pack([self._kept[place] for place in places]))
-        over = self._let_go([place for place in places if self._is_over(self._kept[place])])
-        return over + self._pack_loose()
+        self._let_go([place for place in places if self._is_over(self._kept[place])])
+        self._pack_loose()
 
-    def loosen(self, place: int) -> list[Row]:
-        """Take a row out of its block, because it is about to change; returns those that were packed anew instead."""
-        if place in self._kept:
-            return []
-        again = self._pack_loose()
-        self._kept[place] = self[place]
-        return again
+    def loose(self, place: int) -> Row:
+        """The row at a place, out of its block, because it is about to change."""
+        row = self._kept.get(place)
+        if row is None:
+            self._pack_loose()
+            row = self._kept[place] = self[place]
+        return row
 
-    def _pack_loose(self) -> list[Row]:
-        """Pack anew the blocks of rows that changed since and are over, where those are many; returns these rows."""
+    def _pack_loose(self) -> None:
+        """Pack anew the blocks of rows that changed since and are over, where those are many."""
         if len(self._kept) - self.recent < LOOSE:
-            return []
+            return
         packed = len(self._blocks) * BLOCK
         over = [place for place, row in self._kept.items() if place < packed and self._is_over(row)]
         for number in {place // BLOCK for place in over}:
             self._blocks[number] = pack(self[number * BLOCK : (number + 1) * BLOCK])
             self._unpacked.pop(number, None)
-        return self._let_go(over)
+        self._let_go(over)
 
-    def _let_go(self, places: list[int]) -> list[Row]:
-        rows = [self._kept.pop(place) for place in places]
-        self._held.update(zip(places, rows, strict=True))
-        return rows
+    def _let_go(self, places: list[int]) -> None:
+        self._held.update({place: self._kept.pop(place) for place in places})
 
     def __len__(self) -> int:
         return self._count

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -500,17 +499,14 @@ class Book:
         self.cancelled = array("I")
         self.version = 0
         self._keep = keep
-        self._rows: dict[tuple[type, ev.RequestId], Request] = {}  # those that are not packed
         self._places = Places()
-        self._changes: deque[Request | None] = deque(maxlen=CHANGES)
-        self._waiting: dict[tuple[type, ev.RequestId], list[ServerRequest]] = {}
+        self._changes: deque[ev.RequestId | None] = deque(maxlen=CHANGES)
 
     def get(self, id: ev.RequestId) -> Request | None:
         """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
-        row = self._rows.get((type(id), id))
-        if row is None and self.order.recent < len(self.order):
-            place = self._places.find(id)
-            return None if place is None else self.order[place]
+        row = self.unfinished.get((type(id), id))
+        if row is None and (place := self._places.find(id)) is not None:
+            row = self.order[place]
         return row
 
     def place(self, id: ev.RequestId) -> int | None:
@@ -535,9 +531,9 @@ class Book:
         count = self.version - version
         if not 0 <= count <= len(self._changes):
             return None
-        newest = islice(reversed(self._changes), count)
-        ids = {(type(row.id), row.id) for row in newest if row is not None}
-        places = (self.place(id) for _, id in ids)
+        places = map(
+            self._places.find, {id for id in islice(reversed(self._changes), count) if id is not None}
+        )
         return {place for place in places if place is not None}
 
     def apply(self, event: ev.Event) -> Request | None:
@@ -555,39 +551,30 @@ class Book:
         if isinstance(event, ev.Called):
             if self.get(event.id) is not None:
                 raise IllegalTransition(f"id {event.id!r} was issued before")
-            row = Request(
-                id=event.id,
-                method=event.method,
-                name=event.name,
-                internal=event.internal,
-                limits=event.limits,
-                called_at=event.at,
-                queued_at=event.at,
-                request_seq=event.seq,
-                parent=event.parent,
-                as_task=event.as_task,
-                history=[event],
-            )
-            self._rows[key] = self.unfinished[key] = row
+            row = self.unfinished[key] = _called(event)
             if row.internal:
                 self.internal.append(len(self.order))
             self.order.append(row)
             self._places.append(event.id)
             if self.order.recent >= self._keep + BLOCK:
-                self._forget(self.order.pack_oldest())
+                self.order.pack_oldest()
         else:
-            found = self._rows.get(key) or self._loosened(event.id)
-            if found is None:
-                raise IllegalTransition(f"no request {event.id!r}")
-            row = found
+            row = self.unfinished.get(key) or self._finished(event.id)
             evolve(row, event)
             if isinstance(event, ev.CancelRequested):
                 self._cancelled(row)
             if row.state in TERMINAL:
                 self.unfinished.pop(key, None)
         self.version += 1
-        self._changes.append(row)
+        self._changes.append(event.id)
         return row
+
+    def _finished(self, id: ev.RequestId) -> Request:
+        """The row of a request that is over, and that something happens to after all."""
+        place = self._places.find(id)
+        if place is None:
+            raise IllegalTransition(f"no request {id!r}")
+        return self.order.loose(place)
 
     def _cancelled(self, row: Request) -> None:
         """Note the first cancel of a row, unless it is this client's own."""
@@ -596,36 +583,21 @@ class Book:
         if first and place is not None and not is_internal(row):
             self.cancelled.append(place)
 
-    def _forget(self, rows: Iterable[Request]) -> None:
-        """Let go of rows that were packed."""
-        for row in rows:
-            del self._rows[type(row.id), row.id]
-
-    def _loosened(self, id: ev.RequestId) -> Request | None:
-        """The row of a request that is over and packed, and that something happens to after all."""
-        place = self._places.find(id)
-        if place is None:
-            return None
-        self._forget(self.order.loosen(place))
-        row = self._rows[type(id), id] = self.order[place]
-        return row
-
     def _fold_server_request(self, event: ev.Event) -> bool:
         """Fold one event; whether it was about a request of the server's."""
         match event:
             case ev.ServerRequestReceived():
                 asked = ServerRequest(event.request_id, event.method, event.at, event.parent, event.seq)
                 self.server_requests.append(asked)
-                self._waiting.setdefault((type(event.request_id), event.request_id), []).append(asked)
             case ev.ServerRequestAnswered():
                 how = event.how or ("answered" if event.code is None else f"refused with {event.code}")
                 self._request_over(event.request_id, event.at, how, event.code)
             case ev.ServerRequestWithdrawn():
                 self._request_over(event.request_id, event.at, f"withdrawn {event.reason}".strip())
             case ev.Disconnected():
-                for server_request in chain.from_iterable(self._waiting.values()):
-                    server_request.ended_at, server_request.outcome = event.at, "lost"
-                self._waiting.clear()
+                for asked in self.server_requests:
+                    if not asked.outcome:
+                        asked.ended_at, asked.outcome = event.at, "lost"
             case _:
                 return False
         return True
@@ -633,10 +605,27 @@ class Book:
     def _request_over(
         self, request_id: ev.RequestId, at: float, outcome: str, code: int | None = None
     ) -> None:
-        if waiting := self._waiting.get((type(request_id), request_id)):
+        for asked in reversed(self.server_requests):
             # of two with one id the second is refused at once, the first answered
-            server_request = waiting.pop()
-            server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
+            if not asked.outcome and asked.request_id == request_id:
+                asked.ended_at, asked.outcome, asked.code = at, outcome, code
+                return
+
+
+def _called(event: ev.Called) -> Request:
+    return Request(
+        id=event.id,
+        method=event.method,
+        name=event.name,
+        internal=event.internal,
+        limits=event.limits,
+        called_at=event.at,
+        queued_at=event.at,
+        request_seq=event.seq,
+        parent=event.parent,
+        as_task=event.as_task,
+        history=[event],
+    )
 
 
 def fold(events: list[ev.Event]) -> Book:
