@@ -1,22 +1,14 @@
-"""What a ledger shares with its parts: the record of each open request, and two ports.
-
-One port is what the ledger has done outside, the other what its parts ask of it.
-"""
+"""What a ledger shares with its parts: the record of each open request, and the port of what it has done outside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ParamSpec, Protocol
+from typing import Protocol
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.protocol.revisions import Negotiated
-
-P = ParamSpec("P")
+from mcp_tui.protocol.requests import Request
 
 
 @dataclass(slots=True, eq=False)
@@ -56,44 +48,35 @@ class LedgerPort(Protocol):
 
     def event(self, event: ev.Event) -> None:
         """Something became true: store it, and tell whoever listens."""
-        ...
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Write a request of ours."""
-        ...
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
         """Let a cancel leave, ahead of everything queued. ``message`` is set for a notification."""
-        ...
 
     def unqueue(self, id: RequestId) -> None:
         """Take back a request of which no byte was written (C-06: then the server never hears of it)."""
-        ...
 
     def recall(self, id: RequestId) -> None:
         """Take back a signal that has not begun to leave."""
-        ...
 
     def release(self, id: RequestId) -> None:
         """Close what the transport still holds open for a request that is over, and resume it no more.
 
         C-37: a server of the handshake era may leave the stream of a cancelled request open for ever.
         """
-        ...
 
     def reply(self, message: dict[str, Json]) -> None:
         """Answer a request of the server's."""
-        ...
 
     def prompt(
         self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
     ) -> None:
         """Have a person, or a rule, answer a request of the server's. ``parent`` is the request of ours it belongs to."""
-        ...
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
         """A prompt needs no answer any more; ``why`` says so to the person who was about to give one."""
-        ...
 
     def gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
@@ -103,66 +86,15 @@ class LedgerPort(Protocol):
         ``requests`` maps the server's keys to its questions, each with ``method`` and ``params``; empty where only a retry
         is wanted, after ``wait`` seconds. ``task``: the answers leave by ``tasks/update``, and may come one by one.
         """
-        ...
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
         """The input for a request is not needed any more. ``keys`` are those withdrawn, all where it is ``None``."""
-        ...
 
     def relist(self, id: RequestId) -> None:
         """List the tools again, then send the held round of ``id``: the server saw other headers than it wants."""
-        ...
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
         """Whoever waits for ``id`` may stop: its outcome cannot change. ``frame`` is the response, if it counts.
 
         A cancelled request is resolved when its signal begins to leave, and once more when it settles.
         """
-        ...
-
-
-class Core(Protocol):
-    """What the parts of a ledger ask of it. All of it is described at :class:`~mcp_tui.protocol.ledger.Ledger`."""
-
-    port: LedgerPort
-    negotiated: Negotiated
-    grace: float
-    book: Book
-    deadlines: Deadlines
-    live: dict[RequestId, Live]
-
-    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None: ...
-    def emit(self, event: ev.Event) -> None: ...
-    def violation(
-        self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None
-    ) -> None: ...
-    def call(
-        self,
-        method: str,
-        params: Json = None,
-        *,
-        limits: ev.Limits = ...,
-        internal: bool = False,
-        parent: RequestId | None = None,
-        at: float,
-    ) -> RequestId: ...
-    def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None: ...
-    def dispatch(self, row: Request, params: Json) -> None: ...
-    def arm(self, row: Request) -> None: ...
-    def pause_while_asked(self, at: float, only: Request | None = None) -> None: ...
-    def named(self, id_: RequestId) -> Request | None: ...
-    def current(self, wire_id: RequestId) -> Request | None: ...
-    def reached(self, row: Request, at: float) -> bool: ...
-    def being_written(self, row: Request) -> bool: ...
-    def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None: ...
-    def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None: ...
-    def settle(self, row: Request, detail: str, at: float) -> None: ...
-    def settle_unsignalled(self, row: Request, detail: str, at: float) -> None: ...
-    def lose(self, row: Request, detail: str, at: float) -> None: ...
-    def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool: ...
-    def last_signal(self) -> Request | None: ...
-    def signal_written(
-        self, row: Request, signal: Signal, at: float, *, reason_delivered: bool, answered: bool, seq: int
-    ) -> None: ...
-    def pay(self, id: RequestId, at: float) -> None: ...
-    def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None: ...
