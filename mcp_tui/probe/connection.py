@@ -7,6 +7,7 @@ writes every message itself: its ids begin at 1, and its malformed messages pass
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -71,14 +72,6 @@ class Arrival:
         return "tool error" if self.is_error else self.kind
 
 
-@frozen
-class Ended:
-    """How a connection ended."""
-
-    at: float
-    detail: str
-
-
 @fact
 class Peer(ProbedServer):
     """What the first connection learned of the server; every further one is opened by it.
@@ -117,8 +110,10 @@ class ProbeConnection(base.Silence):
         self.peer = peer
         self.store = store
         self.heard: list[Arrival] = []
-        self.ended: Ended | None = None
+        self.lost = ""
         """How it ended although nobody asked for it."""
+        self.ended_at = math.inf
+        """When it did."""
         self.refusals: list[str] = []
         """Why notifications were refused, or not delivered."""
         self.accepted_at: list[float] = []
@@ -270,7 +265,7 @@ class ProbeConnection(base.Silence):
     def closed(self, *, detail: str, **_facts: object) -> None:
         """Keep how the connection ended."""
         if not self._closing:
-            self.ended = Ended(self.now(), detail)
+            self.lost, self.ended_at = detail or "the connection ended", self.now()
         self.store.event(ev.Disconnected(at=self.now(), detail=detail))
         self._news.set()
 
@@ -290,7 +285,7 @@ class ProbeConnection(base.Silence):
 
     async def quiet(self, until: float) -> None:
         """Listen until a moment, or until the connection ends."""
-        await self.until(lambda: self.ended is not None, until)
+        await self.until(lambda: bool(self.lost), until)
 
     # -- what goes out ---------------------------------------------------------------------------------------------
 
@@ -354,7 +349,7 @@ class ProbeConnection(base.Silence):
                 self.cancel(trace, reason)
 
     def _send(self, message: dict[str, Json], method: str, id: RequestId | None = None) -> None:
-        if self.transport is None or self.ended is not None:
+        if self.transport is None or self.lost:
             return
         handshake = method == "initialize"
         speaking = None if handshake else self.peer.revision
@@ -426,7 +421,7 @@ class Trace:
     def over(self) -> bool:
         """Whether nothing more can come, or what was waited for came."""
         failed = bool(self.failure) and not self.closed_stream
-        return bool(self.responses) or self.connection.ended is not None or failed
+        return bool(self.responses or self.connection.lost) or failed
 
     async def leaves(self) -> None:
         """Wait until it was written."""
@@ -439,9 +434,7 @@ class Trace:
 
     def trouble(self) -> str:
         """Why no response came, in words; empty where none is known."""
-        if self.connection.ended is not None:
-            return self.connection.ended.detail
-        return self.failure
+        return self.connection.lost or self.failure
 
     def waited(self) -> str:
         """The same, or for how long nothing came."""

@@ -80,8 +80,8 @@ def _posted(trial: Trial, trace: Trace) -> None:
             trial.found("P-25", Verdict.WARNING, words)
         else:
             trial.found("P-25", Verdict.PASS, f"the POST of the cancel was accepted after {took:.2f} s")
-    elif connection.ended is not None:
-        trial.found("P-25", Verdict.NOT_OBSERVABLE, connection.ended.detail)
+    elif connection.lost:
+        trial.found("P-25", Verdict.NOT_OBSERVABLE, connection.lost)
     else:
         words = f"the POST of the cancel was not answered for {connection.now() - cancel_at:.1f} s"
         trial.found("P-25", Verdict.WARNING, words)
@@ -211,7 +211,7 @@ async def two_in_flight(trial: Trial) -> None:
     at = cancelled.cancel_at or 0.0
     if control.duration is None:
         await connection.quiet(other.sent_at + trial.end())
-        if connection.ended is None:
+        if not connection.lost:
             why = "the tool does not end by itself, so the other call has nothing to show"
             trial.found("P-14", Verdict.NOT_OBSERVABLE, why)
             return
@@ -393,8 +393,8 @@ async def twice(trial: Trial) -> None:
 async def after_completion(trial: Trial) -> None:
     """P-09: the cancel of a request that was answered, on the connection of the control run."""
     connection, control = trial.connection, trial.setup.control
-    if connection.ended is not None:
-        trial.found("P-09", Verdict.NOT_OBSERVABLE, connection.ended.detail)
+    if connection.lost:
+        trial.found("P-09", Verdict.NOT_OBSERVABLE, connection.lost)
         return
     if control is not None and control.lost:
         why = f"the tool ends the connection without any cancel: {control.lost}"
@@ -453,9 +453,9 @@ async def malformed(trial: Trial) -> None:
         if answers and worst is None:
             sentence = f"{name}: it answered a notification: {answers[0].words} without an id"
             worst = Finding("P-11", Verdict.WARNING, sentence)
-        if connection.ended is not None and id_ == EQUAL:  # it dies of a valid cancel
-            trial.tell(connection.ended.detail)
-        elif connection.ended is not None or (heard is None and not calls):
+        if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
+            trial.tell(connection.lost)
+        elif connection.lost or (heard is None and not calls):
             aside = Trial(setup, connection)
             if not await _ignored(aside, "P-11", at, "", valid=False):
                 # a server may die some time after the one that it took for valid
@@ -465,7 +465,7 @@ async def malformed(trial: Trial) -> None:
                 trial.findings.append(replace(found, sentence=f"{hit}: {found.sentence}", evidence=evidence))
                 return
     found = await _hit(trial, calls, sent)
-    if connection.ended is None:
+    if not connection.lost:
         following = await trial.next_call("P-11")
         found = following if following.verdict is Verdict.FAIL else found
     if worst is None or found.verdict is Verdict.FAIL:
@@ -480,7 +480,7 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     ignored = f"{count} ignored; the calls in flight were answered"
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
-    if connection.ended is not None:
+    if connection.lost:
         ignored = "all ignored"
     elif not calls or control is None or control.duration is None:
         return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
@@ -500,8 +500,7 @@ def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
     hit: list[str] = []
     for id_, trace in calls.items():
         heard = next(iter(trace.responses), None)
-        over = trial.connection.ended is not None
-        if (heard is None and over) or (heard is not None and heard.kind == "result"):
+        if trial.connection.lost if heard is None else heard.kind == "result":
             continue
         names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
         frame = "" if heard is None else heard.frame
@@ -526,10 +525,10 @@ async def odd_reasons(trial: Trial) -> None:
     connection.notify(CANCELLED, {"requestId": first.id, "reason": None})
     connection.notify(CANCELLED, {"requestId": second.id, "reason": 42})
     await connection.until(
-        lambda: connection.ended is not None or bool(first.responses and second.responses),
+        lambda: bool(connection.lost or (first.responses and second.responses)),
         second.sent_at + trial.end(trial.mid),
     )
-    if connection.ended is None:
+    if not connection.lost:
         trial.tell(f"reason null: {_became(first, 'no response')}")
         trial.tell(f"reason 42: {_became(second, 'no response')}")
     await _ignored(trial, "P-12", at, "no harm; the next call was answered", valid=False)

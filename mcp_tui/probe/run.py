@@ -174,7 +174,7 @@ class Probe:
         if connection.peer.transport == "http":
             return
         slow = self.setup.connecting > SLOW_START and connection.peer.transport == "stdio"
-        if slow and not harmed and connection.ended is None:
+        if slow and not harmed and not connection.lost:
             connection.refusals.clear()
             self._spare.append(connection)
             return
@@ -266,7 +266,7 @@ class Probe:
         session = getattr(connection.transport, "session_id", None) is not None
         setup.peer = replace(setup.peer, session=session)
         for choice in wanted[:CANDIDATES]:
-            if connection.ended is not None or useful:
+            if connection.lost or useful:
                 await self._let_go(connection, harmed=True)
                 connection = self._connection("control")
                 await connection.open()
@@ -316,7 +316,7 @@ class Probe:
             await after_completion(trial)
             self._found(*trial.findings)
         choice = setup.choice
-        if choice is not None and choice.brief is not None and connection.ended is None:
+        if choice is not None and choice.brief is not None and not connection.lost:
             heard = await connection.call(choice.name, choice.brief).answered(
                 connection.now() + setup.patience
             )
@@ -457,12 +457,10 @@ async def _control_run(
     aside = connection.echo() if not trace.over() else None
     heard = await trace.answered(sent + limit)
     ended_at = connection.now() if heard is None else heard.at
-    if heard is None and connection.ended is None:
+    if heard is None and not connection.lost:
         connection.cancel(trace)
     await asyncio.sleep(0.05)  # an answer that waited for the tool comes now
-    lost = "" if connection.ended is None else connection.ended.detail
-    if not lost and heard is None:
-        lost = trace.trouble()
+    lost = connection.lost or ("" if heard is not None else trace.trouble())
     control = ControlRun(
         duration=None if heard is None and not lost else ended_at - sent,
         watched=connection.now() - sent,

@@ -235,11 +235,11 @@ class Trial:
         connection = trace.connection
         evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
         cancelled = [each for each in connection.traces.values() if each.cancel_at]
-        if connection.ended is not None and cancelled:
+        if connection.lost and cancelled:
             last = cancelled[-1]
-            lag = connection.ended.at - (last.cancel_at or 0.0)
-            text = f"{connection.ended.detail}, {lag:+.3f} s from the cancel"
-            evidence = [EvidenceItem(text, connection.ended.at - last.sent_at)]
+            lag = connection.ended_at - (last.cancel_at or 0.0)
+            text = f"{connection.lost}, {lag:+.3f} s from the cancel"
+            evidence = [EvidenceItem(text, connection.ended_at - last.sent_at)]
         return evidence + [EvidenceItem(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
 
     # -- what was seen ---------------------------------------------------------------------------------------------
@@ -249,9 +249,9 @@ class Trial:
         connection = trace.connection
 
         def over() -> bool:
-            return connection.ended is not None or any(each.kind == "result" for each in trace.responses)
+            return bool(connection.lost) or any(each.kind == "result" for each in trace.responses)
 
-        if await connection.until(over, until) and connection.ended is None:
+        if await connection.until(over, until) and not connection.lost:
             await asyncio.sleep(min(AFTERMATH, max(0.0, until - connection.now())))
 
     def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
@@ -270,8 +270,7 @@ class Trial:
             quotes.append(EvidenceItem("a request sent behind the cancel was answered", read - sent))
         quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]
         quotes += [trace.evidence(each) for each in early[:1]]
-        ended = "" if connection.ended is None else connection.ended.detail
-        before = ended if connection.ended is not None and connection.ended.at < cancel_at else ""
+        before = connection.lost if connection.ended_at < cancel_at else ""
         if not trace.responses and trace.ended_at is not None and trace.ended_at < cancel_at:
             before = before or trace.failure
         logs = (each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent)
@@ -286,7 +285,7 @@ class Trial:
             logs=tuple(logs),
             beats=self.setup.heartbeat.between(sent, now),
             early=early[0].words if early else before,
-            lost=ended,
+            lost=connection.lost,
             watched=now - sent,
             quotes=tuple(quotes),
             closed_stream=trace.closed_stream,
