@@ -104,7 +104,7 @@ def _key_problems(found: Loaded) -> list[str]:
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.keys import FIRST, SCOPES
+    from mcp_tui.tui.keys import FIRST, SCOPES, all_shown
 
     told = [
         {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
@@ -112,5 +112,5 @@ def _keys(*, as_json: bool) -> int:
         for key in scope.keys
         if key.action != "read_only"
     ]
-    rows = [(clean(key.id), key.all_shown, clean(key.help)) for key in FIRST.values()]
+    rows = [(clean(key.id), all_shown(key.names), clean(key.help)) for key in FIRST.values()]
     return show(told, table(rows), as_json=as_json)

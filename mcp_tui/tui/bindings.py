@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
-from textual.keys import _character_to_key  # pyright: ignore[reportPrivateUsage]
 
-from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, current, key_of, own
-from mcp_tui.tui.view.text import SafeText, safe, words
+from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, all_shown, character
+from mcp_tui.tui.view.text import SafeText, words
 
 
 def bindings(*scopes: Scope) -> list[BindingType]:
     """The keys of scopes as Textual takes them, for the ``BINDINGS`` of what has them."""
     return [
-        Binding(",".join(key.names), key.action, key.label, id=key.id, show=False, priority=key.priority)
+        Binding(key.keys, key.action, key.label, id=key.id, show=False, priority=key.priority)
         for scope in scopes
         for key in scope.keys
     ]
@@ -24,34 +22,21 @@ def bindings(*scopes: Scope) -> list[BindingType]:
 # -- what a key is now ---------------------------------------------------------------------------------------
 
 
-def means(id_: str, pressed: str) -> bool:
-    """Whether a key that was pressed, by Textual's name, is one for something."""
-    return pressed in map(normalised, current(FIRST[id_]).names)
-
-
-def normalised(name: str) -> str:
-    """The name of a key as Textual has it; a character may stand for itself."""
-    name = name.strip()
-    return _character_to_key(name) if len(name) == 1 else name
-
-
 def is_typed(action: str, *scopes: Scope) -> bool:
     """Whether an action of scopes is on a key that is also a character of a text."""
     return any(
-        key.action.partition("(")[0].rpartition(".")[2] == action and any(map(character, current(key).names))
-        for scope in scopes
-        for key in scope.keys
+        key.verb == action and any(map(character, key.names)) for scope in scopes for key in scope.keys
     )
 
 
 def rivals(*ids: str) -> frozenset[str]:
     """The actions of the screens of sessions and recordings that are now on a key of one of these."""
-    names = {normalised(name) for id_ in ids for name in current(FIRST[id_]).names}
+    names = {name for id_ in ids for name in FIRST[id_].names}
     return frozenset(
-        key.action.partition("(")[0]
+        key.verb
         for name in ("workbench", "recording")
         for key in SCOPES[name].keys
-        if not names.isdisjoint(map(normalised, current(key).names))
+        if not names.isdisjoint(key.names)
     )
 
 
@@ -59,12 +44,12 @@ def rivals(*ids: str) -> frozenset[str]:
 
 
 def keys(*scopes: Scope) -> list[Key]:
-    """The keys of scopes that do something there, as they are now; an id once."""
+    """The keys of scopes that do something there; an id once."""
     found: dict[str, Key] = {}
     for scope in scopes or (SCOPES["workbench"], SCOPES["everywhere"]):
         for key in scope.keys:
             if key.action != "read_only":
-                found.setdefault(key.id, current(key))
+                found.setdefault(key.id, key)
     return list(found.values())
 
 
@@ -79,36 +64,21 @@ def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -
     return [*near, *(key for key in offered if key.id not in ids and key.names[0] not in taken)]
 
 
-def in_footer(key: Key) -> SafeText:
-    """A key as the footer has it: ``1-7`` where it stands for several and none of them is another one."""
-    if not key.others or own(key.id, *key.others):
-        return key.shown
-    last = key_of(key.others[-1])
-    return safe("{}-{}", key.shown, last) if len(key.others) > 1 else safe("{} {}", key.shown, last)
-
-
-class Help(NamedTuple):
-    """Keys of one scope, as they can be used where that stands among others: what a nearer one has is left out."""
-
-    title: SafeText
-    lines: tuple[tuple[SafeText, SafeText], ...]
-
-
-def helped(scopes: Sequence[Scope]) -> list[Help]:
-    """What every key does, of the nearest scope first."""
-    told: list[Help] = []
+def helped(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
+    """What every key does, of the nearest scope first: its title, and its keys but for what a nearer one has."""
+    told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
     taken: set[str] = set()
     for scope in scopes:
         lines: list[tuple[SafeText, SafeText]] = []
         here: set[str] = set()
-        for key in map(current, scope.keys):
-            names = [name for name in map(normalised, key.names) if name not in taken]
+        for key in scope.keys:
+            names = [name for name in key.names if name not in taken]
             if names and key.action != "read_only":
                 here.update([] if key.lends else names)
-                lines.append((key._replace(keys=",".join(names)).all_shown, words(key.help)))
+                lines.append((all_shown(names), words(key.help)))
         taken |= here
         if lines:
-            told.append(Help(words(scope.title), tuple(lines)))
+            told.append((words(scope.title), lines))
     return told
 
 

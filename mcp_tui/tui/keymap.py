@@ -5,15 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import combinations
 from typing import Final
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every terminal can send
 from textual.binding import Binding
 from textual.keys import Keys
 
-from mcp_tui.tui.bindings import normalised
-from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, shown_as
+from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, names_of, shown_as
 
 MODIFIERS: Final = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
 
@@ -68,9 +66,9 @@ def keymap(
             close = difflib.get_close_matches(id_, FIRST, 1)
             tell(id_, f"unknown action {id_}" + (f"; did you mean {close[0]}?" if close else ""))
             continue
-        names = [normalised(name) for name in text.split(",")]
-        usual = {name for _, key in _places(id_) for name in _named(key)}
-        if {*names} == _named(FIRST[id_]):
+        names = names_of(text)
+        usual = {name for _, key in _places(id_) for name in names_of(key.keys)}
+        if {*names} == {*names_of(FIRST[id_].keys)}:
             continue
         new = [name for name in names if name not in usual]
         wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
@@ -149,35 +147,24 @@ def _around(scope: Scope) -> frozenset[str]:
     return frozenset({scope.name}).union(*(_around(SCOPES[name]) for name in scope.within))
 
 
-@cache
-def _neighbours() -> dict[str, list[Key]]:
-    """By the id of each key those that work at the same time and mean something else, but for those that share a key as
-    they come.
-    """
-    pairs: list[tuple[Key, Key]] = []
-    for one, other in combinations(SCOPES.values(), 2):
-        if one.name in _around(other) or other.name in _around(one):
-            pairs += [(a, b) for a in one.keys for b in other.keys]
-    for scope in SCOPES.values():
-        pairs += combinations(scope.keys, 2)
-    found: dict[str, list[Key]] = {id_: [] for id_ in FIRST}
-    for a, b in pairs:
-        apart = a.id != b.id and a.action != b.action and "read_only" not in {a.action, b.action}
-        if apart and not a.lends and not b.lends and _named(a).isdisjoint(_named(b)):
-            found[a.id].append(b)
-            found[b.id].append(a)
-    return found
-
-
-def _named(key: Key) -> set[str]:
-    return {*map(normalised, key.names)}
+def _others(id_: str) -> Iterator[Key]:
+    """The keys that work at the same time and mean something else, but for those that share a key as they come."""
+    for scope, key in _places(id_):
+        for around in SCOPES.values():
+            if scope.name not in _around(around) and around.name not in _around(scope):
+                continue
+            for other in around.keys:
+                apart = other.id != id_ and other.action != key.action
+                alive = "read_only" not in {key.action, other.action} and not (key.lends or other.lends)
+                if apart and alive and {*names_of(key.keys)}.isdisjoint(names_of(other.keys)):
+                    yield other
 
 
 def _clash(chosen: Chosen) -> tuple[str, str, Key] | None:
     """The last of the person's keys that something else has, its name, and what has it."""
     for id_ in reversed(chosen):
-        for other in _neighbours()[id_]:
-            taken = chosen.get(other.id) or _named(other)
+        for other in _others(id_):
+            taken = chosen.get(other.id) or names_of(other.keys)
             for name in chosen[id_]:
                 if name in taken:
                     return id_, name, other

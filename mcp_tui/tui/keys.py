@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, LiteralString, NamedTuple
 
 from mcp_tui.tui.view.text import SafeText, clean, safe
@@ -18,7 +18,7 @@ class Key(NamedTuple):
 
     Attributes:
         id: what the settings name it by. The same id in several scopes is the same key, which there does what fits.
-        keys: as Textual names them, parted by commas; a character may stand for itself.
+        keys: those that it comes with, as Textual names them, parted by commas; a character may stand for itself.
         action: Textual's name of what is done.
         label: for footer and palette.
         help: what it does, for a person.
@@ -31,9 +31,9 @@ class Key(NamedTuple):
         acts: acts on a server, so it does nothing on a recording.
     """
 
-    id: LiteralString
+    id: str
     keys: str
-    action: LiteralString
+    action: str
     label: LiteralString
     help: LiteralString
     footer: int = 0
@@ -46,8 +46,8 @@ class Key(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The keys, each by its name."""
-        return [name.strip() for name in self.keys.split(",")]
+        """The keys as they are now, a person's own in place of those that it comes with, each by its name."""
+        return names_of(_OWN.get(self.id, self.keys))
 
     @property
     def shown(self) -> SafeText:
@@ -55,9 +55,9 @@ class Key(NamedTuple):
         return shown_as(self.names[0])
 
     @property
-    def all_shown(self) -> SafeText:
-        """All of the keys, as a help screen has them."""
-        return clean(" ".join(map(shown_as, self.names)))
+    def verb(self) -> str:
+        """The name of what is done, without whose it is and how."""
+        return self.action.partition("(")[0].rpartition(".")[2]
 
 
 class Scope(NamedTuple):
@@ -80,6 +80,9 @@ class Scope(NamedTuple):
     taken: frozenset[str] = frozenset()
 
 
+_OWN: Final[dict[str, str]] = {}
+"""A person's own keys, by the ids of what they do."""
+
 LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"})
 """The keys of Textual's list of options."""
 
@@ -97,6 +100,8 @@ _CHARACTERS: Final = {
     "underscore": "_",
 }
 """Characters that Textual names not quite as Unicode does."""
+
+_NAMES: Final = {each: name for name, each in _CHARACTERS.items()}
 
 _SHOWN: Final = {
     "delete": "del",
@@ -124,6 +129,17 @@ def character(name: str) -> str:
     return found if len(found) == 1 and found.isprintable() else ""
 
 
+def names_of(keys: str) -> list[str]:
+    """Keys that are parted by commas, each by Textual's name; a character may stand for itself."""
+    return [_named(key.strip()) for key in keys.split(",")]
+
+
+def _named(key: str) -> str:
+    if len(key) != 1 or key.isalnum():
+        return key
+    return _NAMES.get(key) or unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
+
+
 def shown_as(name: str) -> SafeText:
     """The name of a key as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
     *modifiers, base = name.split("+") if len(name) > 1 else [name]
@@ -131,6 +147,11 @@ def shown_as(name: str) -> SafeText:
     if modifiers == ["ctrl"] and len(base) == 1:
         return safe("^{}", base)
     return clean("+".join((*modifiers, base)))
+
+
+def all_shown(names: Iterable[str]) -> SafeText:
+    """Keys by their names, as a help screen has them."""
+    return clean(" ".join(map(shown_as, names)))
 
 
 # -- everywhere, the workbench, a recording --------------------------------------------------------------------
@@ -214,7 +235,7 @@ RECORDED: Final = (
 # fmt: on
 """Keys of a recording alone; in the footer they stand before the others."""
 
-_OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.names)
+_OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.keys.split(","))
 
 STEPS: Final = frozenset({"view.open", "view.close"})
 """Keys of the workbench, by their ids, that a recording has not: the arrows step."""
@@ -222,12 +243,10 @@ STEPS: Final = frozenset({"view.open", "view.close"})
 
 def _as_here(key: Key) -> Key:
     """A key of the workbench as it is on a recording, where others may have some of its keys."""
-    keys = ",".join(name for name in key.names if name not in _OF_RECORDED)
+    here = key._replace(keys=",".join(name for name in key.keys.split(",") if name not in _OF_RECORDED))
     if key.id == "app.back":
-        return key._replace(keys=keys, footer=-7)
-    if key.acts:
-        return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
-    return key._replace(keys=keys)
+        return here._replace(footer=-7)
+    return here._replace(action="read_only", footer=0, hidden=True, priority=False) if key.acts else here
 
 
 RECORDING: Final = Scope(
@@ -412,20 +431,14 @@ MENU: Final = Scope("menu", "A menu, and the list of recordings", within=("dialo
     Key("menu.close", "q", "close", "Back", "closes it"),
 ))
 
+_NTH: Final = "the first of them; each has its digit", "the second", "the third", "the fourth", "the fifth", "the sixth", "the seventh", "the eighth", "the ninth"
+
 SERVERS: Final = Scope("servers", "The list of servers", within=("dialog",), taken=LIST, keys=(
     Key("servers.close-list", "q,v", "close", "Back", "closes the list"),
     Key("servers.add", "a", "choose('add')", "Add", "one more server"),
     Key("servers.close", "x,delete", "choose('close')", "Close it", "close the server"),
     Key("servers.menu", "S", "choose('menu')", "Reconnect or stop it", "reconnect or stop the server"),
-    Key("servers.1", "1", "number(1)", "Show it", "the first of them; each has its digit"),
-    Key("servers.2", "2", "number(2)", "Show it", "the second"),
-    Key("servers.3", "3", "number(3)", "Show it", "the third"),
-    Key("servers.4", "4", "number(4)", "Show it", "the fourth"),
-    Key("servers.5", "5", "number(5)", "Show it", "the fifth"),
-    Key("servers.6", "6", "number(6)", "Show it", "the sixth"),
-    Key("servers.7", "7", "number(7)", "Show it", "the seventh"),
-    Key("servers.8", "8", "number(8)", "Show it", "the eighth"),
-    Key("servers.9", "9", "number(9)", "Show it", "the ninth"),
+    *(Key(f"servers.{at}", at, f"number({at})", "Show it", nth) for at, nth in zip("123456789", _NTH, strict=True)),
 ))
 
 PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
@@ -445,7 +458,7 @@ HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
 # fmt: on
 
 
-# -- as they are now -------------------------------------------------------------------------------------------
+# -- all of them, and as they are now -------------------------------------------------------------------------------------------
 
 SCOPES: Final = {each.name: each for each in [*globals().values()] if isinstance(each, Scope)}
 """By their names, in the order of the documents."""
@@ -458,9 +471,7 @@ for _scope in SCOPES.values():
         FIRST.setdefault(_key.id, _key)
 
 
-_NAMED: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
-
-_OWN: Final[dict[str, str]] = {}
+_ID: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
 
 def use(own: Mapping[str, str]) -> None:
@@ -469,21 +480,19 @@ def use(own: Mapping[str, str]) -> None:
     _OWN.update(own)
 
 
-def own(*ids: str) -> bool:
-    """Whether a person has another key for one of these."""
-    return not _OWN.keys().isdisjoint(ids)
-
-
-def current(key: Key) -> Key:
-    """A key with the person's own in place of those that it comes with."""
-    return key._replace(keys=_OWN[key.id]) if key.id in _OWN else key
+def in_footer(key: Key) -> SafeText:
+    """A key as the footer has it: ``1-7`` where it stands for several and a person has no other for any of them."""
+    if not key.others or not _OWN.keys().isdisjoint((key.id, *key.others)):
+        return key.shown
+    last = key_of(key.others[-1])
+    return safe("{}-{}", key.shown, last) if len(key.others) > 1 else safe("{} {}", key.shown, last)
 
 
 def key_of(id_: str) -> SafeText:
     """The key for something, by its id, as a sentence names it: ``r``, ``^p``."""
-    return current(FIRST[id_]).shown
+    return FIRST[id_].shown
 
 
 def hint(text: LiteralString) -> SafeText:
     """Words of our own that name keys by ids in braces: ``press {server.menu} to connect again``."""
-    return clean(_NAMED.sub(lambda found: key_of(found[1]), text))
+    return clean(_ID.sub(lambda found: key_of(found[1]), text))

@@ -92,14 +92,12 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         told = helped(self._scopes)
-        cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
+        cells = min(KEYS, max((width(key) for _, keys in told for key, _ in keys), default=0))
         of_session = any(each.name in SESSION for each in self._scopes)
         shown = [*legend()] if of_session else []
-        for each in told:
-            lines = (
-                line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in each.lines
-            )
-            shown.append(Section(each.title, tuple(lines)))
+        for title, keys in told:
+            lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)
+            shown.append(Section(title, tuple(lines)))
         pane = self.query_one(Detail)
         pane.hint = hint("{app.back} Close  {detail.find} Find")
         pane.show(words("Keys"), shown)

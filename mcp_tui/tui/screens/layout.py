@@ -14,9 +14,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
-from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import Key, key_of
+from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
@@ -68,7 +67,6 @@ class LayoutScreen(Screen[None]):
         super().__init__()
         self.bar = ServerBar(id="server")
         self.keys = KeyBar()
-        self.keys.offered = self.offered
         self.pane = "catalogue"
         self.chosen = False
         """Whether a person chose the pane."""
@@ -79,10 +77,6 @@ class LayoutScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
-
-    def offered(self) -> list[Key]:
-        """The keys that footer, palette and help name."""
-        return keys()
 
     def before_key(self) -> None:
         """Called before a key is looked at, while no other screen covers this one."""

@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.bindings import bindings, is_typed, keys
+from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.dialog import copied
@@ -109,12 +109,9 @@ class ReplayScreen(SessionScreen):
         self.playback.find(back=step < 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a text is typed, letters are letters; only then there is something to find on."""
-        typing = self.find_input.has_focus
+        """Only while a text is typed there is something to find on."""
         if action == "find_on":
-            return typing
-        if typing and is_typed(action, *self.SCOPES):
-            return False
+            return self.find_input.has_focus
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:

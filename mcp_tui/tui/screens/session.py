@@ -14,8 +14,8 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import is_typed, near_first
-from mcp_tui.tui.keys import TYPING, Key, Scope, current, key_of
+from mcp_tui.tui.bindings import is_typed, keys, near_first
+from mcp_tui.tui.keys import TYPING, Key, Scope, key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
@@ -138,15 +138,16 @@ class SessionScreen(LayoutScreen):
             self._looks.resume()
         self.look()
 
+    def offered(self) -> list[Key]:
+        """The keys that footer, palette and help name."""
+        return keys()
+
     def footed(self) -> list[Key]:
         """The keys for the footer."""
         if self.typing:
-            done, closed, *others = map(current, TYPING)
-            return [
-                done._replace(label=self.typing[0]),
-                closed._replace(id="", label=self.typing[1]),
-                *others,
-            ]
+            (done, closed), (enter, escape, *others) = self.typing, TYPING
+            escape = escape._replace(id="", keys=",".join(escape.names), label=closed)
+            return [enter._replace(label=done), escape, *others]
         return near_first(self.focused, self.offered(), lends=bool(self.detail.finder.places))
 
     @property
@@ -305,8 +306,8 @@ class SessionScreen(LayoutScreen):
     # -- keys of the view ------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While the filter is typed, letters are letters."""
-        typing = self.filter_input.has_focus and is_typed(action, *self.SCOPES)
+        """While a text is typed, letters are letters."""
+        typing = isinstance(self.focused, Input) and is_typed(action, *self.SCOPES)
         return not typing and not self.detail.claims(action)
 
     def action_zoom(self) -> None:

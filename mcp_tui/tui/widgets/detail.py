@@ -14,8 +14,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.bindings import bindings, means, rivals
-from mcp_tui.tui.keys import DETAIL, PAGE
+from mcp_tui.tui.bindings import bindings, rivals
+from mcp_tui.tui.keys import DETAIL, FIRST, PAGE
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import PartsPage, Place
@@ -83,7 +83,7 @@ class Finder:
         before = self.wanted
         if event.key == "enter":
             self.typing = False
-        elif means("app.back", event.key):
+        elif event.key in FIRST["app.back"].names:
             self.end()
         elif event.key == "backspace":
             self.wanted = self.wanted[:-1]
@@ -245,7 +245,7 @@ class Detail(Canvas):
         return bool(self.finder.wanted) and action in rivals("detail.next", "detail.previous")
 
     async def _on_key(self, event: events.Key) -> None:
-        if not self.finder.typing and self.finder.wanted and means("app.back", event.key):
+        if not self.finder.typing and self.finder.wanted and event.key in FIRST["app.back"].names:
             event.stop()
             event.prevent_default()
             self.finder.end()

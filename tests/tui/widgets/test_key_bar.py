@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.bindings import in_footer
+from mcp_tui.tui.keys import in_footer
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.bars import KeyBar
 from tests.tui.widgets.host import Host
