@@ -263,8 +263,8 @@ class Client:
         The request that asks for it; ``None`` where there is none.
         """
         self.settings = replace(self.settings, log_level=level)
-        if self.revision is not None and self.revision.modern:
-            agreed = self.ledger.negotiated
+        agreed = self.ledger.negotiated
+        if agreed.modern:
             meta = {key: value for key, value in agreed.meta.items() if key != LOG_LEVEL}
             self.ledger.negotiated = replace(agreed, meta={**meta, LOG_LEVEL: level} if level else meta)
             return None

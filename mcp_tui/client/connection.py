@@ -188,10 +188,8 @@ def param_headers(mirrors: Mirrors, arguments: Json) -> dict[str, str]:
         value = arguments
         for step in path:
             value = as_object(value).get(step)
-        if isinstance(value, bool):
-            made[PREFIX + name] = "true" if value else "false"
-        elif isinstance(value, int):
-            made[PREFIX + name] = str(value)
+        if isinstance(value, (bool, int)):
+            made[PREFIX + name] = messages.text(value)
         elif isinstance(value, float):
             made[PREFIX + name] = str(int(value)) if value.is_integer() else repr(value)
         elif isinstance(value, str):

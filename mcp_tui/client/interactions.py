@@ -114,9 +114,8 @@ class Interactions:
             await asyncio.sleep(wait)
             self._supply(id, {})
             return
-        offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
         for ask in requests.values():
-            if ask.get("method") not in offered:
+            if ask.get("method") not in client.ledger.negotiated.prompts:
                 method = str(ask.get("method"))[:80]
                 text = f"the server requests {method}, which this client does not support"
                 if not client.ledger.rounds.give_up(id, text, at=client.now()):
@@ -133,7 +132,7 @@ class Interactions:
             for key, inquiry in inquiries.items():
                 spawn(self._update(id, key, inquiry), name=f"input for {id}")
             return
-        answers = await asyncio.gather(*(self._answer(each) for each in inquiries.values()))
+        answers = await asyncio.gather(*map(self._answer, inquiries.values()))
         if any(inquiry.over.done() for inquiry in inquiries.values()):
             return
         gathered: dict[str, Json] = {}

@@ -38,11 +38,7 @@ def open_store(
     Raises:
         RecordingError: the recording cannot be made.
     """
-    if isinstance(target, HttpTarget):
-        known = known_secrets(headers=target.headers, url=target.url)
-    else:
-        known = known_secrets(env=target.env, command=target.command)
-    redactor = Redactor(known)
+    redactor = Redactor(secrets_of(target))
     header = Header.now(shown(target), purpose)
     writers: list[Writer] = []
     problem = ""
@@ -59,6 +55,13 @@ def open_store(
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store
+
+
+def secrets_of(target: Target) -> set[str]:
+    """The secrets that a target holds."""
+    if isinstance(target, HttpTarget):
+        return known_secrets(headers=target.headers, url=target.url)
+    return known_secrets(env=target.env, command=target.command)
 
 
 def shown(target: Target) -> str:

@@ -13,7 +13,6 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book
-from mcp_tui.protocol.revisions import Revision
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -35,8 +34,6 @@ class Caller(Protocol):
 
     @property
     def info(self) -> ServerInfo | None: ...
-    @property
-    def revision(self) -> Revision | None: ...
     def now(self) -> float: ...
     def listen(self, listener: Listener, /) -> Callable[[], None]: ...
     def tell(self, event: ev.Event, /) -> None: ...

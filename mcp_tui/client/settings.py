@@ -37,21 +37,16 @@ class Offers:
         from mcp_tui.protocol.tasks import EXTENSION
 
         made: dict[str, Json] = {}
-        none: dict[str, Json] = {}
         if self.roots:
             made["roots"] = {} if revision.modern else {"listChanged": True}
         if self.sampling:
             made["sampling"] = {}
-        modes = self.modes(revision)
-        if modes:
+        if modes := self.modes(revision):
             split = revision.elicitation_modes
             made["elicitation"] = {mode: {} for mode in sorted(modes)} if split else {}
-        if revision.modern:
-            extensions = dict(self.extensions)
-            if self.tasks:
-                extensions.setdefault(EXTENSION, none)
-            if extensions:
-                made["extensions"] = extensions
+        tasks: dict[str, Json] = {EXTENSION: {}} if self.tasks else {}
+        if revision.modern and (tasks or self.extensions):
+            made["extensions"] = {**tasks, **self.extensions}
         return made
 
     def modes(self, revision: Revision) -> frozenset[str]:

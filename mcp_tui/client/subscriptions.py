@@ -64,8 +64,7 @@ class Subscriptions:
 
     @property
     def _modern(self) -> bool:
-        revision = self._client.revision
-        return revision is not None and revision.modern
+        return self._client.ledger.negotiated.modern
 
     def filter(self) -> dict[str, Json]:
         """The ``SubscriptionFilter`` of what is wanted, as far as the server declares it."""
@@ -81,16 +80,13 @@ class Subscriptions:
 
     def _renew(self) -> RequestId | None:
         """Ask for what is wanted now, and then end the request that asked for what was wanted before."""
-        before, wanted = self.stream, self.filter()
-        self.stream = None
+        client, before, wanted = self._client, self.stream, self.filter()
+        self.stream, reason = None, "unsubscribed"
         if wanted:
-            self.stream = self._client.call(
-                LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True
-            )
+            self.stream = client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True)
+            reason = "another subscription takes its place"
         if before is not None:
-            self._client.cancel(
-                before, reason="unsubscribed" if not wanted else "another subscription takes its place"
-            )
+            client.cancel(before, reason=reason)
         return self.stream
 
     def _take(self, event: ev.Event) -> None:

@@ -17,19 +17,10 @@ from mcp_tui.client.ports import Caller
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.values import frozen
 
 DAY: Final = 86400.0
 LIMIT: Final = 1_000_000
 """Bytes of the file that are read: far more than tasks at a time need."""
-
-
-@frozen
-class StoredTask:
-    """A task that may still be there."""
-
-    task_id: str
-    name: str
 
 
 class TaskStore:
@@ -39,14 +30,14 @@ class TaskStore:
         self.server = server
         self.path = state_folder() / "tasks.jsonl" if path is None else path
 
-    def read(self) -> list[StoredTask]:
-        """Those that may still be there, oldest first; none where the file cannot be read."""
-        found: dict[str, StoredTask] = {}
+    def read(self) -> dict[str, str]:
+        """The names of those that may still be there by their ids, oldest first; none where the file cannot be read."""
+        found: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
                 lines = file.read(LIMIT).splitlines()
         except OSError:
-            return []
+            return {}
         now = clock.wall()
         for line in lines:
             try:
@@ -60,8 +51,8 @@ class TaskStore:
                 found.pop(over, None)
             until = record.get("until")
             if isinstance(task_id, str) and isinstance(until, (int, float)) and until > now:
-                found[task_id] = StoredTask(task_id, str(record.get("name", "")))
-        return list(found.values())
+                found[task_id] = str(record.get("name", ""))
+        return found
 
     def keep(self, client: Caller) -> None:
         """Keep the tasks of a client from here on, and let go of those that end."""

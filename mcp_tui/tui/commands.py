@@ -107,11 +107,11 @@ class Commands(Provider):
                 words("run it as a task on the server and poll for its result"),
                 partial(screen.calling.tools, name, task=True),
             )
-        for task in session.left_behind():
+        for task_id, name in session.left_behind().items():
             yield (
-                safe("Resume the task {} {}", brief(task.task_id, 40), brief(task.name, 40)),
+                safe("Resume the task {} {}", brief(task_id, 40), brief(name, 40)),
                 words("started in an earlier session"),
-                partial(screen.connection.call, "tasks/get", {"taskId": task.task_id}),
+                partial(screen.connection.call, "tasks/get", {"taskId": task_id}),
             )
 
     async def discover(self) -> Hits:

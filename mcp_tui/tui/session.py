@@ -13,7 +13,7 @@ from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, differen
 from mcp_tui.client.client import Client
 from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.client.task_store import StoredTask, TaskStore
+from mcp_tui.client.task_store import TaskStore
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
@@ -357,10 +357,10 @@ class Session:
             if said == "optional" and client.may_be_task(name)
         ]
 
-    def left_behind(self) -> list[StoredTask]:
-        """Tasks of earlier sessions that may still be there, and that no row here follows."""
+    def left_behind(self) -> dict[str, str]:
+        """Tasks of earlier sessions that may still be there, and that no row here follows: their names by their ids."""
         here = {row.task_id for row in self.client.book.order if row.task_id}
-        return [task for task in self.kept.read() if task.task_id not in here]
+        return {task_id: name for task_id, name in self.kept.read().items() if task_id not in here}
 
     async def stop(self) -> None:
         """Cancel what is in flight and end the connection."""

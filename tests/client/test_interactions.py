@@ -266,15 +266,14 @@ async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
         kept.keep(made)
         id_ = made.call_tool("endless", {})
         await until(lambda: row(made, id_).state is State.TASK)
-        task = kept.read()[0]
-        assert (task.task_id, task.name) == ("task-1", "endless")
-        assert TaskStore("another", kept.path).read() == []
+        assert kept.read() == {"task-1": "endless"}
+        assert TaskStore("another", kept.path).read() == {}
         assert made.stop_waiting(id_)
-        again = made.resume_task(task.task_id)
+        again = made.resume_task("task-1")
         await until(lambda: row(made, again).state is State.TASK)
         made.cancel(again)
         await until(lambda: row(made, again).state is State.CANCELLED)
-    assert kept.read() == []
+    assert kept.read() == {}
     assert (kept.path.stat().st_mode & 0o777) == 0o600
 
 

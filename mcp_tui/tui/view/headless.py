@@ -10,8 +10,9 @@ import shlex
 from collections.abc import Iterable
 from typing import Final, cast
 
+from mcp_tui.client.opening import secrets_of
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
+from mcp_tui.journal.masks import mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.text import SafeText, clean
@@ -23,13 +24,7 @@ _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 def redactor(target: Target | None, learned: Iterable[str] = ()) -> Redactor:
     """What the journal would take out of all that goes to ``target`` or comes from it; ``learned`` is secret, too."""
-    match target:
-        case StdioTarget():
-            known = known_secrets(env=target.env, command=target.command)
-        case HttpTarget():
-            known = known_secrets(headers=target.headers, url=target.url)
-        case None:
-            known = set[str]()
+    known = set[str]() if target is None else secrets_of(target)
     return Redactor(known.union(learned), tagged=False)
 
 
