@@ -382,10 +382,10 @@ class Client:
         self.ledger.writing(id)
         self.drain()
 
-    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+    def written(self, *, message: base.Outgoing) -> None:
         """Journal what was sent; a request's clocks start."""
-        at = self.now()
-        seq = self.store.frame("out", raw, at=at, method=method, id=id)
+        at, id, method = self.now(), message.id, message.method
+        seq = self.store.frame("out", message.raw, at=at, method=method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
         elif self.ledger.negotiated.transport == "stdio":
@@ -430,11 +430,9 @@ class Client:
             self.ledger.stream_ended(id, detail, at=self.now())
             self.drain()
 
-    def not_sent(
-        self, *, method: str, detail: str, id: RequestId | None = None, refusal: base.Refusal = base.NO_ANSWER
-    ) -> None:
+    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
         """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""
-        at, challenge = self.now(), refusal.challenge
+        at, challenge, id, method = self.now(), refusal.challenge, message.id, message.method
         if id is None:
             self.note(f"{method} was not delivered: {detail}")
             if method == INITIALIZED:

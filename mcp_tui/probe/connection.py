@@ -226,12 +226,12 @@ class ProbeConnection(base.Silence):
         answer = messages.error(frame.id, -32601, "the probe answers no questions")
         self._send(messages.result(frame.id, {}) if frame.method == "ping" else answer, "response")
 
-    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+    def written(self, *, message: base.Outgoing) -> None:
         """Journal what was sent; a request's clock starts."""
-        at = self.now()
+        at, id = self.now(), message.id
         if id in self.traces:
             self.traces[id].written(at)
-        self.store.frame("out", raw, at=at, method=method, id=id)
+        self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         self._news.set()
 
     def accepted(self, *, method: str) -> None:
@@ -247,10 +247,11 @@ class ProbeConnection(base.Silence):
         self.traces[id].end(detail)
         self._news.set()
 
-    def not_sent(self, *, method: str, detail: str, id: RequestId | None = None, **_facts: object) -> None:
+    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
         """A message was refused, or could not be delivered."""
-        if id is not None:
-            self.traces[id].end(detail)
+        method = message.method
+        if message.id is not None:
+            self.traces[message.id].end(detail)
         elif method == CANCELLED:
             self.refusals.append(detail)
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))

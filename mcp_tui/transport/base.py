@@ -155,8 +155,8 @@ class Sink(Protocol):
     def writing(self, *, id: RequestId) -> None:
         """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
 
-    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
-        """The last byte of a message was handed over. ``id`` is ``None`` for notifications and responses."""
+    def written(self, *, message: Outgoing) -> None:
+        """The last byte of a message was handed over."""
 
     def accepted(self, *, method: str) -> None:
         """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
@@ -187,13 +187,8 @@ class Sink(Protocol):
         ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
         """
 
-    def not_sent(
-        self, *, method: str, detail: str, id: RequestId | None = None, refusal: Refusal = NO_ANSWER
-    ) -> None:
-        """A message could not be written or was refused before any answer (``detail``, one sentence).
-
-        ``id`` is that of a request, else ``None``.
-        """
+    def not_sent(self, *, message: Outgoing, detail: str, refusal: Refusal) -> None:
+        """A message could not be written or was refused before any answer (``detail``, one sentence)."""
 
     def stderr_line(self, *, text: str) -> None:
         """The server wrote a line to stderr; undecodable bytes are replaced, its end is left out."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
@@ -109,9 +109,7 @@ class HttpTransport(HttpSession):
             self.sink.accepted(method=method)
 
     async def _accept_once(self, answered: asyncio.Event) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LISTENS):
-                await answered.wait()
+        await _within(answered.wait(), LISTENS)
         self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
@@ -120,7 +118,9 @@ class HttpTransport(HttpSession):
             return
         self._closing = True
         if not self.over:
-            await _within(self._left())
+            await _within(
+                asyncio.gather(*(each.flushed() for each in self._sendings.values() if each.urgent))
+            )
         tasks = self.drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
@@ -157,11 +157,6 @@ class HttpTransport(HttpSession):
             self._stream.cancel()
             tasks.append(self._stream)
         return tasks
-
-    async def _left(self) -> None:
-        for sending in tuple(self._sendings.values()):
-            if sending.urgent:
-                await sending.flushed()
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -227,10 +222,10 @@ class HttpTransport(HttpSession):
             exchange.close()
 
 
-async def _within(farewell: Coroutine[Any, Any, object]) -> None:
+async def _within(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(FAREWELL):
-            await farewell
+        async with asyncio.timeout(seconds):
+            await awaited
 
 
 # -- HTTP with SSE ---------------------------------------------------------------------------------------------

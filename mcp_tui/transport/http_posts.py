@@ -145,14 +145,10 @@ class Sending:
         self._written()
 
     def _written(self) -> None:
-        message = self._message
-        self._session.sink.written(raw=message.raw, method=message.method, id=message.id)
+        self._session.sink.written(message=self._message)
 
     def _failed(self, error: Refused) -> None:
-        message = self._message
-        self._session.sink.not_sent(
-            method=message.method, detail=str(error), id=message.id, refusal=error.said
-        )
+        self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
     def _session_is_over(self, status: int) -> bool:
         """404 to a message of a session: the server no longer knows it (transports, "Session Management")."""

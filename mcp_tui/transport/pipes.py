@@ -11,7 +11,7 @@ from typing import Final, SupportsIndex, cast
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.base import SILENCE, Outgoing, Sink, Turn
+from mcp_tui.transport.base import NO_ANSWER, SILENCE, Outgoing, Sink, Turn
 
 READ: Final = 256 * 1024
 """Bytes taken of a pipe at once."""
@@ -129,7 +129,7 @@ class LineWriter(asyncio.BaseProtocol):
             if leaving.cancels is not None:
                 self.sink.signal_failed(id=leaving.cancels, detail=detail)
             if leaving.cancels is None or message.id is not None:
-                self.sink.not_sent(method=message.method, detail=detail, id=message.id)
+                self.sink.not_sent(message=message, detail=detail, refusal=NO_ANSWER)
 
     def end_input(self, detail: str) -> None:
         """Close the server's stdin behind the batch that is being written; refuse the rest."""
@@ -214,6 +214,6 @@ class LineWriter(asyncio.BaseProtocol):
                 return
             leaving = self._batch.popleft()
             if leaving.cancels is None or message.id is not None:
-                self.sink.written(raw=message.raw, method=message.method, id=message.id)
+                self.sink.written(message=message)
             if leaving.cancels is not None:
                 self.sink.signalled(id=leaving.cancels, signal=leaving.signal, raw=message.raw)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import NO_ANSWER, Refusal, Sink
+from mcp_tui.transport.base import NO_ANSWER, Outgoing, Refusal, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,11 @@ class Writing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    raw: bytes
-    method: str
-    id: RequestId | None = None
+    message: Outgoing
+
+    @property
+    def id(self) -> RequestId | None:
+        return self.message.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +80,13 @@ class StreamEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSent:
-    method: str
+    message: Outgoing
     detail: str
-    id: RequestId | None = None
     refusal: Refusal = NO_ANSWER
+
+    @property
+    def id(self) -> RequestId | None:
+        return self.message.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

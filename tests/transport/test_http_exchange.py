@@ -34,7 +34,7 @@ async def test_the_life_of_a_request_answered_by_json():
         await heard.until(StreamEnded)
         assert heard.items == [
             Writing(id=1),
-            Written(raw=message.raw, method="tools/call", id=1),
+            Written(message=message),
             Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
             StreamEnded(id=1),
         ]

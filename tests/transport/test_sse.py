@@ -77,7 +77,7 @@ async def test_a_request_goes_to_the_endpoint_and_its_answer_comes_by_the_stream
             transport.send(notification("notifications/initialized"))
             await heard.until(Accepted)
             assert heard.names() == ["Writing", "Written", "Received", "Written", "Accepted"]
-            assert heard.of(Written)[0] == Written(raw=message.raw, method="initialize", id=1)
+            assert heard.of(Written)[0] == Written(message=message)
         assert heard.items[-1] == Closed(detail="closed", expected=True)
     get, post, _ = server.calls
     assert get.path == "/mcp"

@@ -70,7 +70,7 @@ async def test_a_message_goes_there_and_comes_back() -> None:
         await it.until(lambda: it.lines)
         assert it.items[1:] == [
             Writing(id=1),
-            Written(raw=message.raw, method="tools/call", id=1),
+            Written(message=message),
             Received(raw=message.raw),
         ]
 
@@ -167,7 +167,7 @@ async def test_what_a_closed_stdin_does_not_take_is_refused_one_by_one() -> None
         await it.until(lambda: len(it.all(NotSent)) == 2 and it.all(SignalFailed))
         it.transport.send(request(3))
         detail = "the server closed its stdin"
-        assert it.all(NotSent) == [NotSent(method="tools/call", detail=detail, id=n) for n in (1, 2, 3)]
+        assert it.all(NotSent) == [NotSent(message=request(n), detail=detail) for n in (1, 2, 3)]
         assert it.all(SignalFailed) == [SignalFailed(id=7, detail=detail)]
         assert it.all(Written) == []
 

@@ -142,7 +142,7 @@ class Server:
     def send(self, message: base.Outgoing) -> None:
         if b'"vacuum"' in message.raw:
             return  # its pipe is full from here on
-        self.sink.written(raw=message.raw, method=message.method, id=message.id)
+        self.sink.written(message=message)
         result = ANSWERS.get(message.method)
         if message.method == "tasks/get":
             result = {"resultType": "complete", **task("working", "12 of 40 shards")}
