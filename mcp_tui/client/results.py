@@ -29,17 +29,8 @@ PARTS: Final = 1_000
 NAME: Final = 80
 """Characters of a file's name."""
 
-_EXTENSIONS: Final = {
-    "application/json": ".json",
-    "audio/mpeg": ".mp3",
-    "audio/wav": ".wav",
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/svg+xml": ".svg",
-    "text/html": ".html",
-    "text/markdown": ".md",
-    "text/plain": ".txt",
-}
+_EXTENSIONS: Final = {"audio/wav": ".wav", "text/markdown": ".md"}
+"""Endings that not every system knows."""
 
 
 class PartKind(Enum):
@@ -84,43 +75,39 @@ def parts(result: Json) -> list[Part]:
     found = [_part(block) for block in objects_in(members.get("content"))]
     found += [_resource(block) for block in objects_in(members.get("contents"))]
     for message in objects_in(members.get("messages")):
-        role = message.get("role")
         blocks = objects_in(message.get("content")) or [as_object(message.get("content"))]
-        found += [_part(block, as_text(role)) for block in blocks]
+        found += [_part(block, as_text(message.get("role"))) for block in blocks]
     found = found[:PARTS]
     if "structuredContent" in members:
         found.append(Part(PartKind.STRUCTURED, value=members["structuredContent"]))
     return [*found, Part(PartKind.WHOLE, value=result)]
 
 
+_SEEN_OR_HEARD: Final = {"image": PartKind.IMAGE, "audio": PartKind.AUDIO}
+
+
 def _part(block: dict[str, Json], role: str = "") -> Part:
+    mime, uri = as_text(block.get("mimeType")), as_text(block.get("uri"))
     match block.get("type"):
         case "text" | None if isinstance(block.get("text"), str):
             return Part(PartKind.TEXT, text=as_text(block.get("text")), mime="text/plain", role=role)
         case "image" | "audio" as kind:
-            sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO
-            return Part(sort, mime=as_text(block.get("mimeType")), data=as_text(block.get("data")), role=role)
+            return Part(_SEEN_OR_HEARD[kind], mime=mime, data=as_text(block.get("data")), role=role)
         case "resource":
             return _resource(as_object(block.get("resource")), role)
         case "resource_link":
-            return Part(
-                PartKind.LINK,
-                text=as_text(block.get("description")),
-                mime=as_text(block.get("mimeType")),
-                uri=as_text(block.get("uri")),
-                name=as_text(block.get("title")) or as_text(block.get("name")),
-                role=role,
-            )
+            name = as_text(block.get("title")) or as_text(block.get("name"))
+            text = as_text(block.get("description"))
+            return Part(PartKind.LINK, text=text, mime=mime, uri=uri, name=name, role=role)
         case _:
             return Part(PartKind.WHOLE, value=block, role=role)
 
 
 def _resource(block: dict[str, Json], role: str = "") -> Part:
-    mime, uri = as_text(block.get("mimeType")), as_text(block.get("uri"))
-    if isinstance(block.get("blob"), str):
-        kind = mime.partition("/")[0]
-        sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO if kind == "audio" else PartKind.BLOB
-        return Part(sort, mime=mime, data=as_text(block.get("blob")), uri=uri, role=role)
+    mime, uri, blob = as_text(block.get("mimeType")), as_text(block.get("uri")), block.get("blob")
+    if isinstance(blob, str):
+        sort = _SEEN_OR_HEARD.get(mime.partition("/")[0], PartKind.BLOB)
+        return Part(sort, mime=mime, data=blob, uri=uri, role=role)
     return Part(PartKind.TEXT, text=as_text(block.get("text")), mime=mime, uri=uri, role=role)
 
 
@@ -164,16 +151,13 @@ def content(part: Part) -> bytes:
     return (part.text or part.uri).encode(errors="replace")
 
 
-def file_name(part: Part, fallback: str = "result") -> str:
+def file_name(part: Part) -> str:
     """A name for a part's file: the last piece of its URI or name, made harmless, with an ending for its type."""
     uri = part.uri.partition("://")[2] if "://" in part.uri else part.uri
     source = part.name if part.sort is PartKind.LINK else uri
     last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
-    name = harmless(last) or harmless(fallback) or "result"
-    ending = _ending(part)
-    if "." in name.strip(".") or not ending:
-        return name
-    return f"{name}{ending}"
+    name = harmless(last) or "result"
+    return name if "." in name.strip(".") else f"{name}{_ending(part)}"
 
 
 def harmless(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -114,13 +115,11 @@ class Picture:
     def said(self) -> list[SafeText]:
         """Its size, and what of it is not shown."""
         said = [safe("{:,} × {:,} pixels", self.width, self.height)]
-        if self.frames != 1:
-            known = safe("the first of {:,} frames", self.frames) if self.frames else _UNCOUNTED
-            said.append(known)
+        if self.frames > 1:
+            said.append(safe("the first of {:,} frames", self.frames))
+        elif not self.frames:
+            said.append(words("animated, the first frame"))
         return said
-
-
-_UNCOUNTED: Final = words("animated, the first frame")
 
 
 class _Reader(io.BytesIO):
@@ -169,18 +168,19 @@ def _decoded(data: bytes, name: str) -> Picture:
     Image.MAX_IMAGE_PIXELS = most
     warnings.filterwarnings("ignore", module="PIL")  # what it warns of would be written over the screen
     warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+    too_large = NotDrawn(f"it has more than {most // 1_000_000} million pixels")
     reader = _Reader(_bare(data) if name == "PNG" else data)
     try:
         image = Image.open(reader, formats=(name,))
         width, height = image.size
         if width * height > most:
-            raise NotDrawn(_large(most))
+            raise too_large
         if name == "JPEG" and data.count(b"\xff\xda") * width * height > SCANNED:
             raise NotDrawn("too many JPEG scans for its size")
-        image.draft("RGB", _shrunk(width, height))
+        image.draft("RGB", _within(width, height, *WIDEST))
         image.load()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise NotDrawn(_large(most)) from None
+        raise too_large from None
     pixels = _upright(image)
     pixels.thumbnail(WIDEST, Image.Resampling.BOX)
     turned = ImageOps.exif_transpose(pixels)
@@ -200,14 +200,10 @@ def _bare(data: bytes) -> bytes:
     return b"".join(kept)
 
 
-def _shrunk(width: int, height: int) -> tuple[int, int]:
-    """A size within :data:`WIDEST`, of the same shape."""
-    scale = min(1.0, WIDEST[0] / width, WIDEST[1] / height)
+def _within(width: int, height: int, across: int, down: float) -> tuple[int, int]:
+    """A size of the same shape, no larger than there is room."""
+    scale = min(1.0, across / width, down / height)
     return max(1, round(width * scale)), max(1, round(height * scale))
-
-
-def _large(most: int) -> str:
-    return f"it has more than {most // 1_000_000} million pixels"
 
 
 def _upright(image: Image) -> Image:
@@ -231,10 +227,6 @@ def _frames(image: Image, reader: _Reader, name: str) -> int:
 
 # -- drawing ---------------------------------------------------------------------------------------------------
 
-_UPPER: Final = words("▀")
-_LOWER: Final = words("▄")
-_NONE: Final = words(" ")
-
 
 class Drawing:
     """A picture in half blocks, fitted to ``cells`` across and ``rows`` down and never made larger, over ``ground``."""
@@ -242,9 +234,7 @@ class Drawing:
     def __init__(self, picture: Picture, cells: int, ground: Colour, rows: int | None = None) -> None:
         from PIL import Image
 
-        width, height = picture.pixels.size
-        scale = min(1.0, max(1, cells) / width, 1.0 if rows is None else 2 * rows / height)
-        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        size = _within(*picture.pixels.size, max(1, cells), math.inf if rows is None else 2 * rows)
         fitted = picture.pixels.resize(size, Image.Resampling.BOX)  # pyright: ignore[reportUnknownMemberType]
         self._width = size[0]
         self.count = -(-size[1] // 2)
@@ -261,17 +251,13 @@ class Drawing:
         cells = (self._cell(at, at + self._width) for at in range(start, start + self._width))
         return tuple((clean(glyph * len([*run])), tone) for (glyph, tone), run in groupby(cells))
 
-    def _cell(self, upper: int, lower: int) -> tuple[SafeText, str]:
-        top, bottom = (f"#{self._colours[3 * at : 3 * at + 3].hex()}" for at in (upper, lower))
-        match self._alpha[upper] > 0, self._alpha[lower] > 0:
-            case True, True:
-                return _UPPER, f"{top} on {bottom}"
-            case True, False:
-                return _UPPER, top
-            case False, True:
-                return _LOWER, bottom
-            case _:
-                return _NONE, ""
+    def _cell(self, upper: int, lower: int) -> tuple[str, str]:
+        top, bottom = (
+            f"#{self._colours[3 * at : 3 * at + 3].hex()}" if self._alpha[at] else "" for at in (upper, lower)
+        )
+        if top:
+            return "▀", f"{top} on {bottom}" if bottom else top
+        return ("▄", bottom) if bottom else (" ", "")
 
 
 class ImagePage(TextPage):
