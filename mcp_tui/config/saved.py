@@ -15,7 +15,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
@@ -23,7 +23,7 @@ from mcp_tui.config.files import ConfigError, read_text, recent_file, write_priv
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import fact
 
 VERSION: Final = 1
 NAME: Final = 64
@@ -168,18 +168,20 @@ def _read(file: Path) -> list[SavedCall]:
     if whole.get("version") != VERSION:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
+    command, env, headers = (tuple(texts_in(said.get(name))) for name in ("command", "env", "headers"))
     server = SavedServer(
         name=as_text(said.get("name")),
-        command=tuple(texts_in(said.get("command"))),
+        command=command,
         cwd=as_text(said.get("cwd")),
         url=as_text(said.get("url")),
         transport=as_text(said.get("transport")) or "auto",
-        env=tuple(texts_in(said.get("env"))),
-        headers=tuple(texts_in(said.get("headers"))),
+        env=env,
+        headers=headers,
     )
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
-        tool, arguments = as_text(as_object(value).get("tool")), as_object(as_object(value).get("arguments"))
+        kept = as_object(value)
+        tool, arguments = as_text(kept.get("tool")), as_object(kept.get("arguments"))
         if not tool:
             raise ConfigError(f"{file}: call {name!r} has no tool")
         calls.append(SavedCall(name=name, tool=tool, arguments=arguments, server=server))
@@ -194,21 +196,22 @@ def _read(file: Path) -> list[SavedCall]:
 MOST: Final = 12
 """Servers that are remembered."""
 
+LINE: Final = 4_000
+"""Characters of a line that is remembered."""
 
-@frozen
-class Recent:
-    """One of them: the name of a ``server``, or the ``line`` that was typed; the other is empty."""
 
-    server: str = ""
-    line: str = ""
+Recent = tuple[Literal["server", "line"], str]
+"""One of them: the name of a ``server``, or the ``line`` that was typed."""
 
 
 def load_recent() -> list[Recent]:
     """Those that are remembered; none where the file cannot be read."""
     with suppress(ConfigError, ValueError, RecursionError):
         entries = objects_in(json.loads(read_text(recent_file(), 256 * 1024)))
-        found = (Recent(_text(each.get("server")), _text(each.get("line"))) for each in entries)
-        return [each for each in found if each.server or each.line][:MOST]
+        found: list[Recent] = [
+            (kind, as_text(each.get(kind))) for each in entries for kind in ("server", "line")
+        ]
+        return [each for each in found if 0 < len(each[1]) <= LINE][:MOST]
     return []
 
 
@@ -217,12 +220,8 @@ def remember(target: Target) -> None:
     server = server_of(target)
     if server.env or server.headers or server.cwd or not server.found:
         return
-    made = Recent(server.name, server.url or shlex.join(server.command))
+    line = server.url or shlex.join(server.command)
+    made: Recent = ("server", server.name) if server.name else ("line", line)
     entries = [made, *(each for each in load_recent() if each != made)][:MOST]
-    kept = [{"server": each.server} if each.server else {"line": each.line} for each in entries]
     with suppress(ConfigError):
-        write_private(recent_file(), json.dumps(kept, indent=1) + "\n")
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) and len(value) <= 4000 else ""
+        write_private(recent_file(), json.dumps([dict([each]) for each in entries], indent=1) + "\n")

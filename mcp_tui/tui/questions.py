@@ -54,22 +54,19 @@ class Question:
 
 
 class Questions:
-    """All of them, oldest first, and behind them those that were put aside. ``version`` grows when one comes or goes."""
+    """All of them, oldest first, and behind them those that were put aside."""
 
     def __init__(self) -> None:
         self.waiting: list[Question] = []
-        self.version = 0
 
     async def respond(self, inquiry: Inquiry) -> Answer:
         """Wait for the person's answer; this is what a client is given."""
         question = Question(inquiry, self.waiting)
         self.waiting.append(question)
-        self.version += 1
         try:
             await asyncio.wait({question.answered, inquiry.over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.waiting.remove(question)
-            self.version += 1
         return question.answered.result() if question.answered.done() else Refusal("withdrawn")
 
     def aside(self, question: Question) -> None:

@@ -273,7 +273,7 @@ class Session:
     def stamp(self) -> object:
         """Something that is equal to what it was as long as no pane has to be drawn anew."""
         client = self.client
-        versions = (self.version, self.catalogue.version, self.questions.version)
+        versions = (self.version, self.catalogue.version, tuple(self.questions.waiting))
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 

@@ -59,13 +59,13 @@ def gather() -> ServerChoices:
     found = discover()
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
-    for entry in load_recent():
-        if entry.line:
-            latest.append(ServerChoice(name=brief(entry.line, 400), line=entry.line))
+    for kind, text in load_recent():
+        if kind == "line":
+            latest.append(ServerChoice(name=brief(text, 400), line=text))
             continue
-        if entry.server == "demo":
+        if text == "demo":
             latest.append(DEMO)
-        latest += [made.pop(key) for key in list(made) if key[1] == entry.server]
+        latest += [made.pop(key) for key in list(made) if key[1] == text]
     others = [*made.values(), *([] if DEMO in latest else [DEMO])]
     choices = [*(replace(each, group=words("Recent")) for each in latest), *others]
     return choices, [brief(each, 400) for each in found.problems]
@@ -169,7 +169,6 @@ class PickerScreen(Dialog[Target | None]):
         self._problems: Sequence[SafeText] = ()
         self._rows: list[ServerChoice | None] = []
         self._cells = self._inner = 0
-        self._marked: int | None = None
         self._read = False
         self._cleared = ""
         self._typed: dict[str, dict[str, str]] = {}
@@ -223,7 +222,6 @@ class PickerScreen(Dialog[Target | None]):
     def _show(self, text: str) -> None:
         """List what matches, the first of it chosen."""
         shown = self._all if is_line(text) else matching(self._all, text)
-        self._marked = None
         self._rows = []
         self._list.clear_options()
         for group in dict.fromkeys(each.group for each in shown):
@@ -246,13 +244,10 @@ class PickerScreen(Dialog[Target | None]):
 
     def _mark(self) -> None:
         """Point at the chosen line: its colours alone may not be seen."""
-        at = self._list.highlighted
-        for index in (self._marked, at):
-            if index is not None and index < len(self._rows):
-                each = self._rows[index]
-                if each is not None:
-                    self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
-        self._marked = at
+        for index, each in enumerate(self._rows):
+            if each is not None:
+                chosen = index == self._list.highlighted
+                self._list.replace_option_prompt_at_index(index, self._option(each, chosen=chosen))
 
     def _option(self, each: ServerChoice, *, chosen: bool = False) -> Content:
         """One line: the name, what stands against it, and what it is."""
