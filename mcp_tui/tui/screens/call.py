@@ -250,8 +250,8 @@ class CallScreen(Dialog[Call | None]):
             ]
         fields: Hint | None = None if form.layout_.whole else ("form.json", "Fields")
         return [
-            None if form.empty else ("field.next", "Next"),
-            None if form.empty or form.as_json else ("form.leave-out", "Unset"),
+            ("field.next", "Next") if form.first else None,
+            ("form.leave-out", "Unset") if form.first and not form.as_json else None,
             fields if form.as_json else ("form.json", "JSON"),
             ("call.earlier", "Earlier") if self._known else None,
             ("app.back", "Close" if self._preset_name else "Back"),

@@ -41,7 +41,6 @@ from mcp_tui.tui.view.text import (
     brief,
     clean,
     compact,
-    join,
     paragraphs,
     safe,
     width,
@@ -143,20 +142,17 @@ class InteractionScreen(Dialog[Answer | None]):
         self._said_by_it = VerticalScroll(self._words, can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
-        filled = [] if control is None else [control]
-        super().__init__(self._over, self._said_by_it, place("what", self.LABEL), *filled, self._wrong)
+        inside = self._over, self._said_by_it, place("what", self.LABEL), control, self._wrong
+        super().__init__(*filter(None, inside))
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
     def heading(self) -> SafeText:
-        inquiry = self.question.inquiry
-        others = self.question.others
-        more = safe(" · {:,} more", others) if others else words("")
-        waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
-        server = brief(inquiry.server, 40) or words("the server")
-        return self.fitted(
-            words(""), safe("{} {}", server, self.question.wants), safe("{}  {}", more, waited)
-        )
+        question = self.question
+        more = safe(" · {:,} more", question.others) if question.others else words("")
+        waited = elapsed(max(0.0, self.read_at(self.now(), question.over) - question.inquiry.at))
+        server = brief(question.inquiry.server, 40) or words("the server")
+        return self.fitted(words(""), safe("{} {}", server, question.wants), safe("{}  {}", more, waited))
 
     def buttons(self) -> Sequence[KeyButton]:
         answers = [
@@ -190,14 +186,12 @@ class InteractionScreen(Dialog[Answer | None]):
     def on_mount(self) -> None:
         self.question.shown = True
         if isinstance(self._control, Form):
-            self._control.build()
             self._control.focus_first()
         elif self._control is not None:
             self.set_focus(self._control)
         told, about = self.told(), self.question.about
-        end = words("\n") if told else words("")
-        whose: list[Piece] = [(join((safe("for {}", about), end)), "$text-muted")] if about else []
-        self.say(self._words, *whose, *told)
+        whose = safe("for {}{}", about, "\n" if told else "") if about else words("")
+        self.say(self._words, (whose, "$text-muted"), *told)
 
     def on_resize(self) -> None:
         self._share_room()
@@ -237,19 +231,20 @@ class InteractionScreen(Dialog[Answer | None]):
     def action_accept(self) -> None:
         """Send what stands there."""
         if not self.question.over:
-            answer = self.made()
-            if answer is not None:
-                self.dismiss(answer)
+            self._answer(self.made())
 
     def action_decline(self) -> None:
         """Say no."""
-        if not self.question.over:
-            self.dismiss(DECLINED[self.question.inquiry.method])
+        self._answer(DECLINED[self.question.inquiry.method])
 
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
-        if not self.question.over and self.question.inquiry.method == ELICIT:
-            self.dismiss({"action": "cancel"})
+        if self.question.inquiry.method == ELICIT:
+            self._answer({"action": "cancel"})
+
+    def _answer(self, answer: Answer | None) -> None:
+        if answer is not None and not self.question.over:
+            self.dismiss(answer)
 
     def action_close(self) -> None:
         """Put the question aside."""
@@ -334,8 +329,8 @@ class LinkScreen(InteractionScreen):
                 f"No browser found. {key_of('link.copy')} copies the URL; "
                 f"{key_of('question.send')} accepts after you opened it."
             )
-        elif not self.question.over:
-            self.dismiss({"action": "accept"})
+        else:
+            self._answer({"action": "accept"})
 
 
 LIMIT: Final = 8_000
@@ -495,13 +490,10 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
 
     It gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
     """
+    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
+            *command, stdin=pipe, stdout=pipe, stderr=nothing, start_new_session=True
         )
     except (OSError, ValueError) as error:
         return "", f"{command[0]} cannot be started: {error}"

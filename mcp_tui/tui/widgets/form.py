@@ -379,11 +379,6 @@ class Form(Vertical):
         for row in self._rows:
             row.put()
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to fill in."""
-        return not (self._rows or self.as_json)
-
     # -- what stands in it -----------------------------------------------------------------------------------
 
     @property
@@ -496,7 +491,10 @@ class Form(Vertical):
 
     @property
     def first(self) -> Widget | None:
-        """The control to have the focus first: that of the first field that has to be filled in, or else the first."""
+        """The control to have the focus first: that of the first field that has to be filled in, or else the first.
+
+        ``None`` where there is nothing to fill in.
+        """
         if self.as_json:
             return self.editor
         required = (row for row in self._rows if row.field.required and row.entry.given is Given.ABSENT)
@@ -505,6 +503,7 @@ class Form(Vertical):
 
     def focus_first(self) -> None:
         """Move the focus to :attr:`first`."""
+        self.build()
         if self.is_attached and self.first is not None:
             self.screen.set_focus(self.first)
 
