@@ -13,14 +13,12 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE
-from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
+from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
 from mcp_tui.tui.view.catalogue import Entry, found, tools
 from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
-from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form, FormDraft
@@ -64,18 +62,13 @@ class ToolList(Vertical):
         self._about = Static(markup=False, id="about")
         super().__init__(self.filter, self._options, self._about, id="list")
 
-    @property
-    def counted(self) -> SafeText:
-        """How many the filter finds: ``3 of 19 tools``."""
-        return counted(len(self._found), len(self.tools), "tool")
-
     def size_for(self, room: int) -> None:
         """Be as high as all tools are, whatever the filter leaves of them, within ``room`` lines."""
         lines = min(len(self.tools), LISTED) + (len(self.tools) > LISTED)
         self._options.styles.height = max(1, min(lines, room - 5))
 
-    def fill(self) -> None:
-        """List what the filter finds now; while it is the same, the cursor stays on its tool."""
+    def fill(self) -> SafeText:
+        """List what the filter finds now, and tell how much that is; while it is the same, the cursor stays on its tool."""
         chosen = self.highlighted if self._filtered == self.filter.value else None
         self._filtered = self.filter.value
         self._found = found(self.tools, self._filtered)
@@ -85,6 +78,7 @@ class ToolList(Vertical):
         if shown:
             self._options.highlighted = shown.index(chosen) if chosen in shown else 0
         self._tell()
+        return counted(len(self._found), len(self.tools), "tool")
 
     def _options_of(self, shown: list[Entry]) -> list[Option]:
         cells = max(40, (self._options.scrollable_content_region.width or 72) - 1)
@@ -100,31 +94,24 @@ class ToolList(Vertical):
         names, hints, rest = allot(needs, cells - 4)
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
-            pieces: list[Styled] = [
-                (fit(label, names), "bold"),
-                (safe("  {}", fit(tool.arguments, hints)), ""),
-                (safe("  {}", clip(tool.summary, rest)), "$text-muted"),
-            ]
-            options.append(Option(styled(pieces)))
+            summed = safe("  {}", clip(tool.summary, rest)), "$text-muted"
+            given = safe("  {}", fit(tool.arguments, hints))
+            options.append(Option(written((fit(label, names), "bold"), given, summed)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
-            options.append(Option(styled([(more, "$text-muted")]), disabled=True))
+            options.append(Option(written((more, "$text-muted")), disabled=True))
         return options
 
     def _tell(self) -> None:
         """Say more of the tool under the cursor."""
         tool = self.highlighted
-        said: Sequence[Styled]
-        if tool is not None:
-            cells = self._about.size.width or 72
-            said = [(clip(tool.summary or tool.arguments, cells), "")]
-            if tool.claims:
-                said += [(words("\n"), ""), (safe("server claims: {} (unverified)", tool.claims), "italic")]
-        elif self.tools:
-            said = [(words("No matching tool."), "")]
-        else:
-            said = [(words("No tools, or not listed yet."), "")]
-        self._about.update(styled(said))
+        if tool is None:
+            said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
+            self._about.update(written(said))
+            return
+        said = clip(tool.summary or tool.arguments, self._about.size.width or 72)
+        claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
+        self._about.update(written(said, (claims, "italic")))
 
     @property
     def highlighted(self) -> Entry | None:
@@ -293,8 +280,7 @@ class CallScreen(Dialog[Call | None]):
 
     def _fill(self) -> None:
         self.tool_list.size_for(self._room)
-        self.tool_list.fill()
-        self._box.border_subtitle = Content(self.tool_list.counted)
+        self._box.border_subtitle = Content(self.tool_list.fill())
 
     def offer(self, offered: list[dict[str, Json]]) -> None:
         """List other tools: those of a server that was not connected yet."""

@@ -75,10 +75,7 @@ def link_parts(url: str) -> LinkParts:
     visible = all(each.isprintable() and not each.isspace() for each in url)
     warnings = [
         (web, words("Only http and https URLs can be opened.")),
-        (
-            parts.username is None and parts.password is None,
-            words("The URL contains credentials. Check the host before opening."),
-        ),
+        ("@" not in parts.netloc, words("The URL contains credentials. Check the host before opening.")),
         (plain, safe("The host name uses look-alike characters: {}", _spelt(host))),
         (local, words("The connection is not encrypted (http).")),
         (visible, words("The URL contains invisible characters.")),

@@ -349,8 +349,7 @@ class PickerScreen(Dialog[Target | None]):
         try:
             target = read_target(line)
         except ValueError as error:
-            said = brief(str(error).removesuffix("."))
-            self._say(safe("{}{}.", said[:1].upper(), said[1:]), wrong=True)
+            self._say(safe("{}.", error), wrong=True)
             return
         self.dismiss(target)
 

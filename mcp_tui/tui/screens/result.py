@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, TypeVar
 
 from textual.widgets import Input
 
@@ -24,7 +25,6 @@ from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
 
-P = ParamSpec("P")
 Made = TypeVar("Made")
 
 LARGE: Final = 64 * 1024
@@ -103,29 +103,31 @@ class ResultScreen(Dialog[str | None]):
         """The number of the part under the cursor."""
         return 0 if self._page is None else self._page.part_at(self._pager.at)[0]
 
+    @property
+    def _link(self) -> Part | None:
+        """The part under the cursor, where it is a link that can be read."""
+        part = self._parts[self._at] if self._parts and self._follow else None
+        return part if part is not None and part.sort is PartKind.LINK else None
+
     async def _read(self) -> None:
-        self._parts, self._page = await self._reading(_paged, self._raw, self._pager.inner.width)
+        self._parts, self._page = await self._reading(partial(_paged, self._raw, self._pager.inner.width))
         self._pager.show(self._title_, self._page)
         self._tell()
         for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:
             await self._decode(number, part)
 
-    async def _reading(self, read: Callable[P, Made], *given: P.args, **more: P.kwargs) -> Made:
+    async def _reading(self, read: Callable[[], Made]) -> Made:
         """What is read of the answer: of a small one before the next key, of a large one, in seconds, beside the keys."""
-        if len(self._raw) <= LARGE:
-            return read(*given, **more)
-        return await asyncio.to_thread(read, *given, **more)
+        return read() if len(self._raw) <= LARGE else await asyncio.to_thread(read)
 
     async def _decode(self, number: int, part: Part) -> None:
         """Draw an image; what is known of it stands there meanwhile, or why it is not drawn."""
         why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
         self._put(number, _told(part, why or words("Reading the image …")))
-        if why:
-            return
-        found = await decode(part)
+        found = why or await decode(part)
         if isinstance(found, Picture):
             self._put(number, ImagePage(facts(part, found), found, lambda: ground(self._pager)))
-        else:
+        elif not why:
             self._put(number, _told(part, found))
 
     def _put(self, number: int, page: Page) -> None:
@@ -157,14 +159,11 @@ class ResultScreen(Dialog[str | None]):
         if self._pager.finder.finding:
             return [("enter", "Done"), ("app.back", "Clear")]
         part = self._parts[self._at] if self._parts else None
-        link = part is not None and part.sort is PartKind.LINK and self._follow
         folds = part is not None and _foldable(part)
         flat = self._at in self._flat
-        opens: Hint | None = (
-            ("page.open", "Read") if link else ("page.open", "Fold") if folds and not flat else None
-        )
         return [
-            opens,
+            ("page.open", "Read") if self._link else None,
+            ("page.open", "Fold") if folds and not flat else None,
             ("result.switch", "Tree" if flat else "Text") if folds else None,
             ("result.next", "Next part") if len(self._parts) > 1 else None,
             ("page.find page.next page.previous", "Find"),
@@ -186,15 +185,13 @@ class ResultScreen(Dialog[str | None]):
         at = self._at
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
-            part, flat = self._parts[at], at in self._flat
-            self._put(at, await self._reading(_unlaid, part, flat))
+            self._put(at, await self._reading(partial(_unlaid, self._parts[at], at in self._flat)))
             self._tell()
 
     def on_list_canvas_activated(self, event: Pager.Activated) -> None:
         event.stop()
-        part = self._parts[self._at] if self._parts else None
-        if part is not None and part.sort is PartKind.LINK and self._follow and part.uri:
-            self.dismiss(part.uri)
+        if self._link and self._link.uri:
+            self.dismiss(self._link.uri)
 
     def action_copy(self) -> None:
         """Hand the result to the terminal's clipboard, without secrets."""

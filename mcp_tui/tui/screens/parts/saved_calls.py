@@ -95,23 +95,20 @@ class SavedCalls:
         self._screen.app.push_screen(InputsScreen("Save call", [field], ask=False), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
+
         try:
             saved.save(self._folder, call, secrets=secrets)
         except SecretArguments as found:
-            self._confirm_secrets(call, found.names)
+            lines = [
+                words("These arguments look like secrets:"),
+                *(safe("  {}", brief(name, 60)) for name in found.names),
+                words("Saving stores them unencrypted in a file readable only by you."),
+            ]
+            asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
+            self._screen.app.push_screen(asked, lambda yes: self._save(call, secrets=True) if yes else None)
         except ConfigError as error:
             self._screen.tell(brief(str(error), 300), "error")
         else:
             said = "Saved. Run it with: mcp-tui call --saved {}"
             self._screen.tell(safe(said, brief(call.name, 64)), "success")
-
-    def _confirm_secrets(self, call: SavedCall, names: list[str]) -> None:
-        from mcp_tui.tui.screens.dialog import ConfirmScreen
-
-        lines = [
-            words("These arguments look like secrets:"),
-            *(safe("  {}", brief(name, 60)) for name in names),
-            words("Saving stores them unencrypted in a file readable only by you."),
-        ]
-        asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
-        self._screen.app.push_screen(asked, lambda yes: self._save(call, secrets=True) if yes else None)
