@@ -94,10 +94,6 @@ class Field:
         """The name of its member. Hostile text."""
         return self.path[-1] if self.path else ""
 
-    def said(self, keyword: str) -> str:
-        """What the schema says under ``title``, ``description`` or ``format``, or an empty text. Hostile."""
-        return as_text(self.schema.get(keyword))
-
 
 class Unreadable(ValueError):
     """What stands in a field is no value of its kind. The text is one sentence."""

@@ -258,7 +258,7 @@ def _unit(field: Field) -> float | None:
     units = named & _UNITS.keys()
     if not _numeric(field) or not (units or named & _DURATIONS) or named & {"timeout", "interval"}:
         return None
-    told = [word.lower() for word in _WORD.findall(field.said("description")[:500])]
+    told = [word.lower() for word in _WORD.findall(as_text(field.schema.get("description"))[:500])]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
         if word in _UNITS:
             return _UNITS[word]

@@ -99,7 +99,7 @@ def test_references_resolve_within_the_schema_and_what_stands_beside_comes_on_to
         **{"x/y": {"$ref": "#deep"}, "z": {"$anchor": "deep", "type": "boolean", "description": "theirs"}},
     )
     assert layout.fields[0].kind is FieldKind.BOOLEAN
-    assert layout.fields[0].said("description") == "mine"
+    assert layout.fields[0].schema["description"] == "mine"
 
 
 def test_defaults_are_filled_in_where_they_are_sent():

@@ -187,7 +187,7 @@ class InteractionScreen(Dialog[Answer | None]):
         elif self._control is not None:
             self.set_focus(self._control)
         told, about = self.told(), self.question.about
-        whose = safe("for {}{}", about, "\n" if told else "") if about else words("")
+        whose = safe("for {}\n" if told else "for {}", about) if about else words("")
         self.say(self._words, (whose, "$text-muted"), *told)
 
     def on_resize(self) -> None:

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
 from mcp_tui.client.schemas import TYPE_NAMES, parse_json
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -30,7 +30,7 @@ def kind(field: Field) -> SafeText:
     items = _length(field.schema, "Items", words("items"))
     match field.kind:
         case FieldKind.TEXT:
-            format_ = field.said("format")
+            format_ = as_text(field.schema.get("format"))
             said = _FORMATS.get(format_) or brief(format_, 40) or words("text")
             return join((said, _length(field.schema, "Length", words("characters"))), ", ")
         case FieldKind.NUMBER | FieldKind.INTEGER:
@@ -93,10 +93,7 @@ def value(value_: Json) -> SafeText:
     """A value in a few characters."""
     if _figure(value_) and abs(cast("float", value_)) < 1e300:
         return number(cast("float", value_))
-    try:
-        return brief(json.dumps(value_, ensure_ascii=False), 60)
-    except (TypeError, ValueError, RecursionError):
-        return words("…")
+    return brief(json.dumps(value_, ensure_ascii=False), 60)
 
 
 def sketch(schema: Json, depth: int = 3) -> SafeText:
@@ -138,14 +135,14 @@ def about(field: Field, entry: FieldEntry) -> list[Styled]:
         said.append(safe("default {}", value(field.schema["default"])))
     if field.nullable:
         said.append(hint("{form.null} null"))
-    pattern = field.said("pattern")
+    pattern = as_text(field.schema.get("pattern"))
     if pattern and field.kind is FieldKind.TEXT:
         said.append(safe("matches {}", brief(pattern, 60)))
     name = brief(".".join(field.path), 80) or words("other arguments")
-    title = brief(field.said("title"), 80)
+    title = brief(as_text(field.schema.get("title")), 80)
     if title.casefold().replace(" ", "_") == field.name.casefold():
         title = NOTHING
-    description = brief(" ".join(field.said("description")[:1000].split()), 600)
+    description = brief(" ".join(as_text(field.schema.get("description"))[:1000].split()), 600)
     pieces: list[Styled] = [
         (name, "bold"),
         (safe(" {}", title) if title else title, ""),

@@ -14,6 +14,7 @@ from typing import Final
 
 from textual import events
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
@@ -203,7 +204,7 @@ class FieldRow(Vertical):
         inner = [each if len(each.path) > len(self.field.path) else each.text for each in problems]
         self._problem.display = bool(problems)
         self._problem.set_class(all(each.advisory for each in problems), "-advisory")
-        self._problem.update(styled([(_sentence(inner), "")]))
+        self._problem.update(Content(_sentence(inner)))
 
     # -- suggestions -----------------------------------------------------------------------------------------
 
@@ -342,18 +343,17 @@ class Form(Vertical):
         for widget in (self._list, self.editor):
             widget.styles.max_height = max(3, lines)
 
-    def on_mount(self) -> None:
-        self.build()
-
-    def on_unmount(self) -> None:
-        if self._completer is not None:
-            self._completer.stop()
-
     def build(self) -> None:
         """Put the fields in place. At once where the form was just mounted: keys typed ahead are meant for them."""
         if self.is_attached and not self.children:
             self.mount(self._list, self.editor, self._about, self._wrong)
             self._lay_out()
+
+    on_mount = build
+
+    def on_unmount(self) -> None:
+        if self._completer is not None:
+            self._completer.stop()
 
     def _lay_out(self) -> None:
         """Make the rows that the draft needs, at once; where there is no place for them, the draft itself is what stands."""
@@ -372,8 +372,7 @@ class Form(Vertical):
                 entry = self._filled.draft.get(each.path, ABSENT)
                 shown.append(FieldRow(each, entry, label=label, edited=self._row_edited))
         if not shown and not self.as_json:
-            said = styled([(words("This takes no arguments."), "$text-muted")])
-            shown.append(Static(said, markup=False))
+            shown.append(Static(Content.styled(words("This takes no arguments."), "$text-muted")))
         self._list.mount(*shown)
         self._rows = [each for each in shown if isinstance(each, FieldRow)]
         for row in self._rows:
@@ -602,4 +601,4 @@ class Form(Vertical):
 
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)
-        self._wrong.update(styled([(text, "")]))
+        self._wrong.update(Content(text))
