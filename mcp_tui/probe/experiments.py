@@ -6,11 +6,13 @@ An experiment is a coroutine that is handed a `Trial`, and an entry in :data:`EX
 ``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway()`` also waits to the middle of its work,
                           ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
-``trial.seen(trace)``     what came of a cancelled call, for `judging.py`, which makes findings of it.
+``trial.seen(trace)``     what came of a cancelled call until its time and 0.5 s were over (``logs``, ``progress``, …), for
+                          `judging.py`, which makes findings of it; listen on with ``connection.quiet()``.
 ``trial.tell(words)``     notes what was seen; ``found(rule, verdict, sentence)`` judges a rule by all that was noted.
 ``trial.survives(rule)``  asks for `tools/list`; where not even an error comes, the rule is broken, and judged so.
 ``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
-                          any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered.
+                          any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
+                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``stream``).
 ``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
 """
 

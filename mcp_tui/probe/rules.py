@@ -100,7 +100,7 @@ class Rule:
     """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
 
     ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one that
-    judges it (:mod:`mcp_tui.probe.plan`), empty where the whole run does. ``unless`` says why the rule does not apply to a
+    judges it (`experiments.py`), empty where the whole run does. ``unless`` says why the rule does not apply to a
     server, or nothing.
     """
 
