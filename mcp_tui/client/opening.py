@@ -38,7 +38,7 @@ def open_store(
     Raises:
         RecordingError: the recording cannot be made.
     """
-    redactor = Redactor(secrets_of(target))
+    redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose)
     writers: list[Writer] = []
     problem = ""
@@ -55,13 +55,6 @@ def open_store(
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store
-
-
-def secrets_of(target: Target) -> set[str]:
-    """The secrets that a target holds."""
-    if isinstance(target, HttpTarget):
-        return known_secrets(headers=target.headers, url=target.url)
-    return known_secrets(env=target.env, command=target.command)
 
 
 def shown(target: Target) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
 from mcp_tui.journal.records import parse_json
 from mcp_tui.journal.redaction import MASK, SIGNATURES, Redactor, is_secret_name, is_strong_name
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
 _Range = tuple[int, int]
 
@@ -69,40 +70,36 @@ def mask_url(url: str) -> str:
     return _masked(url, _in_url(url))
 
 
-def known_secrets(
-    *,
-    env: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-    url: str = "",
-    command: Sequence[str] = (),
-) -> set[str]:
-    """The secrets that these hold, for a :class:`~mcp_tui.journal.redaction.Redactor`.
+def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
+    """The secrets that go to a server, for a :class:`~mcp_tui.journal.redaction.Redactor`.
 
-    ``env`` is what was given for the server (``-e``), not the environment of mcp-tui.
+    Of the environment it is what was given for the server (``-e``), not that of mcp-tui.
     """
     found: set[str] = set()
-    for name, value in (env or {}).items():
+    if isinstance(target, HttpTarget):
+        for name, value in target.headers.items():
+            for start, end in _in_header(name, value):
+                found.add(value[start:end])
+                found.update(_inside(name, value[start:end]))
+            if not is_secret_name(name) and len(value) >= KNOWN and not is_harmless(value):
+                found.add(value)
+        found.update(target.url[start:end] for start, end in _in_url(target.url))
+        return _with_lines(found)
+    for name, value in target.env.items():
         whole = is_secret_name(name) or (len(value) >= KNOWN and not is_harmless(value))
         found.update(value[start:end] for start, end in ([(0, len(value))] if whole else _in_text(value)))
-    for name, value in (headers or {}).items():
-        for start, end in _in_header(name, value):
-            found.add(value[start:end])
-            found.update(_inside(name, value[start:end]))
-        if not is_secret_name(name) and len(value) >= KNOWN and not is_harmless(value):
-            found.add(value)
-    found.update(url[start:end] for start, end in _in_url(url))
-    for word, ranges in _in_command(command):
+    for word, ranges in _in_command(target.command):
         found.update(word[start:end] for start, end in ranges)
         found.update(secrets_in(_parsed(word)))
-    return {part for secret in found for part in (secret, *_lines(secret))} - {""}
+    return _with_lines(found)
 
 
-def secrets_in(value: Json) -> Iterator[str]:
+def secrets_in(value: Json) -> set[str]:
     """The secrets in a message that we send, so that they are known where the server says them back in other words.
 
     What stands under the name of a secret is one if it is a password by its name, or looks like it was drawn.
     """
-    yield from (part for secret in _within(value, "", _DEPTH) for part in (secret, *_lines(secret)))
+    return _with_lines(_within(value, "", _DEPTH))
 
 
 def _within(value: Json, name: str, depth: int) -> Iterator[str]:
@@ -131,12 +128,15 @@ def _parsed(text: str) -> Json:
     return cast("Json", found) if isinstance(found, (dict, list)) else None
 
 
-def _lines(secret: str) -> list[str]:
-    """The lines of a secret that has some, such as a key in PEM: stderr is told line by line."""
-    lines = secret.splitlines()
-    return (
-        [line for line in lines if len(line) >= 8 and not line.startswith("-----")] if len(lines) > 1 else []
-    )
+def _with_lines(secrets: Iterable[str]) -> set[str]:
+    """Secrets, and the lines of those that have some, such as a key in PEM: stderr is told line by line."""
+    found: set[str] = set()
+    for secret in secrets:
+        found.add(secret)
+        first, *more = secret.splitlines() or [""]
+        if more:
+            found.update(line for line in (first, *more) if len(line) >= 8 and not line.startswith("-----"))
+    return found - {""}
 
 
 def _masked(text: str, ranges: Iterable[_Range]) -> str:

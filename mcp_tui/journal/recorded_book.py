@@ -7,25 +7,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, overload
+from typing import Final
 
-from mcp_tui.journal.event_table import (
-    CALLED,
-    ENDED,
-    KINDS,
-    LATE,
-    LATE_PROGRESS,
-    NONE,
-    REQUESTED,
-    SETTLED,
-    STALLED,
-    STAYED,
-    WITHDRAWN,
-)
+from mcp_tui.journal import event_table
+from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
@@ -152,11 +141,11 @@ class RecordedBook:
         """Requests in flight, cancel requested, and answered too late. A subscription of the client's own is no work."""
         table, until = self.recording.table, self.position
         count = table.count
-        requested = count(REQUESTED, until) - count(WITHDRAWN, until)
+        requested = count(event_table.REQUESTED, until) - count(event_table.WITHDRAWN, until)
         listening = sum(self.row(each).open for each in table.listening if table.first[each] < until)
-        in_flight = count(CALLED, until) - count(ENDED, until) - requested - listening
-        watching = 0 if self.over else requested - count(SETTLED, until)
-        return in_flight, watching, count(LATE, until)
+        in_flight = count(event_table.CALLED, until) - count(event_table.ENDED, until) - requested - listening
+        watching = 0 if self.over else requested - count(event_table.SETTLED, until)
+        return in_flight, watching, count(event_table.LATE, until)
 
     @property
     def server_requests(self) -> list[ServerRequest]:
@@ -174,18 +163,16 @@ class RecordedBook:
 
     def row(self, place: int) -> Request:
         """The request of a number, from 0; one that comes later as it was called."""
-        table, number = self.recording.table, place
-        folded = self._folded.pop(number, None)
+        folded = self._folded.pop(place, None)
         if folded is None or folded.last >= self.position:
-            first = table.first[number]
-            folded = _Folded(Book(), first)
-            self._apply(folded.book, first)
+            folded = _Folded(Book(), self.recording.table.first[place])
+            self._apply(folded.book, folded.last)
         self._go_on(folded)
-        self._folded[number] = folded
+        self._folded[place] = folded
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
         if not folded.book.order:  # its first record is damaged
-            folded.book.apply(ev.Called(at=self.recording.header.mono, id=number, method="?"))
+            folded.book.apply(ev.Called(at=self.recording.header.mono, id=place, method="?"))
         row = folded.book.order[0]
         return left_at_end(row, self.recording.at(self.position)) if self.over else row
 
@@ -224,19 +211,19 @@ class RecordedBook:
 _ENDLESS: Final = frozenset(
     (KINDS.index(kind), move)
     for kind, move in (
-        (ev.Progress, STAYED),
-        (ev.Progress, STALLED),
-        (ev.Delivered, STAYED),
-        (ev.Duplicate, STAYED),
-        (ev.TaskStatus, STAYED),
-        (ev.Late, LATE_PROGRESS),
+        (ev.Progress, event_table.STAYED),
+        (ev.Progress, event_table.STALLED),
+        (ev.Delivered, event_table.STAYED),
+        (ev.Duplicate, event_table.STAYED),
+        (ev.TaskStatus, event_table.STAYED),
+        (ev.Late, event_table.LATE_PROGRESS),
     )
 )
 
 
 def _says_no_more(book: Book, move: int) -> bool:
     """Whether the next event that does this to a row is only counted: late progress may have crossed the cancel first."""
-    if move != LATE_PROGRESS or not book.order:
+    if move != event_table.LATE_PROGRESS or not book.order:
         return True
     row = book.order[0]
     signalled, last = row.signalled_at, row.progress_at
@@ -269,7 +256,7 @@ def left_at_end(row: Request, at: float) -> Request:
     return left
 
 
-class RecordedRows(Sequence[Request]):
+class RecordedRows:
     """The requests that were called by the moment, oldest first."""
 
     def __init__(self, book: RecordedBook) -> None:
@@ -278,11 +265,8 @@ class RecordedRows(Sequence[Request]):
     def __len__(self) -> int:
         return self._book.called
 
-    @overload
-    def __getitem__(self, index: int) -> Request: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Request]: ...
-    def __getitem__(self, index: int | slice) -> Request | list[Request]:
-        if isinstance(index, slice):
-            return [self._book.row(each) for each in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> Request:
         return self._book.row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Request]:
+        return map(self._book.row, range(len(self)))

@@ -20,18 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.journal import records
 from mcp_tui.journal.files import open_parts, open_private, part_header, part_path
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.masks import secrets_in
-from mcp_tui.journal.records import (
-    Header,
-    RecordingError,
-    encode_event,
-    parse_json,
-    raw_of,
-    texts_of,
-    why,
-)
+from mcp_tui.journal.records import Header, RecordingError, why
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import describe
@@ -125,9 +118,9 @@ class Writer:
 
     # -- write -----------------------------------------------------------------------------------------------
 
-    def write(self, records: Iterable[Record]) -> Iterator[None]:
+    def write(self, wanted: Iterable[Record]) -> Iterator[None]:
         """Write records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
-        for record in records:
+        for record in wanted:
             if self._file is None:
                 return
             if self._rotate is not None and self._end - self._parts[-1] >= self._rotate:
@@ -235,21 +228,17 @@ class Writer:
     # -- lines -----------------------------------------------------------------------------------------------
 
     def _event_line(self, event: Event) -> bytes:
-        record = encode_event(event)
-        for key in texts_of(event):
+        record = records.encode_event(event)
+        for key in (*records.texts_of(event), *describe(event).named_by_server):
             text = record[key]
-            if text:
+            if isinstance(text, str):
                 record[key] = self.redactor.text(text)
-        for key in describe(event).named_by_server:
-            name = record[key]
-            if isinstance(name, str):
-                record[key] = self.redactor.text(name)
         return messages.encode(record) + b"\n"
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
         if clean is not raw and head.direction == "out":
-            self.redactor.learn(secrets_in(parse_json(raw)))  # whatever is said of them from now on
+            self.redactor.learn(secrets_in(records.parse_json(raw)))  # whatever is said of them from now on
         record = self._record(head)
         try:
             record["raw"] = clean.decode()
@@ -335,7 +324,7 @@ class Writer:
                 self._reader = open_parts(self.path)
                 weakref.finalize(self, self._reader.close)
             self._reader.seek(self._offsets[index])
-            return raw_of(self._reader.readline())
+            return records.raw_of(self._reader.readline())
         except OSError:
             return None
 

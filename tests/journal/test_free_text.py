@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tui.journal.masks import is_harmless, known_secrets, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
 CANARY = "Zx81canaryQ7vv"
 
@@ -110,9 +111,11 @@ def test_whatever_is_given_for_a_server_is_a_secret_unless_it_is_plainly_none(tm
         "LOG": "critical",
         "HOME_OF": str(tmp_path),
     }
-    assert known_secrets(env=given) == {CANARY}
-    assert known_secrets(headers={"X-Tenant": CANARY, "Accept": "application/json"}) == {CANARY}
-    assert CANARY not in Redactor(known_secrets(env=given)).text(f"the tenant {CANARY} said hello")
+    found = known_secrets(StdioTarget(command=("run",), env=given))
+    assert found == {CANARY}
+    headers = {"X-Tenant": CANARY, "Accept": "application/json"}
+    assert known_secrets(HttpTarget(url="https://h/mcp", headers=headers)) == {CANARY}
+    assert CANARY not in Redactor(found).text(f"the tenant {CANARY} said hello")
 
 
 def test_what_was_given_is_hidden_in_its_own_field_however_short_it_is():

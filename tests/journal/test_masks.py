@@ -7,6 +7,7 @@ import pytest
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url, secrets_in
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json
+from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
 M = "‹redacted›"
 
@@ -62,16 +63,14 @@ def test_command_lines() -> None:
 
 
 def test_known_secrets_are_gathered_from_everything_that_was_given() -> None:
-    found = known_secrets(
-        env={"GITHUB_TOKEN": "ghp", "DATABASE_URL": "postgres://a:dbpw@c/d", "DEBUG": "1", "EMPTY_TOKEN": ""},
-        headers={"Authorization": "Basic dXNlcjpwYXNz", "X-Foo": "bar", "Cookie": "sid=123; t=9"},
-        url="https://u:urlpw@h/mcp?key=kk#code=9x",
-        command=["run", "--api-key", "abc", "--mode", "fast", "SECRET=ss"],
-    )
-    assert found == {
-        "ghp", "dbpw", "dXNlcjpwYXNz", "pass", "sid=123; t=9", "123", "9", "urlpw", "kk", "9x", "abc", "ss",
+    env = {"GITHUB_TOKEN": "ghp", "DATABASE_URL": "postgres://a:dbpw@c/d", "DEBUG": "1", "EMPTY_TOKEN": ""}
+    command = ("run", "--api-key", "abc", "--mode", "fast", "SECRET=ss")
+    assert known_secrets(StdioTarget(command=command, env=env)) == {"ghp", "dbpw", "abc", "ss"}
+    headers = {"Authorization": "Basic dXNlcjpwYXNz", "X-Foo": "bar", "Cookie": "sid=123; t=9"}
+    assert known_secrets(HttpTarget(url="https://u:urlpw@h/mcp?key=kk#code=9x", headers=headers)) == {
+        "dXNlcjpwYXNz", "pass", "sid=123; t=9", "123", "9", "urlpw", "kk", "9x",
     }  # fmt: skip
-    assert known_secrets() == set()
+    assert known_secrets(StdioTarget(command=("run",))) == set()
 
 
 # -- what we send ----------------------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ def test_secrets_in_what_is_sent(message: Json, found: set[str]) -> None:
 
 def test_each_line_of_a_secret_is_one() -> None:
     key = "-----BEGIN KEY-----\nabcdef12\nshort\n-----END KEY-----"
-    assert known_secrets(env={"TLS_KEY": key}) == {key, "abcdef12"}
+    assert known_secrets(StdioTarget(command=("run",), env={"TLS_KEY": key})) == {key, "abcdef12"}
 
 
 def test_what_was_learned_is_found_in_any_words() -> None:
@@ -126,7 +125,7 @@ def test_a_secret_that_is_not_utf8_is_masked_in_json(lone: int) -> None:
     text = f'{{"apiKey": "sk-12345678{chr(lone)}9"}}'
     assert mask_command([text]) == [f'{{"apiKey": "{M}"}}']
     assert mask_command(["{\udcff", "[\ud800"]) == ["{\udcff", "[\ud800"]
-    (secret,) = known_secrets(command=[text])
+    (secret,) = known_secrets(StdioTarget(command=(text,)))
     plain = Redactor([secret], tagged=False)
     assert plain.text(f"it was {secret}") == f"it was {M}"
     assert plain.redact(b"sk-12345678\xff9").decode("utf-8", "replace") == (

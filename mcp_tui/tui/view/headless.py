@@ -10,9 +10,8 @@ import shlex
 from collections.abc import Iterable
 from typing import Final, cast
 
-from mcp_tui.client.opening import secrets_of
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.journal.masks import mask_command, mask_given, mask_headers, mask_url
+from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.text import SafeText, clean
@@ -24,7 +23,7 @@ _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 def redactor(target: Target | None, learned: Iterable[str] = ()) -> Redactor:
     """What the journal would take out of all that goes to ``target`` or comes from it; ``learned`` is secret, too."""
-    known = set[str]() if target is None else secrets_of(target)
+    known = set[str]() if target is None else known_secrets(target)
     return Redactor(known.union(learned), tagged=False)
 
 

@@ -65,11 +65,6 @@ class Position:
     event: SafeText = NOTHING
     damaged: int = 0
 
-    @property
-    def share(self) -> float:
-        """How far it is, from 0 to 1."""
-        return self.position / self.events if self.events else 0.0
-
 
 def said(event: ev.Event | None) -> SafeText:
     """An event in a few words: ``cancel requested 212``."""
@@ -83,20 +78,15 @@ LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
 """Cells that the words of an event have, so that the graph stays where it is."""
 
 
-def position_bar(facts: Position, cells: int) -> Segments:
-    """The bar in ``cells`` cells."""
+def position_bar(facts: Position, cells: int) -> tuple[Segments, range]:
+    """The bar in ``cells`` cells, and those of them that are its graph: none where there is no room for one."""
     pieces = _words(facts, cells)
-    room = graph(facts, cells)
-    rest = () if room is None else ((bar(facts.share, room[1]), "accent"),)
-    taken = sum(width(text) for text, _ in (*pieces, *rest))
-    return (*pieces, *rest, (clean(" " * max(0, cells - taken)), ""))
-
-
-def graph(facts: Position, cells: int) -> tuple[int, int] | None:
-    """The cell where the graph begins, and how many it has; ``None`` where there is no room for it."""
-    start = sum(width(text) for text, _ in _words(facts, cells))
-    room = cells - start - 1
-    return (start, room) if room >= LEAST else None
+    start = sum(width(text) for text, _ in pieces)
+    if cells - start - 1 < LEAST:
+        return (*pieces, (clean(" " * max(0, cells - start)), "")), range(0)
+    graph = range(start, cells - 1)
+    share = facts.position / facts.events if facts.events else 0.0
+    return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph
 
 
 def _words(facts: Position, cells: int) -> Segments:
@@ -141,12 +131,12 @@ class PositionBar(Bar, can_focus=False):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return self.strip(position_bar(self.position, self.inner.width)) if y == 0 else self.blank()
+        return self.strip(position_bar(self.position, self.inner.width)[0]) if y == 0 else self.blank()
 
     def on_click(self, event: Click) -> None:
-        found = graph(self.position, self.inner.width)
-        if found is not None and found[0] <= event.x < found[0] + found[1]:
-            self.post_message(self.Pressed((event.x - found[0] + 1) / found[1]))
+        _, graph = position_bar(self.position, self.inner.width)
+        if event.x in graph:
+            self.post_message(self.Pressed((event.x - graph.start + 1) / len(graph)))
 
 
 class Playback:
