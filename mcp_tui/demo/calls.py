@@ -15,16 +15,6 @@ from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo import frames
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.demo.log import DemoLog
-from mcp_tui.protocol.values import frozen
-
-
-@frozen
-class CallOutcome:
-    """What a tool answers: a text and, where the tool declares an output schema, the same as an object."""
-
-    text: str
-    structured: Object | None = None
-    is_error: bool = False
 
 
 class Channel:
@@ -194,11 +184,14 @@ class Call:
             params: Object = {"level": level, "logger": self.tool, "data": data}
             self.notify("message", params, "message")
 
-    def answer(self, outcome: CallOutcome) -> None:
-        """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18)."""
-        result: Object = {"content": [{"type": "text", "text": outcome.text}], "isError": outcome.is_error}
-        if outcome.structured is not None and self.caller.revision >= "2025-06-18":
-            result["structuredContent"] = outcome.structured
+    def answer(self, text: str, structured: Object | None = None, *, is_error: bool = False) -> None:
+        """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18).
+
+        Where the tool declares an output schema, `structured` is the same as an object.
+        """
+        result: Object = {"content": [{"type": "text", "text": text}], "isError": is_error}
+        if structured is not None and self.caller.revision >= "2025-06-18":
+            result["structuredContent"] = structured
         self.finish(result)
 
     def finish(self, result: Object) -> None:

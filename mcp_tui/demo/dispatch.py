@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from mcp_tui.demo import frames
-from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoTasks, Questions, Task
+from mcp_tui.demo.calls import Call, Channel, DemoTasks, Questions, Task
 from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
 from mcp_tui.demo.log import DemoLog
@@ -225,11 +225,9 @@ async def _call(call: Call) -> None:
     except BadArguments as error:
         if call.caller.revision < "2025-11-25":
             raise frames.bad_params(error) from error
-        outcome = CallOutcome(f"Invalid arguments: {error}", is_error=True)
+        call.answer(f"Invalid arguments: {error}", is_error=True)
     else:
-        outcome = await tool.run(call, **arguments)
-    if outcome is not None:
-        call.answer(outcome)
+        await tool.run(call, **arguments)
 
 
 async def _listen(call: Call) -> None:

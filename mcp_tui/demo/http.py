@@ -83,24 +83,22 @@ def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
     params = frames.params_of(frame)
     version = (frames.as_object(params.get("_meta")) or {}).get(frames.VERSION_KEY)
     header = request.headers.get("mcp-protocol-version")
-    if version is not None and header != version:
-        raise _mismatch("MCP-Protocol-Version", header, version)
-    if version is None and header is not None and header not in frames.SUPPORTED:
+    if version is not None:
+        _check_mirror(request, "MCP-Protocol-Version", version)
+    elif header is not None and header not in frames.SUPPORTED:
         raise frames.unsupported(header)
     caller = frames.modern_caller(frame)
-    method = request.headers.get("mcp-method")
-    if method != frame["method"]:
-        raise _mismatch("Mcp-Method", method, frame["method"])
+    _check_mirror(request, "Mcp-Method", frame["method"])
     if frame["method"] in _NAMED:
-        named, name = params.get(_NAMED[frame["method"]]), request.headers.get("mcp-name")
-        if name is None or _decoded(name) != named:
-            raise _mismatch("Mcp-Name", name, named)
+        _check_mirror(request, "Mcp-Name", params.get(_NAMED[frame["method"]]))
     return caller
 
 
-def _mismatch(name: str, header: str | None, body: object) -> DemoRefusal:
-    found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
-    return DemoRefusal(frames.HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+def _check_mirror(request: HttpRequest, name: str, body: object) -> None:
+    header = request.headers.get(name.lower())
+    if header is None or _decoded(header) != body:
+        found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
+        raise DemoRefusal(frames.HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
 
 
 def _decoded(value: str) -> str | None:
@@ -378,12 +376,13 @@ PATH: Final = "/mcp"
 class HttpServer:
     """All connections. Sessions live until they are deleted."""
 
+    _server: asyncio.Server
+
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._sessions: dict[str, Conversation] = {}
         self._listeners: dict[Conversation, HttpConnection] = {}
         """The connections that hold the GET streams of sessions."""
-        self._server: asyncio.Server | None = None
 
     async def open(self, port: int) -> str:
         """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
@@ -392,8 +391,7 @@ class HttpServer:
 
     async def close(self) -> None:
         """Listen no more. The connections are closed by whoever serves them."""
-        if self._server is not None:
-            self._server.close()
+        self._server.close()
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._setting.spawn(self._serve(HttpConnection(reader, writer)))

@@ -1,6 +1,6 @@
 """The tools: one coroutine each, with what a list shows of it. Each ends in one outcome that a client must bear.
 
-A tool returns its `CallOutcome`, raises `DemoRefusal` for an error response, or returns ``None`` and has not answered.
+A tool answers its call, raises `DemoRefusal` for an error response, or ends without an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from mcp_tui.demo import frames
-from mcp_tui.demo.calls import Call, CallOutcome
+from mcp_tui.demo.calls import Call
 from mcp_tui.demo.frames import DemoRefusal, Object, as_object
 from mcp_tui.protocol.values import frozen
 
@@ -55,7 +55,7 @@ def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
     }
 
 
-Run = Callable[..., Awaitable[CallOutcome | None]]
+Run = Callable[..., Awaitable[None]]
 
 
 @frozen
@@ -220,9 +220,9 @@ def _plain(value: float) -> str:
     "Responds immediately with the given text.",
     text={"type": "string", "description": "Text to return"},
 )
-async def echo(call: Call, *, text: str) -> CallOutcome:
+async def echo(call: Call, *, text: str) -> None:
     """Answer with the text."""
-    return CallOutcome(text)
+    call.answer(text)
 
 
 @_tool(
@@ -231,10 +231,10 @@ async def echo(call: Call, *, text: str) -> CallOutcome:
     a=_number(-_EXACT, _EXACT, "The first number"),
     b=_number(-_EXACT, _EXACT, "The second number"),
 )
-async def add(call: Call, *, a: float, b: float) -> CallOutcome:
+async def add(call: Call, *, a: float, b: float) -> None:
     """Answer with the sum."""
     total = a + b
-    return CallOutcome(_plain(total), structured={"sum": total})
+    call.answer(_plain(total), {"sum": total})
 
 
 @_tool(
@@ -242,21 +242,21 @@ async def add(call: Call, *, a: float, b: float) -> CallOutcome:
     seconds=_seconds(10, "Duration"),
     steps=_number(1, 1_000_000, "Number of progress reports", 10, "integer"),
 )
-async def count(call: Call, *, seconds: float, steps: int) -> CallOutcome | None:
+async def count(call: Call, *, seconds: float, steps: int) -> None:
     """Report each step; stop silently when cancelled."""
     began = call.now()
     for step in range(1, steps + 1):
         if await call.until(began + seconds * step / steps):
-            return None
+            return
         call.progress(step, steps, f"step {step} of {steps}")
-    return CallOutcome(f"counted to {steps}")
+    call.answer(f"counted to {steps}")
 
 
 @_tool(
     "Ignores a cancel: works to the end and sends its result.",
     seconds=_seconds(5, "Duration"),
 )
-async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
+async def stubborn(call: Call, *, seconds: float) -> None:
     """Work to the end whatever comes. No progress after a cancel, only the result."""
     began = call.now()
     for quarter in (1, 2, 3):
@@ -264,25 +264,25 @@ async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
         if not call.cancelled.is_set():
             call.progress(quarter, 4, f"{quarter} of 4")
     await call.sleep_until(began + seconds)
-    return CallOutcome("finished, whatever was asked meanwhile")
+    call.answer("finished, whatever was asked meanwhile")
 
 
 @_tool(
     "Responds to a cancel with an error (-32800).",
     seconds=_seconds(5, "Duration without a cancel"),
 )
-async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
+async def grumpy(call: Call, *, seconds: float) -> None:
     """Answer a cancel with an error."""
     if await call.until(call.now() + seconds):
         raise DemoRefusal(frames.REQUEST_CANCELLED, "Request cancelled")
-    return CallOutcome("finished without a cancel")
+    call.answer("finished without a cancel")
 
 
 @_tool(
     "Keeps sending progress after a cancel, four times a second for at least two seconds, and never responds.",
     seconds=_seconds(5, "Duration"),
 )
-async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
+async def chatty(call: Call, *, seconds: float) -> None:
     """Send progress to the end, which a cancel puts off. Its count has no total: not every one has."""
     began = call.now()
     end = began + seconds
@@ -293,7 +293,8 @@ async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
         call.progress(beat, None, f"still talking, {beat} times now")
         if call.cancelled_at is not None:
             end = max(end, call.cancelled_at + _RUN_ON)
-    return None if call.cancelled.is_set() else CallOutcome(f"talked {beat} times")
+    if not call.cancelled.is_set():
+        call.answer(f"talked {beat} times")
 
 
 @_tool(
@@ -308,21 +309,21 @@ async def silent(call: Call) -> None:
     "Responds after exactly the given time, cancelled or not. Makes a cancel and a result cross.",
     milliseconds=_number(0, _DAY * 1000, "Time until the response, in milliseconds"),
 )
-async def racer(call: Call, *, milliseconds: float) -> CallOutcome:
+async def racer(call: Call, *, milliseconds: float) -> None:
     """Answer at the time given."""
     await call.sleep_until(call.now() + milliseconds / 1000)
-    return CallOutcome(f"answered after {_plain(milliseconds)} ms")
+    call.answer(f"answered after {_plain(milliseconds)} ms")
 
 
 @_tool(
     "Responds twice, cancelled or not.",
     seconds=_seconds(1, "Time until the first response"),
 )
-async def twice(call: Call, *, seconds: float) -> CallOutcome:
+async def twice(call: Call, *, seconds: float) -> None:
     """Answer, and answer again."""
     await call.sleep_until(call.now() + seconds)
-    call.answer(CallOutcome("the first answer"))
-    return CallOutcome("the second answer")
+    call.answer("the first answer")
+    call.answer("the second answer")
 
 
 @_tool(
@@ -344,10 +345,10 @@ async def crash(call: Call, *, seconds: float) -> None:
     "Responds immediately with a text of the given size.",
     megabytes=_number(0, 1024, "The size of the text, in megabytes (1,000,000 bytes)", 1),
 )
-async def big(call: Call, *, megabytes: float) -> CallOutcome:
+async def big(call: Call, *, megabytes: float) -> None:
     """Answer with as much text as was asked for."""
     whole, part = divmod(round(megabytes * len(_MEGABYTE)), len(_MEGABYTE))
-    return CallOutcome(_MEGABYTE * whole + _MEGABYTE[:part])
+    call.answer(_MEGABYTE * whole + _MEGABYTE[:part])
 
 
 @_tool(
@@ -355,7 +356,7 @@ async def big(call: Call, *, megabytes: float) -> CallOutcome:
     "not request logs.",
     count=_number(0, 10_000_000, "Number of messages", 10_000, "integer"),
 )
-async def flood(call: Call, *, count: int) -> CallOutcome | None:
+async def flood(call: Call, *, count: int) -> None:
     """Send log messages, or progress where they are not wanted; stop silently when cancelled."""
     messages = call.wants_messages("info")
     for number in range(1, count + 1):
@@ -367,8 +368,8 @@ async def flood(call: Call, *, count: int) -> CallOutcome | None:
         if number % _BREATH == 0:
             await call.breathe()
             if call.cancelled.is_set():
-                return None
-    return CallOutcome(f"flooded with {count}")
+                return
+    call.answer(f"flooded with {count}")
 
 
 @_tool(
@@ -380,29 +381,30 @@ async def flood(call: Call, *, count: int) -> CallOutcome | None:
         "description": "A form (elicitation), a prompt for a model (sampling), or folders (roots)",
     },
 )
-async def ask(call: Call, *, what: str) -> CallOutcome | None:
+async def ask(call: Call, *, what: str) -> None:
     """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
     question = QUESTIONS[what]
     (capability,) = question.needs
     if not call.caller.declares(capability):
         if call.caller.modern:
             raise frames.missing(question.needs)
-        return CallOutcome(f"Cannot ask: this client does not declare {capability}.", is_error=True)
+        call.answer(f"Cannot ask: this client does not declare {capability}.", is_error=True)
+        return
     params = dict(question.params)
     if call.caller.revision < "2025-11-25":
         params.pop("mode", None)  # which elicitation has since then
     if call.caller.modern:
-        return _round(call, question, params)
+        _round(call, question, params)
+        return
     response = await call.ask(question.method, params)
     if response is None:
-        return None
+        return
     result, error = as_object(response.get("result")), as_object(response.get("error")) or {}
-    if result is None:
-        return CallOutcome(f"The question was refused: {error.get('message')} ({error.get('code')})")
-    return CallOutcome(question.told(result))
+    refused = f"The question was refused: {error.get('message')} ({error.get('code')})"
+    call.answer(refused if result is None else question.told(result))
 
 
-def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | None:
+def _round(call: Call, question: DemoQuestion, params: Object) -> None:
     """One round of an input-required round (multi round-trip requests, 2026-07-28)."""
     state = sealed(call.params)
     if "requestState" in call.params:
@@ -410,10 +412,10 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
             raise frames.bad_params("this requestState belongs to another request")
         answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
         if answer is not None:
-            return CallOutcome(question.told(answer))
+            call.answer(question.told(answer))
+            return
     asked: Object = {_ANSWER: {"method": question.method, "params": params}}
     call.finish({"resultType": "input_required", "inputRequests": asked, "requestState": state})
-    return None
 
 
 @_tool(
@@ -423,11 +425,11 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
     seconds=_seconds(8, "Duration"),
     keep=_number(1, _DAY, "How long a task lives, unless the client sets it", 300, "integer"),
 )
-async def research(call: Call, *, topic: str, seconds: float, keep: int) -> CallOutcome | None:
+async def research(call: Call, *, topic: str, seconds: float, keep: int) -> None:
     """Go through the stages, saying which; stop silently when cancelled. ``keep`` is the task's affair."""
     began = call.now()
     for number, stage in enumerate(_STAGES):
         call.progress(number, len(_STAGES), stage.format(topic=topic))
         if await call.until(began + seconds * (number + 1) / len(_STAGES)):
-            return None
-    return CallOutcome(f"Of four sources on {topic} three agree, and one was cancelled.")
+            return
+    call.answer(f"Of four sources on {topic} three agree, and one was cancelled.")
