@@ -18,7 +18,7 @@ from itertools import count
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport import addresses
+from mcp_tui.transport.addresses import readable
 from mcp_tui.transport.base import (
     MAX_MESSAGE,
     EndpointError,
@@ -66,11 +66,7 @@ class HttpTransport(HttpSession):
         connect_timeout: float = 10.0,
         tokens: TokenSource | None = None,
     ) -> None:
-        address = addresses.parse(target.url)
-        client = HttpClient(
-            address, target.headers, insecure=target.insecure, connect_timeout=connect_timeout, tokens=tokens
-        )
-        super().__init__(client, max_message)
+        super().__init__(HttpClient(target, connect_timeout=connect_timeout, tokens=tokens), max_message)
         self._target = target
         self._connect_timeout = connect_timeout
         self._sendings: dict[tuple[str, RequestId], Sending] = {}
@@ -93,7 +89,7 @@ class HttpTransport(HttpSession):
         self.http.open()
         self.sink, self.over = sink, False
         for name in left_out(self._target.headers):
-            sink.happened(text=f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it")
+            sink.happened(text=f"the header {readable(name, 60)} is ignored: the protocol sets it")
         if self.http.proxy:
             sink.happened(text=f"through the proxy {self.http.proxy}")
         if self.http.address.secure and self._target.insecure:

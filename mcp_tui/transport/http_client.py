@@ -22,9 +22,10 @@ import httpx
 
 from mcp_tui import __version__
 from mcp_tui.protocol.framing import is_header
-from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
 from mcp_tui.transport.http_errors import REFUSED, cause, passing
+from mcp_tui.transport.targets import HttpTarget
 
 IDLE: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
@@ -98,23 +99,21 @@ class HttpClient:
 
     def __init__(
         self,
-        address: Address,
-        headers: Mapping[str, str],
+        target: HttpTarget,
         *,
-        insecure: bool,
         connect_timeout: float,
         tokens: TokenSource | None = None,
         peer: Callable[[str], None] | None = None,
     ) -> None:
         """``peer`` is called with the IP address that a direct connection reached, before anything is written to it."""
-        self.address = address
+        self.address = parse(target.url)
         self._peer = peer
-        self._given = _checked(headers)
-        if address.authorization is not None:
-            self._given.setdefault(b"authorization", (b"Authorization", address.authorization.encode()))
+        self._given = _checked(target.headers)
+        if self.address.authorization is not None:
+            self._given.setdefault(b"authorization", (b"Authorization", self.address.authorization.encode()))
         self.tokens = None if b"authorization" in self._given else tokens
         """Who has the token of each request; nobody where a person gave a header in its place."""
-        self._insecure = insecure
+        self._insecure = target.insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._make: Callable[[], Connection] | None = None
         """Makes a connection, which is not open yet; there are none before :meth:`open` and after :meth:`close`."""

@@ -22,6 +22,7 @@ from mcp_tui.transport.base import TransportError, Turn
 from mcp_tui.transport.http_bodies import OversizedBody, read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
+from mcp_tui.transport.targets import HttpTarget
 
 MAX_BODY: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""
@@ -80,9 +81,7 @@ class Fetcher:
         """
         address = self.permitted(url)
         client = HttpClient(
-            address,
-            {},
-            insecure=self._insecure and address.same_origin(self.server),
+            HttpTarget(url=url, insecure=self._insecure and address.same_origin(self.server)),
             connect_timeout=PATIENCE,
             peer=lambda ip: self._check(address, [ip]),
         )

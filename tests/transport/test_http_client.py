@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mcp_tui.transport import addresses
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import (
     Heard,
@@ -48,7 +48,7 @@ async def test_a_tunnel_that_is_reset_is_tried_again_on_a_new_connection(monkeyp
             monkeypatch.setenv(name, proxy)
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
-        client = HttpClient(addresses.parse("https://example.test/mcp"), {}, insecure=True, connect_timeout=5)
+        client = HttpClient(HttpTarget(url="https://example.test/mcp", insecure=True), connect_timeout=5)
         client.open()
         with pytest.raises(httpx.ConnectError):
             async with client.request("POST", {"Accept": "*/*"}, b"{}"):
