@@ -195,11 +195,11 @@ class Store:
 
 
 class EventLog(list[Event]):
-    """The newest events of a log, oldest first; :attr:`dropped` counts those let go, in bulk."""
+    """The newest events of a log, oldest first; :attr:`hidden` counts those let go, in bulk."""
 
     def __init__(self, capacity: int, text: int) -> None:
         super().__init__()
-        self.dropped = 0
+        self.hidden = 0
         self._capacity = capacity
         self._full = capacity + max(1, capacity // 8)
         self._text = text
@@ -217,7 +217,7 @@ class EventLog(list[Event]):
     def _let_go(self, surplus: int) -> None:
         self._texts -= sum(map(_length, self[:surplus]))
         del self[:surplus]
-        self.dropped += surplus
+        self.hidden += surplus
 
 
 def _length(event: Event) -> int:

@@ -44,6 +44,7 @@ STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
 """The names of styles that badges use; a widget has a component class for each."""
 
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
+"""Causes that a badge has a word of its own for; their reason only repeats it."""
 
 
 def badge(row: Request, now: float | None = None) -> Badge:
@@ -102,8 +103,5 @@ def server_request_badge(server_request: ServerRequest) -> Badge:
 
 def outcome_of(server_request: ServerRequest) -> SafeText:
     """What became of it, as it was told."""
-    return (
-        brief(server_request.outcome, 80)
-        if server_request.ended_at is not None
-        else words("waits for an answer")
-    )
+    waits = server_request.ended_at is None
+    return words("waits for an answer") if waits else brief(server_request.outcome, 80)

@@ -106,7 +106,10 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
     asked = evidence.cancel_of(row)
     if asked is None:
         return None
-    withdrawn = row.cancel_at is None
+    came = brief(evidence.aftermath_words(row, until))
+    if row.cancel_at is None:  # it was withdrawn
+        over = row.state in {State.COMPLETED, State.FAILED}
+        came = join((words("reply came first"), badge(row).word if over else NOTHING), ": ")
     return CancellationLine(
         time=durations.moment(asked.at, origin),
         id=brief(str(row.id), 40),
@@ -114,7 +117,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
         cause=CAUSES[asked.cause],
         reason=brief(asked.reason),
         signal=brief(evidence.delivery_words(row, until)),
-        aftermath=_reply_first(row) if withdrawn else brief(evidence.aftermath_words(row, until)),
+        aftermath=came,
         style=badge(row, until).style,
     )
 
@@ -125,12 +128,6 @@ def logged(entry: LoggedCancellation) -> CancellationLine:
     line = cancellation(entry.row, origin=entry.session.wall - entry.session.mono, until=until)
     assert line is not None  # only rows that were cancelled are in the index
     return line
-
-
-def _reply_first(row: Request) -> SafeText:
-    if row.state in {State.COMPLETED, State.FAILED}:
-        return safe("reply came first: {}", badge(row).word)
-    return words("reply came first")
 
 
 class CancellationColumns(ColumnWidths[CancellationLine]):
@@ -150,7 +147,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 def _column(
     cell: Callable[[CancellationLine], Piece], weight: int, *, gap: int = 2, **others: Any
 ) -> Column[CancellationLine]:
-    return Column(title=NOTHING, cell=cell, weight=weight, gap=gap, **others)
+    return Column(cell=cell, weight=weight, gap=gap, **others)
 
 
 def _time(cells: int) -> Column[CancellationLine]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_list, as_object
@@ -234,10 +234,8 @@ class Catalogue:
 
     def promised(self, name: str) -> Json:
         """The output schema of a tool; ``None`` where it has none, or is not listed."""
-        found = (
-            entry.raw.get("outputSchema") for entry in self.entries.get("tools", ()) if entry.name == name
-        )
-        return next(found, None)
+        named = (entry for entry in self.entries.get("tools", ()) if entry.name == name)
+        return next((entry.raw.get("outputSchema") for entry in named), None)
 
     def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
         """Replace the entries of one kind; ``problem`` says why there are none."""
@@ -335,10 +333,8 @@ def _icons(value: Json) -> list[str]:
     said: list[str] = []
     for icon in as_list(value)[:ICONS]:
         fields = as_object(icon)
-        sizes = fields.get("sizes")
-        shown = (
-            " ".join(str(each) for each in cast("list[Json]", sizes)) if isinstance(sizes, list) else sizes
-        )
+        sizes = as_list(fields.get("sizes")) or [fields.get("sizes")]
+        shown = " ".join(str(each) for each in sizes if each)
         parts = (fields.get("mimeType"), shown, fields.get("theme"), fields.get("src"))
         said.append(" ".join(str(part)[:300] for part in parts if part))
     return said

@@ -50,8 +50,8 @@ class Column(Generic[Thing]):
     not even room for the least, the heaviest gives way last.
 
     Args:
-        title: stands above it.
         cell: what stands in it, for one thing.
+        title: stands above it.
         tail: what stands at its end and is not cut.
         least: cells that still tell something; 0 for a column that is never cut as long as others can be.
         usual: cells that it has even where what stands in it takes fewer.
@@ -63,8 +63,8 @@ class Column(Generic[Thing]):
         sort: the order of rows by this column.
     """
 
-    title: SafeText
     cell: Callable[[Thing], Piece]
+    title: SafeText = NOTHING
     tail: Callable[[Thing], SafeText] | None = None
     weight: int = 1
     least: int = 0

@@ -25,7 +25,6 @@ from mcp_tui.tui.view.lines import Line, line, texts
 from mcp_tui.tui.view.rows import failure, request, silence
 from mcp_tui.tui.view.text import (
     NOTHING,
-    SHOWN,
     SafeText,
     brief,
     clean,
@@ -340,6 +339,9 @@ DATA: Final = 120
 _ROWS: Final = 100
 """Parts that are listed."""
 
+TOLD: Final = 65_536
+"""Characters of all texts of an answer that are shown."""
+
 BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 """Parts that are no text."""
 
@@ -387,7 +389,7 @@ def ordered(found: Sequence[Part]) -> list[Part]:
 
 def _repeats(part: Part, structured: Json) -> bool:
     """Whether a text is nothing but the structured content as JSON."""
-    if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > SHOWN:
+    if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > TOLD:
         return False
     try:
         return read_json(part.text) == structured
@@ -427,7 +429,7 @@ def held(response: Json) -> Section:
 def told(found: Sequence[Part]) -> list[Line]:
     """Parts in their order: text and JSON as lines, others by type and size; in a prompt, with who says it."""
     lines: list[Line] = []
-    left = SHOWN
+    left = TOLD
     for part in found[:_ROWS]:
         if part.sort in (*BINARY, PartKind.LINK):
             lines.append(line(words("  "), (label(part), ""), key=part))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.requests import Request, ServerRequest
@@ -96,7 +96,7 @@ def read(
             test = _any(finds, searched or said)
         else:
             looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
-            test = _any(_contains(looked_for.casefold()), said)
+            test = _any(partial(_contains, looked_for.casefold()), said)
         tests.append(_not(test) if term["no"] else test)
     return Terms(text.strip(), tuple(tests), problem)
 
@@ -131,8 +131,8 @@ def _whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _contains(value: str) -> Callable[[str], bool]:
-    return lambda text: value in text.casefold()
+def _contains(value: str, text: str) -> bool:
+    return value in text.casefold()
 
 
 def _any(finds: Callable[[str], bool], texts: Callable[[Subject], Iterable[str]]) -> Test[Subject]:

@@ -49,7 +49,7 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
     callable_ = (
         method == "tools/call" and isinstance(arguments, dict) and params.keys() <= {"name", "arguments"}
     )
-    if not callable_ or not isinstance(name, str) or not _clean(name) or name.startswith("-"):
+    if not callable_ or not isinstance(name, str) or clean(name) != name or name.startswith("-"):
         return ["request", method, *(["--params", _json(params)] if params else [])]
     members = as_object(cast("Json", arguments))
     if all(_IDENTIFIER.fullmatch(key) and _plain(value) for key, value in members.items()):
@@ -65,16 +65,12 @@ def _json(value: object) -> str:
 def _plain(value: object) -> bool:
     """Whether ``NAME=VALUE`` can say it."""
     if isinstance(value, str):
-        return _clean(value)
+        return clean(value) == value
     return isinstance(value, bool | int | float)
 
 
 def _word(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _clean(text: str) -> bool:
-    return clean(text) == text
 
 
 def _quoted(token: str) -> str:

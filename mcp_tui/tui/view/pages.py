@@ -266,11 +266,7 @@ class PartsPage:
         self._pages = [page for _, page in pages]
         self._cells = 0
         self._starts: list[int] = []
-        self._count = 0
-
-    @property
-    def count(self) -> int:
-        return self._count
+        self.count = 0
 
     def lay_out(self, cells: int) -> None:
         self._cells = cells
@@ -281,7 +277,7 @@ class PartsPage:
     def _place(self) -> None:
         """Know where each page begins: at the blank line above its heading."""
         sizes = [page.count + 2 * bool(head) for head, page in zip(self._heads, self._pages, strict=True)]
-        *self._starts, self._count = accumulate(sizes, initial=0)
+        *self._starts, self.count = accumulate(sizes, initial=0)
 
     def replace(self, part: int, page: Page) -> None:
         """Show another page in the place of one."""

@@ -13,6 +13,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import TIMEOUTS
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 
 WARN_AT: Final = 0.8
@@ -183,14 +184,10 @@ def number(value: float) -> SafeText:
 def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
     until = evidence.end_of_watching(row, now)
     came = brief(evidence.summary_words(row, until) if wide else evidence.short_words(row, until))
-    internal = row.cause in _OWN_CAUSES or row.reason == evidence.UNSUBSCRIBED
+    internal = row.cause in TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
     if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, until)) > 1:
         return came
     return join((came, brief(row.reason)), " · ")
-
-
-_OWN_CAUSES: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
-"""Causes whose reason only repeats what the badge says."""
 
 
 def waits_to_cancel(row: Request) -> bool:

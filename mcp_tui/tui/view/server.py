@@ -170,12 +170,9 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bo
         if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
             break
         transport, process, state, up = (NOTHING if text is spare else text for text in told)
-    rest = [
-        (clean(gap + join((transport, process), " ")) if transport or process else NOTHING, "muted"),
-        (clean(gap + state) if state else NOTHING, "error" if facts.link is Link.LOST else "muted"),
-        (clean(gap + up) if up else NOTHING, "muted"),
-    ]
-    rest = [(text, tone) for text, tone in rest if text]
+    state_tone = "error" if facts.link is Link.LOST else "muted"
+    told = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
+    rest = [(clean(gap + text), tone) for text, tone in told if text]
     # Of what is left the name gives way first: it is the longest and the one that a server chooses.
     room -= sum(width(text) for text, _ in rest)
     shown = clip(name, max(8, room))

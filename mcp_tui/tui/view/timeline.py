@@ -125,12 +125,8 @@ def bar(row: Request, window: Window, now: float) -> Segments:
     track = _Track(window.cells)
     shown = badge(row)
     until = now if row.ended_at is None else row.ended_at
-    track.fill(
-        window.cell(row.called_at),
-        window.cell(until if row.sent_at is None else min(row.sent_at, until)),
-        "·",
-        "muted",
-    )
+    queued = until if row.sent_at is None else min(row.sent_at, until)
+    track.fill(window.cell(row.called_at), window.cell(queued), "·", "muted")
     if row.sent_at is not None and row.sent_at <= until:
         running = "in-flight" if row.cause is not None else shown.style
         track.fill(window.cell(row.sent_at), window.cell(until), "━", running)
@@ -403,14 +399,10 @@ class BookSpans:
         return True
 
     def _take(self, place: int, row: Request) -> None:
-        end = ended(row)
-        before, self._ends[place] = self._ends[place], end
+        self._ends[place] = ended(row)
         put(self._watched, place, present=row.state not in _FINAL)
-        block = place // BLOCK
-        if end >= self._latest[block]:
-            self._latest[block] = end
-        elif before == self._latest[block]:
-            self._latest[block] = max(self._ends[block * BLOCK : (block + 1) * BLOCK])
+        begin = place - place % BLOCK
+        self._latest[place // BLOCK] = max(self._ends[begin : begin + BLOCK])
 
     def first(self) -> float | None:
         """When the first request was called."""

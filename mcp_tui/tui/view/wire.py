@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead, Frames
@@ -20,15 +20,19 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs,
 
 def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
     """A store's frames as lines. The key of a line is the frame's number."""
+    return _kept(frames, lambda frame, width: wire_line(frame, width, origin=origin))
 
-    def item(number: int) -> FrameHead:
-        return frames[number - frames.hidden]
 
-    return Lines(
-        lambda: range(frames.hidden, frames.hidden + len(frames)),
-        item,
-        lambda number, width: wire_line(item(number), width, origin=origin),
-    )
+def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
+    """Lines of what a store keeps, under numbers that stay while the oldest are let go; made when they are drawn."""
+
+    def item(number: int) -> Any:
+        return kept[number - kept.hidden]
+
+    def numbers() -> range:
+        return range(kept.hidden, kept.hidden + len(kept))
+
+    return Lines(numbers, item, lambda number, width: line(item(number), width))
 
 
 def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
@@ -155,29 +159,15 @@ SHOWN: Final = 2000
 
 
 def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
-    """A store's log as lines; they are made when they are drawn."""
-
-    def item(number: int) -> ev.Event:
-        return log[number - log.dropped]
-
-    return Lines(
-        lambda: range(log.dropped, log.dropped + len(log)),
-        item,
-        lambda number, _: log_line(item(number), origin=origin),
-    )
+    """A store's log as lines."""
+    return _kept(log, lambda event, _: log_line(event, origin=origin))
 
 
 def log_line(event: ev.Event, *, origin: float) -> Line:
     """One event: when, who says it, and what."""
     source, said, tone = told(event)
-    time = durations.moment(event.at, origin)
-    return line(
-        (time, "muted"),
-        words("  "),
-        (safe("{} ", fit(source, 9)), tone or "muted"),
-        (said, tone),
-        key=event,
-    )
+    time, whose = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
+    return line((time, "muted"), words("  "), (whose, tone or "muted"), (said, tone), key=event)
 
 
 def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:

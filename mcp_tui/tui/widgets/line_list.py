@@ -137,16 +137,9 @@ class LineList(ListCanvas):
             self.placed()
 
     @property
-    def cursor(self) -> int | None:
-        """The number of the line under the cursor, if it is still there."""
-        line = self.cursor_line
-        return None if line is None else self._number(line)
-
-    @property
     def selected(self) -> Line | None:
         """The line under the cursor, if it is still there."""
-        number = self.cursor
-        return None if number is None else self._line(number)
+        return None if self.cursor_line is None else self._line(self._cursor)
 
     def refresh_source(self) -> None:
         """Draw what came or changed."""
@@ -190,9 +183,6 @@ class LineList(ListCanvas):
         waiting = self._source.waiting if isinstance(self._source, FilteredLines) else 0  # pyright: ignore[reportUnknownMemberType]
         return empty_state(self.empty, wanted=self.wanted, hidden=self.total, searching=waiting > 0)
 
-    def _number(self, line: int) -> int:
-        return self._numbers.key(line)
-
     def _line(self, number: int) -> Line:
         # Between two looks at the source, lines that are still in sight may have been dropped.
         numbers = self._source.numbers
@@ -204,7 +194,7 @@ class LineList(ListCanvas):
         line = self.line_at(y)
         if line is None:
             return self.blank() if len(self.lines) else self.say_at(y, self.nothing, indent=1)
-        number = self._number(line)
+        number = self._numbers.key(line)
         selection = self.text_selection
         selected = number == self._cursor
         cached = (number, self.inner.width, selected)
@@ -268,7 +258,7 @@ class LineList(ListCanvas):
     # -- cursor ------------------------------------------------------------------------------------------------
 
     def about(self, line: int) -> object:
-        return self._line(self._number(line)).key
+        return self._line(self._numbers.key(line)).key
 
     def select(self, number: int) -> None:
         """Put the cursor on a line and bring that into sight."""
@@ -290,7 +280,7 @@ class LineList(ListCanvas):
         self._move_sideways(_SHIFT)
 
     def _move_sideways(self, cells: int) -> None:
-        texts = (self._line(self._number(line)).text for line in self.in_view())
+        texts = (self._line(self._numbers.key(line)).text for line in self.in_view())
         room = max(0, max(map(width, texts), default=0) + 1 - self.inner.width)
         self._shift = max(0, min(self._shift + cells, room))
         self.forget()
@@ -301,7 +291,7 @@ class LineList(ListCanvas):
         """The place of a line in selected text: it has to stay while lines come and go, as numbers do."""
         if self._numbers.ordered:
             return line
-        number = self._number(line)
+        number = self._numbers.key(line)
         return _TURNED - number if self.newest_on_top else number
 
     def selection_updated(self, selection: Selection | None) -> None:
@@ -311,7 +301,7 @@ class LineList(ListCanvas):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it is shown, without the column of the cursor; 10,000 lines at most."""
         offsets = map(self._offset, range(len(self.lines)))
-        return selected_text(selection, offsets, lambda line: self._line(self._number(line)).text)
+        return selected_text(selection, offsets, lambda line: self._line(self._numbers.key(line)).text)
 
 
 # Offsets of selected text count down the screen; numbers of a list with the newest on top count up it.

@@ -147,11 +147,10 @@ class Timeline(ListCanvas):
         nearest = min(range(len(view.SPANS)), key=lambda place: abs(view.SPANS[place] - span))
         self._span = view.SPANS[max(0, min(len(view.SPANS) - 1, nearest - steps))]
         if not self._present:
-            row = self._row()
-            end = None if row is None else row.ended_at or row.called_at
             if at is None:
-                at = end if end is not None and self._right - span <= end <= self._right else None
-            at = self._right - span / 2 if at is None else at
+                row = self._row()
+                end = math.inf if row is None else row.ended_at or row.called_at
+                at = end if self._right - span <= end <= self._right else self._right - span / 2
             self._right = at + (self._right - at) / span * self._span
         self._follow = True
         self._bring()

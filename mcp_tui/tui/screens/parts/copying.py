@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -77,9 +77,9 @@ class Copying:
         if text:
             self.copy_text(text, words("the text"))
         elif screen.focused is screen.panes["cancellations"]:
-            if rows := self._cancellations():
-                screen.app.copy_to_clipboard(self._cancellation_lines(rows))
-                said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
+            if lines := self._cancellations():
+                screen.app.copy_to_clipboard("".join(f"{line}\n" for line in lines))
+                said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(lines))
                 screen.tell(said, "muted", seconds=3)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
@@ -107,14 +107,14 @@ class Copying:
         if not screen.steady():
             return
         if text:
-            self._write("mcp-tui-selection.txt", f"{text}\n")
+            self._write("mcp-tui-selection.txt", [text])
         elif screen.focused is screen.panes["cancellations"]:
-            if rows := self._cancellations():
-                self._write("mcp-tui-cancellations.jsonl", self._cancellation_lines(rows))
+            if lines := self._cancellations():
+                self._write("mcp-tui-cancellations.jsonl", lines)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         else:
-            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", f"{self._payloads.export(row)}\n")
+            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [self._payloads.export(row)])
 
     async def export(self) -> None:
         """Write the marked requests, or the selected one, to a file, in one of two forms."""
@@ -127,10 +127,9 @@ class Copying:
 
         def chosen(form: str | None) -> None:
             if form == "jsonl":
-                self._write(f"mcp-tui-{name}.jsonl", "".join(f"{self._json(row)}\n" for row in rows))
+                self._write(f"mcp-tui-{name}.jsonl", map(self._json, rows))
             elif form == "md":
-                lines = document(rows, self._json, now=self._scene.now())
-                self._write(f"mcp-tui-{name}.md", "".join(f"{line}\n" for line in lines))
+                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._scene.now()))
 
         choices = [
             ("jsonl", words("JSON lines: one request per line")),
@@ -143,22 +142,17 @@ class Copying:
         """A request with its answer as one line of JSON, without secrets."""
         return json.dumps(json.loads(self._payloads.export(row)), ensure_ascii=True)
 
-    def _cancellations(self) -> list[Request]:
-        rows = [*self._filtering.cancellations.items()][::-1]
-        if not rows:
+    def _cancellations(self) -> list[str]:
+        """The cancellations that are shown as lines of JSON, from the top, without secrets; says so where there are none."""
+        secrets, now = self._scene.redactor(), self._scene.now()
+        made = [cancellation_json(row, now).encode() for row in self._filtering.cancellations.items()]
+        if not made:
             self._screen.refuse(words("No cancellations to copy"))
-        return rows
+        return [secrets.redact(each).decode(errors="replace") for each in reversed(made)]
 
-    def _cancellation_lines(self, rows: Sequence[Request]) -> str:
-        """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
-        secrets = self._scene.redactor()
-        now = self._scene.now()
-        lines = (secrets.redact(cancellation_json(row, now).encode()) for row in rows)
-        return "".join(f"{each.decode(errors='replace')}\n" for each in lines)
-
-    def _write(self, name: str, text: str) -> None:
+    def _write(self, name: str, lines: Iterable[str]) -> None:
         """Write a new file for its owner alone, and say where it is."""
-        place = free(Path(), name)
+        place, text = free(Path(), name), "".join(f"{line}\n" for line in lines)
         try:
             save(place, text.encode(errors="backslashreplace"))
         except OSError as error:

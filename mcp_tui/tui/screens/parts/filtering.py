@@ -79,7 +79,7 @@ class Filtering:
             "wire": wire_filter,
             "cancellations": partial(cancellations_filter, now=scene.now),
         }
-        self._terms: dict[str, Terms[Any]] = dict.fromkeys(self._readers, Terms[Any]())
+        self._terms: dict[str, Terms[Any]] = dict.fromkeys(_LISTS, Terms[Any]())
         self._cancel_sort = NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, NOTHING
@@ -109,7 +109,7 @@ class Filtering:
             self.line.display = bool(self.input.value) and pane.display
         if self.line.display:
             said = pane.counted if pane.wanted else NOTHING
-            if self._terms_of(self._typed_for).problem:
+            if self._terms[self._typed_for].problem:
                 said = words("not understood")
             if said != self.line.passing.content:  # each update lays out the whole screen
                 self.line.passing.update(said)
@@ -118,10 +118,6 @@ class Filtering:
     def _typed_list(self) -> LineList | RequestTable:
         """The list that the line is for."""
         return self._lists.get(self._typed_for, self._table)
-
-    def _terms_of(self, name: str) -> Terms[Any]:
-        """The filter of a list."""
-        return self._terms.get(name, self._table.terms)
 
     def _about(self, name: str) -> list[SafeText]:
         """What stands in the lower border of a list."""
@@ -153,7 +149,7 @@ class Filtering:
         focused = self._screen.focused
         self._typed_for = str(focused.id) if isinstance(focused, LineList) else "requests"
         with self.input.prevent(Input.Changed):
-            self.input.value = self._terms_of(self._typed_for).text
+            self.input.value = self._terms[self._typed_for].text
         what, self.input.placeholder = _LISTS[self._typed_for]
         self.line.what.update(what)
         self.line.display = True
@@ -166,14 +162,11 @@ class Filtering:
     def submit(self) -> None:
         """Go back to the list; the line stays where it says something."""
         self.line.display = bool(self.input.value)
-        self._back_to_list()
+        self._screen.set_focus(self._typed_list)
 
     def close_input(self) -> None:
         """Show everything again, and go back to the list."""
         self.clear(self._typed_for)
-        self._back_to_list()
-
-    def _back_to_list(self) -> None:
         self._screen.set_focus(self._typed_list)
 
     # -- filters ---------------------------------------------------------------------------------------------
@@ -198,13 +191,14 @@ class Filtering:
 
     def _filter(self, name: str, text: str) -> None:
         """Show what passes a filter, and say what of it is not understood."""
-        before = self._terms_of(name).problem
+        before = self._terms[name].problem
         if name == "requests":
             self._table.filter = text
+            self._terms[name] = self._table.terms
         else:
             self._terms[name] = self._readers[name](text)
             self._narrow(name)
-        problem = self._terms_of(name).problem
+        problem = self._terms[name].problem
         if problem:
             self._screen.tell(problem)
         elif before:
