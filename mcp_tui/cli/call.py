@@ -23,6 +23,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.transport.base import NO_ANSWER
 
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall
@@ -239,15 +240,14 @@ def told_status(session: HeadlessSession, row: Request) -> Exit:
     """As :func:`status_of`; a person is told what to do where authorization is missing."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
-        session.printer.say(
-            f"mcp-tui: {sessions.token_hint(session.client.target, session.client.challenge)}"
-        )
+        challenge = session.client.refusals[row.id].challenge
+        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target, challenge)}")
     return status
 
 
 def status_of(session: HeadlessSession, row: Request) -> Exit:
     """The exit status that the end of a request means."""
-    if session.client.http_status.get(row.id) in (401, 403):
+    if session.client.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
     if state == "completed" and not row.is_error:

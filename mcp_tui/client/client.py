@@ -88,9 +88,8 @@ class Client:
         self.stderr_tail: deque[str] = deque(maxlen=20)
         self.steps: list[ev.Note] = []
         """What the last attempt to connect did, oldest first."""
-        self.http_status: dict[RequestId, int] = {}
-        self.challenge: base.Challenge | None = None
-        """The latest answer that refused a request for want of authorization."""
+        self.refusals: dict[RequestId, base.Refusal] = {}
+        """What HTTP said while connecting, and to requests that were not authorized, by their rows; without bodies."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
@@ -361,7 +360,7 @@ class Client:
         method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
-            self._http_status(stream, status)
+            self._refused_with(stream, base.Refusal(status))
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
@@ -440,17 +439,15 @@ class Client:
             self.accepted(method=method)
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
-            self.challenge = challenge or self.challenge
             if challenge is None or not self.held.holds(id, challenge, detail):
-                self._http_status(id, refusal.status)
+                self._refused_with(id, base.Refusal(refusal.status, challenge=challenge))
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
 
-    def _http_status(self, stream: RequestId, status: int) -> None:
-        """Keep what HTTP said while connecting, and of a request that was not authorized, by the row that it belongs to."""
-        if not self.connected or status in (401, 403):
+    def _refused_with(self, stream: RequestId, refusal: base.Refusal) -> None:
+        if not self.connected or refusal.status in (401, 403):
             row = self.ledger.current(stream)
-            self.http_status[stream if row is None else row.id] = status
+            self.refusals[stream if row is None else row.id] = refusal
 
     def stderr_line(self, *, text: str) -> None:
         """Log a line of the server's stderr."""

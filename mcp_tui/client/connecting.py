@@ -96,7 +96,6 @@ class Connector(Caller, base.Sink, Protocol):
     last_words: str
     stderr_tail: deque[str]
     steps: list[ev.Note]
-    challenge: base.Challenge | None
 
     async def initialized(self) -> None: ...
     async def disconnect(self) -> None: ...
@@ -188,14 +187,12 @@ class _Attempt:
         try:
             await client.held.load()
             await transport.open(client)
-        except Unauthorized as error:
-            client.connection, client.challenge = None, error.challenge
-            if again or error.challenge is None or not await client.held.authorized(error.challenge):
+        except TransportError as error:
+            client.connection = None
+            challenge = error.challenge if isinstance(error, Unauthorized) else None
+            if again or challenge is None or not await client.held.authorized(challenge):
                 raise
             await self._open(kind, again=True)
-        except TransportError:
-            client.connection = None
-            raise
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
@@ -341,11 +338,12 @@ class _Attempt:
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
-        row, status = client.ledger.row(id_), client.http_status.pop(id_, 0)
+        row, refusal = client.ledger.row(id_), client.refusals.pop(id_, base.NO_ANSWER)
+        status = refusal.status
         lost = row.state is State.LOST
         why = row.error if frame is None or lost else ""
         if status in (401, 403):
-            raise Unauthorized(why or f"HTTP {status}", client.challenge)
+            raise Unauthorized(why or f"HTTP {status}", refusal.challenge)
         if frame is None or lost:
             exit_ = await self._exit() if lost and self.kind == "stdio" else ""
             return Reply(status=status, detail=exit_ or why, closed=lost)

@@ -332,5 +332,5 @@ async def test_what_http_said_is_kept_of_those_that_were_not_authorized_alone():
         made, _ = await connected(server, "2025-11-25")
         rows = {status: await call(made, status=status) for status in (200, 403, 500)}
         assert [row.state.value for row in rows.values()] == ["completed", "failed", "failed"]
-        assert made.http_status == {rows[403].id: 403}
+        assert {id_: refusal.status for id_, refusal in made.refusals.items()} == {rows[403].id: 403}
         await made.close()

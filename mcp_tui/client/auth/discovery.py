@@ -86,13 +86,8 @@ def token_challenge(challenge: Challenge) -> TokenChallenge | None:
     if not named and (schemes or challenge.status != 401):
         return None
     said = schemes.get("bearer", {}) | schemes.get("dpop", {})
-    found = TokenChallenge(
-        status=challenge.status,
-        scopes=scopes_in(said.get("scope")),
-        resource_metadata=said.get("resource_metadata", "").strip(),
-        error=said.get("error", ""),
-        bound=named == {"dpop"},
-    )
+    scopes, metadata = scopes_in(said.get("scope")), said.get("resource_metadata", "").strip()
+    found = TokenChallenge(challenge.status, scopes, metadata, said.get("error", ""), named == {"dpop"})
     return found if challenge.status == 401 or found.wants_scopes else None
 
 
@@ -244,12 +239,9 @@ class Discovery:
         issuers = texts_in(found.get("authorization_servers"))
         if not issuers:
             raise AuthorizationError("the server's metadata names no authorization server")
-        return ProtectedResource(
-            identifier,
-            tuple(issuers[:10]),
-            scopes_in(found.get("scopes_supported")),
-            bound=challenge.bound or found.get("dpop_bound_access_tokens_required") is True,
-        )
+        scopes = scopes_in(found.get("scopes_supported"))
+        bound = challenge.bound or found.get("dpop_bound_access_tokens_required") is True
+        return ProtectedResource(identifier, tuple(issuers[:10]), scopes, bound=bound)
 
     async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
         """The metadata of an issuer: RFC 8414 first, then OpenID Connect, or the defaults of 2025-03-26.
