@@ -112,7 +112,10 @@ def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Reque
 def _lines(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
     """The records as they were written: all, or those about some requests, which make a recording again."""
     for record, line in _records(recording, rows):
-        yield _kept(record, line)
+        if sys.stdout.isatty():  # where everything but ASCII is escaped
+            yield json.dumps(record) + "\n"
+        else:
+            yield line.decode(errors="replace").rstrip("\r\n") + "\n"
 
 
 def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple[dict[str, Json], bytes]]:
@@ -124,11 +127,10 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
                 yield record, line
 
 
-def _about(recording: Recording, rows: Iterable[Request]) -> Callable[[dict[str, Json]], bool]:
+def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Json]], bool]:
     """Whether a record is the header, about a connection, or about one of the requests."""
-    wanted = list(rows)
-    ids = {_key(row.id) for row in wanted}
-    wire_ids = ids | {_key(id_) for row in wanted for id_ in row.round_ids}
+    ids = {_key(row.id) for row in rows}
+    wire_ids = ids | {_key(id_) for row in rows for id_ in row.round_ids}
     frames = {seq for event in recording.events() if _key(about(event)) in ids and (seq := event.seq)}
 
     def is_about(record: dict[str, Json]) -> bool:
@@ -148,13 +150,6 @@ def _about(recording: Recording, rows: Iterable[Request]) -> Callable[[dict[str,
 
 def _key(id_: object) -> tuple[type, object]:
     return (type(id_), id_) if isinstance(id_, (int, str)) else (type(None), None)
-
-
-def _kept(record: dict[str, Json], line: bytes) -> str:
-    """A record as it was kept; on a terminal with everything but ASCII escaped."""
-    if sys.stdout.isatty():
-        return json.dumps(record) + "\n"
-    return line.decode(errors="replace").rstrip("\r\n") + "\n"
 
 
 def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple, overload
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
 
 from mcp_tui.protocol.events import RequestId
 
@@ -36,7 +36,7 @@ class FrameHead(NamedTuple):
     stream: RequestId | None = None
 
 
-class Frames(Sequence[FrameHead]):
+class Frames:
     """The heads of the newest frames, oldest first, their numbers without a gap; :attr:`hidden` counts those let go.
 
     Between ``capacity`` and an eighth more are kept: they are let go in bulk.
@@ -80,13 +80,10 @@ class Frames(Sequence[FrameHead]):
     def __len__(self) -> int:
         return len(self._at)
 
-    @overload
-    def __getitem__(self, index: int) -> FrameHead: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FrameHead]: ...
-    def __getitem__(self, index: int | slice) -> FrameHead | list[FrameHead]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(len(self))[index]]
+    def __iter__(self) -> Iterator[FrameHead]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, index: int) -> FrameHead:
         place = range(len(self))[index]
         return FrameHead(
             self.hidden + place + 1,

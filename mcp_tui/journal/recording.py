@@ -194,7 +194,15 @@ class Recording:
         """Take in a record; false when it is none."""
         match record.get("record"):
             case "event":
-                return self._take_event(record, line, offset)
+                try:
+                    records.decode_event(record)
+                except records.UnknownEvent:
+                    self.unknown += 1
+                except ValueError:
+                    return False
+                else:
+                    name = b'"event":"%s"' % str(record["event"]).encode()
+                    self.table.add(name, written_id(record.get("id")), line, offset)
             case "frame":
                 head = records.read_head(record)
                 if head is None:
@@ -211,18 +219,6 @@ class Recording:
                 self.unknown += 1
             case _:
                 return False
-        return True
-
-    def _take_event(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
-        try:
-            records.decode_event(record)
-        except records.UnknownEvent:
-            self.unknown += 1
-            return True
-        except ValueError:
-            return False
-        name = b'"event":"%s"' % str(record["event"]).encode()
-        self.table.add(name, written_id(record.get("id")), line, offset)
         return True
 
     def _begin(self, record: dict[str, Json]) -> bool:

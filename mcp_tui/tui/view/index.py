@@ -286,13 +286,13 @@ class Outline:
         order = self.book.order
         near = max(0, len(order) - NEAR)
         begin = near if near and order[near].called_at <= at else 0
-        return bisect_right(order, at, begin, key=_called_at)
+        return bisect_right(order, at, begin, key=lambda row: row.called_at)
 
     # -- lines -----------------------------------------------------------------------------------------------
 
     def item(self, line: int) -> Item:
         """What a line is about."""
-        at = bisect_right(self._blocks, line, key=_start) - 1
+        at = bisect_right(self._blocks, line, key=lambda block: block.start) - 1
         if at >= 0:
             block = self._blocks[at]
             below = line - block.start - 1
@@ -439,24 +439,14 @@ class Outline:
         start = row.called_at if row.sent_at is None else row.sent_at
         place = self.book.place(row.id)
         found = [
-            (event.at, Item((ev.Round, event.wire_id), row, round_=event, after=event.at - start))
+            Item((ev.Round, event.wire_id), row, round_=event, after=event.at - start)
             for event in row.history
             if isinstance(event, ev.Round)
         ]
         for errand in map(self.book.row, () if place is None else self._errands_of(place)):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
-            found.append((at, Item(key(errand), errand, after=at - start)))
+            found.append(Item(key(errand), errand, after=at - start))
         for number in () if place is None else self._asked_of.get(place, ()):
             asked = self._asked[number]
-            found.append(
-                (asked.at, Item((ServerRequest, number), None, server_request=asked, after=asked.at - start))
-            )
-        return [item for _, item in sorted(found, key=lambda pair: pair[0])]
-
-
-def _called_at(row: Request) -> float:
-    return row.called_at
-
-
-def _start(block: _Block) -> int:
-    return block.start
+            found.append(Item((ServerRequest, number), None, server_request=asked, after=asked.at - start))
+        return sorted(found, key=lambda item: item.after or 0.0)

@@ -260,18 +260,14 @@ class Playback:
     def _show_position(self) -> None:
         recorded = self.recorded
         position = recorded.position
-        origin = self.replay.header.wall - self.replay.header.mono
-        shown = self.bar.position
-        moved = (position, recorded.events) != (shown.position, shown.events) or not shown.moment
-        last = self.replay.event(position - 1) if moved and position else None
         self.bar.show(
             Position(
                 speed=self.speed if self.playing else None,
                 read=self.read,
-                moment=durations.moment(recorded.clock, origin),
+                moment=durations.moment(recorded.clock, recorded.origin),
                 position=position,
                 events=recorded.events,
-                event=said(last) if moved else shown.event,
+                event=said(self.replay.event(position - 1) if position else None),
                 damaged=self.replay.skipped + self.replay.table.misfits,
             )
         )
