@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -327,7 +328,7 @@ def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
 
     def closed(self: Ledger, detail: str, *, at: float, **more: Any) -> None:
         original(self, detail, at=at, **more)
-        self._next_id, self.book = 1, Book()
+        self._ids, self.book = count(1), Book()
 
     patch.setattr(Ledger, "closed", closed)
 
@@ -517,11 +518,9 @@ def polls_go_on_behind_the_end(patch: Patch) -> None:
 def a_poll_that_fails_is_the_last(patch: Patch) -> None:
     original = Tasks._polled
 
-    def polled(
-        self: Tasks, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
-    ) -> None:
+    def polled(self: Tasks, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
-            original(self, row, errand, frame, at, seq)
+            original(self, row, errand, frame, at)
 
     patch.setattr(Tasks, "_polled", polled)
 

@@ -77,15 +77,16 @@ class Inbound:
         if key in self.waiting:
             text = f"id {shown(id_)} is in use for {self.waiting[key].method}"
             core.violation("duplicate-request-id", text, at, seq)
-            self._reply(id_, at, code=INVALID_REQUEST, text=text)
+            self._reply(messages.error(id_, INVALID_REQUEST, text), at)
         elif frame.method == "ping":
-            self._reply(id_, at, {})
+            self._reply(messages.result(id_, {}), at)
         elif frame.method not in core.negotiated.prompts:
-            self._reply(id_, at, code=METHOD_NOT_FOUND, text=f"{method} is not supported by this client")
+            text = f"{method} is not supported by this client"
+            self._reply(messages.error(id_, METHOD_NOT_FOUND, text), at)
         elif frame.method == ELICIT and (not isinstance(mode, str) or mode not in core.negotiated.modes):
             text = f"elicitation mode {shown(mode)} was not declared"
             core.violation("undeclared-capability", text, at, seq)
-            self._reply(id_, at, code=INVALID_PARAMS, text=text)
+            self._reply(messages.error(id_, INVALID_PARAMS, text), at)
         else:
             self.waiting[key] = core.book.server_requests[-1]
             self._sent.discard(key)
@@ -127,28 +128,21 @@ class Inbound:
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
-        self._reply(self._taken(key), at, value, code=code, text=text, how=how)
+        error = None if code is None else messages.error(request_id, code, text)
+        self._give(key, error or messages.result(request_id, value), at, how)
         self._core.pause_while_asked(at)
         return True
 
-    def _taken(self, key: Key) -> RequestId:
-        """The id of a request that is answered now, and not twice."""
+    def _give(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
+        """Answer a request that waits, and not twice."""
+        del self.waiting[key]
         self._sent.add(key)
-        return self.waiting.pop(key).request_id
+        self._reply(message, at, how)
 
-    def _reply(
-        self,
-        request_id: RequestId,
-        at: float,
-        value: Json = None,
-        *,
-        code: int | None = None,
-        text: str = "",
-        how: str = "",
-    ) -> None:
-        error = None if code is None else messages.error(request_id, code, text)
-        self._core.do(self._core.port.reply, error or messages.result(request_id, value))
-        self._core.emit(ev.ServerRequestAnswered(at=at, request_id=request_id, code=code, how=how))
+    def _reply(self, message: dict[str, Json], at: float, how: str = "") -> None:
+        self._core.do(self._core.port.reply, message)
+        code = as_object(message.get("error")).get("code")
+        self._core.emit(ev.ServerRequestAnswered(at=at, request_id=message["id"], code=code, how=how))
 
     def parent_cancelled(self, parent: RequestId) -> None:
         """Ask nobody any more for a request that was cancelled.
@@ -169,11 +163,12 @@ class Inbound:
         owed = [key for key, each in self.waiting.items() if each.parent == parent and key in self._owed]
         for key in owed:
             self._owed.discard(key)
-            method, id_ = self.waiting[key].method, self._taken(key)
-            if method == ELICIT:
-                self._reply(id_, at, {"action": "cancel"}, how="cancel")
+            asked = self.waiting[key]
+            if asked.method == ELICIT:
+                self._give(key, messages.result(asked.request_id, {"action": "cancel"}), at, "cancel")
             else:
-                self._reply(id_, at, code=REJECTED, text="the request that this belongs to was cancelled")
+                text = "the request that this belongs to was cancelled"
+                self._give(key, messages.error(asked.request_id, REJECTED, text), at, "")
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""

@@ -39,6 +39,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from enum import Enum
+from itertools import count
 from typing import Any, Final, ParamSpec
 
 from mcp_tui.protocol import events as ev
@@ -116,7 +117,7 @@ class Ledger:
         self._watched: dict[RequestId, None] = {}
         """The ids of cancelled requests of which something may still be heard."""
         self._violations: dict[tuple[str, RequestId | None], int] = {}
-        self._next_id = 1
+        self._ids = count(1)
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
         self._performing = False
 
@@ -168,7 +169,7 @@ class Ledger:
 
         ``parent`` is the request whose task this one is sent for.
         """
-        id_, modern = self._new_id(), self.negotiated.modern
+        id_, modern = next(self._ids), self.negotiated.modern
         self.emit(
             ev.Called(
                 at=at,
@@ -190,7 +191,7 @@ class Ledger:
 
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         """Send a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
-        id_ = self._new_id()
+        id_ = next(self._ids)
         self._later_rounds[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
         self.arm(row)
@@ -215,11 +216,6 @@ class Ledger:
         """Have the last round of a request written."""
         message = messages.request(row.wire_id, row.method, self.inbound.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
-
-    def _new_id(self) -> int:
-        id_ = self._next_id
-        self._next_id += 1
-        return id_
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
@@ -361,8 +357,7 @@ class Ledger:
             return
         if row.signalled_at is not None and row.signal is not Signal.NONE:
             return
-        carried = signal is Signal.NOTIFICATION and bool(row.reason)
-        self.signal_written(row, signal, at, reason_delivered=carried, answered=answered, seq=seq)
+        self.signal_written(row, signal, at, seq, answered=answered)
         if row.state is not State.CANCEL_REQUESTED:
             return
         if signal is Signal.STREAM_CLOSED or self.grace <= 0:
@@ -370,16 +365,14 @@ class Ledger:
         else:
             self.deadlines.arm(Timer.LIMIT, row.id, at + self.grace)
 
-    def signal_written(
-        self, row: Request, signal: Signal, at: float, *, reason_delivered: bool, answered: bool, seq: int
-    ) -> None:
+    def signal_written(self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool) -> None:
         """Tell that a signal was written: from now on the request is watched, and the server is owed no more answers."""
         self.emit(
             ev.CancelSignalled(
                 at=at,
                 id=row.id,
                 signal=signal,
-                reason_delivered=reason_delivered,
+                reason_delivered=signal is Signal.NOTIFICATION and bool(row.reason),
                 answered=answered,
                 seq=seq,
             )
@@ -603,7 +596,7 @@ class Ledger:
         self.do(self.port.resolve, row.id, frame)
         owner = self._sent_for(row)
         if owner is not None:
-            self.tasks.errand_over(owner, row, frame, event.at, row.response_seq)
+            self.tasks.errand_over(owner, row, frame, event.at)
 
     def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         """End a request by its result. An ``isError`` that is no boolean is told, and never taken for a success."""

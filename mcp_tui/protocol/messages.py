@@ -354,32 +354,26 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
 
 def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFrame:
     defect = "" if message.get("jsonrpc") == "2.0" else 'jsonrpc is not "2.0"'
-    error = message.get("error")
+    error: Json = message.get("error")
     if error is None and "result" in message:
         result = message["result"]
         if isinstance(result, dict):
             return ResponseFrame(id=identity, result=result, size=size, defect=defect)
-        broken = RpcError(code=None, message="a result that is not an object", data=result)
-        return ResponseFrame(id=identity, error=broken, size=size, defect=broken.message)
-    if "result" in message:
-        defect = "both a result and an error"
-    if not isinstance(error, dict):
-        broken = RpcError(code=None, message="an error that is not an object", data=error)
-        return ResponseFrame(id=identity, error=broken, size=size, defect="an error that is not an object")
-    fields = cast("dict[str, Json]", error)
-    code, text = fields.get("code"), fields.get("message")
-    if type(code) is not int or not isinstance(text, str):
-        defect = defect or "an error without an integer code and a string message"
-    return ResponseFrame(
-        id=identity,
-        error=RpcError(
-            code=code if type(code) is int else None,
-            message=as_text(text),
-            data=fields.get("data"),
-        ),
-        size=size,
-        defect=defect,
-    )
+        defect = "a result that is not an object"
+        told = RpcError(code=None, message=defect, data=result)
+    elif not isinstance(error, dict):
+        defect = "an error that is not an object"
+        told = RpcError(code=None, message=defect, data=error)
+    else:
+        fields = as_object(error)
+        code, text = fields.get("code"), fields.get("message")
+        if "result" in message:
+            defect = "both a result and an error"
+        elif type(code) is not int or not isinstance(text, str):
+            defect = defect or "an error without an integer code and a string message"
+        code = code if type(code) is int else None
+        told = RpcError(code=code, message=as_text(text), data=fields.get("data"))
+    return ResponseFrame(id=identity, error=told, size=size, defect=defect)
 
 
 # -- salvage ---------------------------------------------------------------------------------------------------
@@ -542,10 +536,7 @@ def summary(frame: ResponseFrame) -> str:
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
     """A request; ``params`` is left out when ``None``."""
-    message: dict[str, Json] = {"jsonrpc": "2.0", "id": id, "method": method}
-    if params is not None:
-        message["params"] = params
-    return message
+    return {"jsonrpc": "2.0", "id": id, **notification(method, params)}
 
 
 def notification(method: str, params: Json = None) -> dict[str, Json]:

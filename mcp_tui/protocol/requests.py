@@ -345,8 +345,6 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Delivered():
             row.delivered += 1
             row.heard_at = event.at
-        case ev.TaskStatus():
-            _task(row, event)
         case ev.InputRequired():
             row.rounds, row.asks, row.round_sent_at, row.round_answered = event.round, event.asks, None, True
             if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time
@@ -356,8 +354,9 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.round_ids += (event.wire_id,)
             row.round_sent_at, row.round_answered, row.queued_at = None, False, event.at
             row.progress = row.total = row.message = None
-        case ev.TaskCreated():
-            row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
+        case ev.TaskCreated() | ev.TaskStatus():
+            if isinstance(event, ev.TaskCreated):
+                row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
             _task(row, event)
         case ev.Acknowledged():
             row.acknowledged = True
@@ -377,11 +376,10 @@ def _sent(row: Request, event: ev.Sent) -> None:
 
 
 def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
-    news = isinstance(event, ev.TaskCreated) or (row.task_status, row.task_message) != (
-        event.status,
-        event.message,
-    )
-    if news:  # a poll that says what is known already re-arms nothing
+    known = (row.task_status, row.task_message) == (event.status, event.message)
+    if (
+        isinstance(event, ev.TaskCreated) or not known
+    ):  # a poll that says what is known already re-arms nothing
         row.idle_from = event.at if row.paused_at is None else row.paused_at
         row.idle_until = row.overdue_until = None
     row.task_status, row.task_message = event.status, event.message
@@ -396,12 +394,17 @@ def _end(row: Request, at: float) -> None:
 
 def _progressed(row: Request, event: ev.Progress) -> None:
     row.progress, row.total, row.message = event.progress, event.total, event.message
-    row.progress_gaps = progress_intervals(row, event.at)
-    row.progress_count += 1
-    row.heard_at = row.progress_at = event.at
+    _counted(row, event.at)
     if event.rearmed:
         row.idle_from = event.at if row.paused_at is None else row.paused_at
         row.idle_until = row.overdue_until = None
+
+
+def _counted(row: Request, at: float) -> None:
+    """Count a progress notification, in time or late."""
+    row.progress_gaps = progress_intervals(row, at)
+    row.progress_count += 1
+    row.heard_at = row.progress_at = at
 
 
 def progress_intervals(row: Request, at: float) -> tuple[float, ...]:
@@ -416,9 +419,7 @@ def _gather(row: Request, event: ev.Late) -> None:
         row.unwatched_at, row.unwatched = None, ""
     after_transit = 0
     if event.kind is ev.Kind.PROGRESS:
-        row.progress_gaps = progress_intervals(row, event.at)
-        row.progress_count += 1
-        row.heard_at = row.progress_at = event.at
+        _counted(row, event.at)
         after_transit = int(row.signalled_at is not None and event.at - row.signalled_at > TRANSIT)
         for evidence in row.late:
             if evidence.kind is ev.Kind.PROGRESS:

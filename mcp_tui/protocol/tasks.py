@@ -13,7 +13,7 @@ answer says *cancelled* and that must stay so; in the extension it is acknowledg
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
@@ -174,20 +174,8 @@ class Tasks:
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
-        status, message, ttl, poll = self._said(row, task, at, seq)
-        self._core.emit(
-            ev.TaskCreated(
-                at=at,
-                id=row.id,
-                task_id=task_id,
-                status=status,
-                message=message,
-                ttl=ttl,
-                poll=poll,
-                core=not self._core.negotiated.modern,
-                seq=seq,
-            )
-        )
+        said, old = self._said(row, task, at, seq), not self._core.negotiated.modern
+        self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **said))
         known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
             self._unfollow(known)  # of two rows with one task the later one is told of it
@@ -201,40 +189,35 @@ class Tasks:
             self.cancel(row, at)
         return ""
 
-    def _said(
-        self, row: Request, task: dict[str, Json], at: float, seq: int
-    ) -> tuple[str, str, float | None, float | None]:
-        """What a task says of itself: its status (nothing, and a violation, where it is none), message, ttl and interval."""
+    def _said(self, row: Request, task: dict[str, Json], at: float, seq: int) -> dict[str, Any]:
+        """What an event tells that a task says of itself: of its status nothing, and a violation, where it is none."""
         status, unit = task.get("status"), "Ms" if self._core.negotiated.modern else ""
         if not isinstance(status, str) or status not in STATUSES:
             self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
             status = ""
         times = (number(task.get(name + unit)) for name in ("ttl", "pollInterval"))
         ttl, poll = (None if time is None else max(0.0, time / 1000) for time in times)
-        return status, as_text(task.get("statusMessage"))[:SHOWN], ttl, poll
+        message = as_text(task.get("statusMessage"))[:SHOWN]
+        return {"status": status, "message": message, "ttl": ttl, "poll": poll}
 
     # -- what is heard of it ---------------------------------------------------------------------------------
 
-    def errand_over(
-        self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
-    ) -> None:
+    def errand_over(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         """``errand``, a request that was made for the task of ``row``, has ended."""
         match errand.method:
             case "tasks/get":
-                self._polled(row, errand, frame, at, seq)
+                self._polled(row, errand, frame, at)
             case "tasks/result":
-                self._fetched(row, errand, frame, at, seq)
+                self._fetched(row, errand, frame, at)
             case "tasks/cancel":
-                self._cancel_answered(row, errand, frame, at, seq)
+                self._cancel_answered(row, errand, frame, at)
             case _:  # tasks/update: an acknowledgement, or a violation that its own row shows
                 self._plan(row, at, 0.0)
 
-    def _polled(
-        self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
-    ) -> None:
+    def _polled(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
             self._misses.pop(row.id, None)
-            self._told(row, as_object(frame.result), frame.size, at, seq)
+            self._told(row, as_object(frame.result), frame.size, at, errand.response_seq)
             return
         if errand.code == UNKNOWN_TASK:
             if row.state is State.TASK:
@@ -255,11 +238,12 @@ class Tasks:
 
     def _told(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """The server said where a task stands."""
-        said = status, message, ttl, poll = self._said(row, task, at, seq)
+        said = self._said(row, task, at, seq)
+        status = said["status"]
         if not status:
             self._plan(row, at)
             return
-        if said != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
+        if tuple(said.values()) != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
                 return
             if row.task_status == "input_required" and status != "input_required":
@@ -267,9 +251,7 @@ class Tasks:
                 if live is not None:
                     live.questions.clear()
                 self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
-            self._core.emit(
-                ev.TaskStatus(at=at, id=row.id, status=status, message=message, ttl=ttl, poll=poll, seq=seq)
-            )
+            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
             self._core.arm(row)
         if row.state is State.TASK:
             self._goes_on(row, task, size, at, seq)
@@ -349,9 +331,8 @@ class Tasks:
         if live.fetch not in self._core.live:
             live.fetch = self._ask(row, "tasks/result", UNLIMITED, at)
 
-    def _fetched(
-        self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
-    ) -> None:
+    def _fetched(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
+        seq = errand.response_seq
         if row.state is not State.TASK:
             # an error says how the cancel ended, which the answer to tasks/cancel or the next poll tells
             if frame is not None and frame.error is None and row.signal is Signal.TASKS_CANCEL:
@@ -382,15 +363,13 @@ class Tasks:
         if errand.method != "tasks/cancel" or row.cancel_at is None or sent:
             return
         core = self._core
-        core.signal_written(row, Signal.TASKS_CANCEL, at, reason_delivered=False, answered=True, seq=seq)
+        core.signal_written(row, Signal.TASKS_CANCEL, at, seq, answered=True)
         if row.state is State.CANCEL_REQUESTED:
             core.deadlines.arm(Timer.LIMIT, row.id, at + core.grace)
 
-    def _cancel_answered(
-        self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
-    ) -> None:
+    def _cancel_answered(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
-            task = as_object(frame.result)
+            task, seq = as_object(frame.result), errand.response_seq
             if row.cancel_at is not None:
                 self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
             if row.task_core:
