@@ -86,8 +86,7 @@ class _Har:
 
     def _head(self, frame: int) -> FrameHead:
         head = self._recording.head(frame)
-        if head is None:
-            raise AssertionError(frame)
+        assert head is not None  # only what can be read is a member
         return head
 
     def _text(self, frame: int) -> str:
