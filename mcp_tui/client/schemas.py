@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
@@ -64,13 +64,8 @@ def written(path: Path) -> str:
 
 def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
     """What a validator finds wrong with a value, the first :data:`PROBLEMS`, each once."""
-    found: dict[tuple[Path, str], Problem] = {}
-    for error in validator.iter_errors(value):
-        for each in _problems(error):
-            found.setdefault((each.path, each.text), each)
-        if len(found) >= PROBLEMS:
-            break
-    return list(found.values())[:PROBLEMS]
+    found = (each for error in validator.iter_errors(value) for each in _problems(error))
+    return list(dict.fromkeys(islice(found, 10 * PROBLEMS)))[:PROBLEMS]
 
 
 def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[Problem]:

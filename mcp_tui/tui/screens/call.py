@@ -217,8 +217,9 @@ class CallScreen(Dialog[Call | None]):
         self._preview = preview
         self._what = what
         self._known: list[dict[str, Json]] = []
-        self._at = -1
-        self._typed: FormDraft | None = None
+        self._at = 0
+        """Which of them stands in the form, from 1; 0 for what was typed."""
+        self._typed = FormDraft({})
         self._form: Form | None = None
         self._described = Section(words(""), ())
 
@@ -319,7 +320,7 @@ class CallScreen(Dialog[Call | None]):
         self._pane.mount(form)
         form.build()
         self._known = [] if self._earlier is None else self._earlier(tool.name)
-        self._at, self._typed = -1, None
+        self._at = 0
         self._described = Section(words(""), tool.described())
         self._help.show(words(""), [self._described], key=id(tool.raw))
         self._size_form()
@@ -353,14 +354,13 @@ class CallScreen(Dialog[Call | None]):
         form, known = self._form, self._known
         if form is None or not known:
             return
-        if self._at == -1 or self._typed is None:
+        if not self._at:
             self._typed = form.filled
-        self._at += 1
-        if self._at < len(known):
-            form.fill(known[self._at])
-            self._box.border_subtitle = Content(safe("history {} of {}", self._at + 1, len(known)))
+        self._at = (self._at + 1) % (len(known) + 1)
+        if self._at:
+            form.fill(known[self._at - 1])
+            self._box.border_subtitle = Content(safe("history {} of {}", self._at, len(known)))
         else:
-            self._at = -1
             form.restore(self._typed)
             self._box.border_subtitle = Content("")
 

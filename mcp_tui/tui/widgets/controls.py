@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
-from mcp_tui.tui.view.text import brief, join, safe, width, words
+from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
@@ -258,27 +258,26 @@ class Suggestions(OptionList):
 
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
-        self._listed: list[FieldChoice] = []
 
     @property
-    def chosen(self) -> FieldChoice | None:
-        """The suggestion that the cursor was moved to."""
-        at = self.highlighted if self.display else None
-        return None if at is None or at >= len(self._listed) else self._listed[at]
+    def chosen(self) -> str | None:
+        """The label of the suggestion that the cursor was moved to."""
+        option = self.highlighted_option if self.display else None
+        return None if option is None else option.id
 
     def offer(self, choices: Sequence[FieldChoice]) -> None:
         """List choices; the one that the cursor was moved to keeps it."""
         before = self.chosen
-        self._listed = list(choices[:OFFERED])
-        self.display = bool(self._listed)
+        listed = {each.label: styled(labelled(each)) for each in choices[:OFFERED]}
+        self.display = bool(listed)
         self.clear_options()
-        self.add_options([Option(styled(labelled(each))) for each in self._listed])
-        more = len(choices) - len(self._listed)
+        self.add_options([Option(said, id=label) for label, said in listed.items()])
+        more = len(choices) - len(listed)
         if more > 0:
-            said: list[Styled] = [(safe("… {:,} more (type to find)", more), "$text-muted")]
-            self.add_option(Option(styled(said), disabled=True))
-        self.highlighted = self._listed.index(before) if before in self._listed else None
-        cells = [width(join([said for said, _ in labelled(each)], "")) for each in self._listed]
+            said = Content.styled(safe("… {:,} more (type to find)", more), "$text-muted")
+            self.add_option(Option(said, disabled=True))
+        self.highlighted = self.get_option_index(before) if before is not None and before in listed else None
+        cells = [each.cell_length for each in listed.values()]
         self.styles.height = self.styles.max_height = min(LISTED, self.option_count)
         self.styles.width = max(16, min(60, max(cells, default=0) + 4))
 
@@ -287,7 +286,8 @@ class Suggestions(OptionList):
         if not self.display:
             return False
         at = -1 if self.highlighted is None else self.highlighted
-        if at + by < -1 or (at == -1 and by < 0):
+        if at + by < -1:
             return False
-        self.highlighted = None if at + by < 0 else min(len(self._listed) - 1, at + by)
+        last = sum(not option.disabled for option in self.options) - 1
+        self.highlighted = None if at + by < 0 else min(last, at + by)
         return True

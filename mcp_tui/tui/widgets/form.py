@@ -235,7 +235,7 @@ class FieldRow(Vertical):
     def _take(self) -> None:
         chosen = self._suggestions.chosen
         if chosen is not None:
-            self._write(FieldEntry(Given.TEXT, chosen.label))
+            self._write(FieldEntry(Given.TEXT, chosen))
         self.action_hide_suggestions()
 
     # -- keys ------------------------------------------------------------------------------------------------
