@@ -310,7 +310,8 @@ class PickerScreen(Dialog[Target | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """A click."""
         event.stop()
-        self._go(self._rows[event.option_index])
+        if self._chosen is not None:
+            self._go(self._chosen)
 
     def action_choose(self, step: str) -> None:
         getattr(self._list, f"action_{step}")()
@@ -331,27 +332,17 @@ class PickerScreen(Dialog[Target | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        chosen = self._chosen
-        if chosen is not None and not is_line(event.value):
-            self._go(chosen)
-        else:
-            self._open(event.value)
+        chosen = None if is_line(event.value) else self._chosen
+        self._go(chosen or ServerChoice(name=NOTHING, line=event.value))
 
-    def _go(self, chosen: ServerChoice | None) -> None:
-        if chosen is None:
-            return
+    def _go(self, chosen: ServerChoice) -> None:
         if chosen.definition is not None:
             self.run_worker(self._choose(chosen.definition), exclusive=True)
-        else:
-            self._open(chosen.line)
-
-    def _open(self, line: str) -> None:
+            return
         try:
-            target = read_target(line)
+            self.dismiss(read_target(chosen.line))
         except ValueError as error:
             self._say(safe("{}.", error), wrong=True)
-            return
-        self.dismiss(target)
 
     async def _choose(self, definition: Definition) -> None:
         """Ask what has to be asked, then open the server."""
@@ -378,8 +369,6 @@ class PickerScreen(Dialog[Target | None]):
                 self._typed[definition.name] = inputs.typed
                 return
         try:
-            target = self._complete(definition, answers)
+            self.dismiss(self._complete(definition, answers))
         except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
             self._say(safe("{}.", brief(str(error), 400)), wrong=True)
-            return
-        self.dismiss(target)
