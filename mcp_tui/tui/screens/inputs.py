@@ -40,22 +40,17 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         typed: Mapping[str, str] | None = None,
     ) -> None:
         self._done: Hint = ("enter", "Continue" if ask else "Save")
-        self._asked = asked
-        self._fields = [
-            LineInput(
-                password=each.secret,
-                compact=True,
-                placeholder="required, hidden while you type" if each.secret else "required",
-                value=(typed or {}).get(each.id, each.default or ""),
-            )
-            for each in asked
-        ]
+        self._fields: list[tuple[AskedInput, LineInput]] = []
         self._wrong = place("wrong")
         shown: list[Widget] = []
-        for each, input_ in zip(asked, self._fields, strict=True):
+        for each in asked:
             choices = f" ({', '.join(each.options)})" if each.options else ""
             label = brief(f"{each.description or each.id}{choices}", 400)
-            shown += [Static(label, markup=False, classes="-asked"), input_]
+            hidden = "required, hidden while you type" if each.secret else "required"
+            value = (typed or {}).get(each.id, each.default or "")
+            field = LineInput(value, hidden, password=each.secret, compact=True)
+            self._fields.append((each, field))
+            shown += [Static(label, markup=False, classes="-asked"), field]
         title = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
         super().__init__(VerticalScroll(*shown, can_focus=False), self._wrong, title=title)
 
@@ -64,11 +59,11 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         return [self._done, *more, ("app.back", "Back")]
 
     def on_mount(self) -> None:
-        self._fields[0].focus()
+        self._fields[0][1].focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        for each, input_ in zip(self._asked, self._fields, strict=True):
+        for each, input_ in self._fields:
             if input_.value and (not each.options or input_.value in each.options):
                 continue
             if input_.value:
@@ -83,7 +78,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     @property
     def typed(self) -> dict[str, str]:
         """What stands in the fields, by the ids of what is asked."""
-        return {each.id: input_.value for each, input_ in zip(self._asked, self._fields, strict=True)}
+        return {each.id: input_.value for each, input_ in self._fields}
 
     def on_input_changed(self) -> None:
         self.say(self._wrong, words(""))
