@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final
 
 from mcp_tui.demo import frames
@@ -59,8 +59,8 @@ class Conversation:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.revision: str | None = None
-        self._log_level = frames.LEVELS[0]
-        self._capabilities: Object = {}
+        self.client = DemoCaller(frames.HANDSHAKE[0], frames.LEVELS[0])
+        """The client of the handshake era."""
         self._questions: Questions = {}
         self._calls: dict[RequestId, tuple[Call, asyncio.Task[None]]] = {}
 
@@ -74,11 +74,7 @@ class Conversation:
             return frames.modern_caller(frame)
         if self.revision is None and method not in {"initialize", "ping"}:
             return frames.modern_caller(frame)
-        return self.handshake_caller()
-
-    def handshake_caller(self) -> DemoCaller:
-        """The client of the handshake era."""
-        return DemoCaller(self.revision or frames.HANDSHAKE[0], self._log_level, self._capabilities)
+        return self.client
 
     # -- what came ---------------------------------------------------------------------------------------------
 
@@ -133,7 +129,7 @@ class Conversation:
                 level = params.get("level")
                 if level not in frames.LEVELS:
                     raise frames.bad_params("unknown level")
-                self._log_level = level
+                self.client = replace(self.client, log_level=level)
                 return {}
             case "tasks/get" | "tasks/cancel", _ if caller.revision >= frames.CORE_TASKS:
                 return self._setting.tasks.answer(method, params, caller)
@@ -149,7 +145,8 @@ class Conversation:
         if self.revision is not None:
             raise frames.bad_request("already initialized")
         self.revision = requested if requested in frames.HANDSHAKE else frames.HANDSHAKE[0]
-        self._capabilities = frames.as_object(params.get("capabilities")) or {}
+        capabilities = frames.as_object(params.get("capabilities")) or {}
+        self.client = DemoCaller(self.revision, frames.LEVELS[0], capabilities)
         return {
             "protocolVersion": self.revision,
             "serverInfo": frames.server_info(self.revision),

@@ -482,7 +482,7 @@ class HttpServer:
             conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("batches are not supported"))
-        caller = conversation.handshake_caller()
+        caller = conversation.client
         requests = sum(map(frames.is_request, taken))
         if batch and not accepts(request, SSE):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")

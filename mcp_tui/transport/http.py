@@ -279,14 +279,12 @@ class SseTransport(HttpTransport):
 
     def _other(self, name: str, data: bytes) -> bool:
         """An event that is no message: the first ``endpoint`` counts."""
-        if name == "endpoint" and self.endpoint is None:
+        if name == "endpoint" and not self._endpoint.done():
             try:
                 self.endpoint = self.http.address.resolve(data.decode("utf-8", "replace"))
+                self._endpoint.set_result(None)
             except TransportError as error:
                 self._fail(EndpointError(str(error)))
-            else:
-                if not self._endpoint.done():
-                    self._endpoint.set_result(None)
         return name == "endpoint"
 
     def _fail(self, error: TransportError) -> None:

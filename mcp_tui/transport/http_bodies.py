@@ -138,15 +138,11 @@ class EventStream(httpx.AsyncByteStream):
         """Keep a piece of the event that goes on, until it ends."""
         self._line_ended = piece.endswith(b"\n")
         self._size += len(piece)
-        if self._dropped is not None:
-            self._dropped.goes_on(piece)
-            return
         self._held.append(piece)
         if self._size > self._cap:
-            head, beyond = b"", min(TAIL, self._size - HEAD)
+            self._dropped = self._dropped or OversizedBody(b"", 0)
             for each in self._held:
-                head += each[: HEAD - len(head)]
-            self._dropped = OversizedBody(head, self._size, piece[-beyond:] if beyond > 0 else b"")
+                self._dropped.goes_on(each)
             self._held = []
             if self._skipped is None:
                 raise _told(self._dropped)
