@@ -136,9 +136,6 @@ class ScriptedPerson:
         async with httpx.AsyncClient() as browser:
             return (await browser.get(request.url)).headers["location"]
 
-    def close(self) -> None:
-        pass
-
 
 def authorization(url: str, scenario: str) -> Authorization | None:
     """Who gets tokens in a scenario, with what the scenario says was handed out before."""
@@ -165,15 +162,16 @@ def authorization(url: str, scenario: str) -> Authorization | None:
             idp_issuer=context.get("idp_issuer", ""),
             idp_client_id=context.get("idp_client_id", ""),
         )
-    return Authorization(
+    tokens = Authorization(
         url,
         browser=ScriptedPerson(),
         registration=registration,
         client_url="https://conformance-test.local/client-metadata.json"
         if scenario == "auth/basic-cimd"
         else "",
-        told=lambda text: print(text, file=sys.stderr),
     )
+    tokens.told.append(lambda text: print(text, file=sys.stderr))
+    return tokens
 
 
 async def sends_a_schema_back(client: Client) -> None:

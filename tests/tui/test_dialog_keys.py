@@ -141,7 +141,8 @@ def form() -> ModalScreen[Any]:
 
 
 def sign_in() -> ModalScreen[Any]:
-    waiting = SignIn(cast("Any", SimpleNamespace(told=str, browser=None, issued=0)), now=Clock(8.0))
+    tokens = SimpleNamespace(told=[], browser=None, issued=0, signing_in=False)
+    waiting = SignIn(cast("Any", tokens), now=Clock(8.0))
     waiting.agree()
     waiting.request = AuthorizationRequest(PAGE_URL, "http://127.0.0.1:1/callback", "state", "verifier")
     return SignInScreen(waiting, words("x"))
