@@ -309,7 +309,7 @@ IDLE = {
 """Keys for which there is nothing to do there: no words to read on in, and no answer but yes and no."""
 
 LETTERS = {
-    ("TimeoutScreen", "+"),
+    ("TimeoutScreen", "plus"),
     ("TimeoutScreen", "w"),
     ("TimeoutScreen", "left"),
     ("TimeoutScreen", "right"),
