@@ -395,7 +395,7 @@ def an_answer_that_is_owed_overtakes_the_signal(patch: Patch) -> None:
     def signal(self: Ledger, row: Request) -> bool:
         leaves = original(self, row)
         if row.cancel_at is not None:
-            self.inbound.pay(row.id, at=row.cancel_at)
+            self.pay(row.id, row.cancel_at)
         return leaves
 
     patch.setattr(Ledger, "_signal", signal)

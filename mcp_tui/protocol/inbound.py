@@ -6,19 +6,18 @@ only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same di
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id, shown
+from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import RUNNING, Request, ServerRequest, State
-from mcp_tui.protocol.responses import NAME, SHOWN
+from mcp_tui.protocol.responses import NAME, SHOWN, Responses
 from mcp_tui.protocol.states import LISTEN
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.tasks import Tasks
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_REQUEST: Final = -32600
@@ -47,9 +46,11 @@ class Inbound:
     of ours that it belongs to, where that is known. It also knows whose progress token is whose.
     """
 
-    def __init__(self, core: Ledger) -> None:
+    def __init__(self, core: Core, responses: Responses, tasks: Tasks) -> None:
         self.waiting: dict[Key, ServerRequest] = {}
         self._core = core
+        self._responses = responses
+        self._tasks = tasks
         self._owed: set[Key] = set()
         self._sent: set[Key] = set()
         self._tokens: dict[Key, RequestId | None] = {}
@@ -100,7 +101,7 @@ class Inbound:
         """
         core = self._core
         meta = as_object(as_object(frame.params).get("_meta"))
-        row = self._core.tasks.row_of(as_object(meta.get(RELATED_TASK)).get("taskId"))
+        row = self._tasks.row_of(as_object(meta.get(RELATED_TASK)).get("taskId"))
         if row is None and stream is not None:
             row = core.current(stream)
             if row is not None and not core.reached(row, at):
@@ -201,7 +202,7 @@ class Inbound:
                 self._cancelled(frame, at, seq)
             case "notifications/tasks" | "notifications/tasks/status":
                 core.emit(ev.Notified(at=at, method=method, seq=seq))
-                self._core.tasks.pushed(params, size=frame.size, at=at, seq=seq)
+                self._tasks.pushed(params, size=frame.size, at=at, seq=seq)
             case _:
                 core.emit(ev.Notified(at=at, method=method, about=about, seq=seq))
 
@@ -224,7 +225,7 @@ class Inbound:
             return
         row = core.named(named) if is_request_id(named) else None
         if row is not None and row.method == LISTEN and core.reached(row, at):
-            self._core.responses.answer(
+            self._responses.answer(
                 row, messages.ResponseFrame(id=row.id, result={}, size=frame.size), at, seq
             )
         else:
@@ -321,7 +322,7 @@ class Inbound:
         elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         else:
-            self._core.responses.late(row, Kind.PROGRESS, at, seq, summary=messages.as_text(message)[:NAME])
+            self._responses.late(row, Kind.PROGRESS, at, seq, summary=messages.as_text(message)[:NAME])
 
     def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
         """Take in the progress of a request that runs.

@@ -29,8 +29,8 @@ its server requests are owed, let its callers go on, and move the task that it w
 comes meanwhile or later is evidence. A response that comes before the signal has begun to leave withdraws the cancel: only
 a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
 
-**The parts** have state of their own, and reach one another through the ledger: ``responses``, ``inbound`` (the server's
-requests and notifications), ``rounds`` (one request, more than one message), ``tasks``.
+**The parts** have state of their own and reach the ledger by the port :class:`~mcp_tui.protocol.ports.Core`: ``responses``,
+``inbound`` (the server's requests and notifications), ``rounds`` (one request, more than one message), ``tasks``.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class Ledger:
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}
         self.rounds = Rounds(self)
-        self.tasks = Tasks(self)
-        self.responses = Responses(self)
-        self.inbound = Inbound(self)
+        self.tasks = Tasks(self, self.rounds)
+        self.responses = Responses(self, self.rounds, self.tasks)
+        self.inbound = Inbound(self, self.responses, self.tasks)
         self._later_rounds: dict[RequestId, RequestId] = {}
         """The ids of requests by those of their second and later rounds."""
         self._writing: set[RequestId] = set()
@@ -379,7 +379,7 @@ class Ledger:
         )
         if signal is not Signal.STREAM_CLOSED:
             self._watched[row.id] = None
-        self.inbound.pay(row.id, at=at)
+        self.pay(row.id, at)
 
     def last_signal(self) -> Request | None:
         """The cancelled request whose signal was written last, of those that are watched."""
@@ -403,7 +403,7 @@ class Ledger:
         if row.state is State.CANCEL_REQUESTED:
             self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(ev.Undelivered(at=at, id=row.id, detail=detail, refused=refused))
-        self.inbound.pay(row.id, at=at)
+        self.pay(row.id, at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """A request's own stream is over and will not be resumed: what is still open is lost.
@@ -508,8 +508,11 @@ class Ledger:
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
         """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
-        if repeated := getattr(frame, "repeats", ""):
-            text = f"duplicate member {shown(repeated)} in one object; the last one counts"
+        if (
+            isinstance(frame, (messages.RequestFrame, messages.NotificationFrame, ResponseFrame))
+            and frame.repeats
+        ):
+            text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
         match frame:
             case messages.NotificationFrame():
@@ -592,7 +595,7 @@ class Ledger:
         live = self.live.pop(row.id)
         self.tasks.row_over(live)
         self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
-        self.inbound.pay(row.id, at=event.at)
+        self.pay(row.id, event.at)
         self.do(self.port.resolve, row.id, frame)
         owner = self._sent_for(row)
         if owner is not None:
@@ -625,6 +628,10 @@ class Ledger:
     def lose(self, row: Request, detail: str, at: float) -> None:
         """End a request to which no answer can come any more."""
         self.over(row, ev.Lost(at=at, id=row.id, detail=detail))
+
+    def pay(self, id: RequestId, at: float) -> None:
+        """Answer what the server's requests are owed, now that the cancel of ``id`` has left."""
+        self.inbound.pay(id, at=at)
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
@@ -669,7 +676,7 @@ class Ledger:
             return
         if row.as_task and not row.task_id:
             self.emit(ev.CancelDelayed(at=now, id=row.id, detail=NO_TASK_ID))
-            self.inbound.pay(row.id, at=now)
+            self.pay(row.id, now)
             return
         waited = now - (row.cancel_at or now)
         self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.0f} s"))

@@ -1,14 +1,22 @@
-"""What a ledger shares with its parts: the record of each open request, and the port of what it has done outside."""
+"""What a ledger shares with its parts: the record of each open request, and two ports.
+
+One port is what the ledger has done outside, the other what its parts ask of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ParamSpec, Protocol
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.revisions import Negotiated
+
+P = ParamSpec("P")
 
 
 @dataclass(slots=True, eq=False)
@@ -98,3 +106,50 @@ class LedgerPort(Protocol):
 
         A cancelled request is resolved when its signal begins to leave, and once more when it settles.
         """
+
+
+class Core(Protocol):
+    """What the parts of a ledger ask of it. All of it is described at :class:`~mcp_tui.protocol.ledger.Ledger`."""
+
+    port: LedgerPort
+    negotiated: Negotiated
+    grace: float
+    book: Book
+    deadlines: Deadlines
+    live: dict[RequestId, Live]
+
+    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None: ...
+    def emit(self, event: ev.Event) -> None: ...
+    def violation(
+        self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None
+    ) -> None: ...
+    def call(
+        self,
+        method: str,
+        params: Json = None,
+        *,
+        limits: ev.Limits = ...,
+        internal: bool = False,
+        parent: RequestId | None = None,
+        at: float,
+    ) -> RequestId: ...
+    def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None: ...
+    def dispatch(self, row: Request, params: Json) -> None: ...
+    def arm(self, row: Request) -> None: ...
+    def pause_while_asked(self, at: float, only: Request | None = None) -> None: ...
+    def named(self, id_: RequestId) -> Request | None: ...
+    def current(self, wire_id: RequestId) -> Request | None: ...
+    def reached(self, row: Request, at: float) -> bool: ...
+    def being_written(self, row: Request) -> bool: ...
+    def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None: ...
+    def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None: ...
+    def settle(self, row: Request, detail: str, at: float) -> None: ...
+    def settle_unsignalled(self, row: Request, detail: str, at: float) -> None: ...
+    def lose(self, row: Request, detail: str, at: float) -> None: ...
+    def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool: ...
+    def last_signal(self) -> Request | None: ...
+    def signal_written(
+        self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool
+    ) -> None: ...
+    def pay(self, id: RequestId, at: float) -> None: ...
+    def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None: ...

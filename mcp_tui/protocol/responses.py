@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from enum import Enum
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, MalformedFrame, PollutionFrame, ResponseFrame, as_object, shown
+from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State, progress_intervals
 from mcp_tui.protocol.states import LISTEN
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.tasks import Rounds, Tasks
 
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
@@ -101,8 +100,10 @@ def alike(identity: Any) -> int | None:
 class Responses:
     """The part of a ledger that takes in responses: whole, broken or too large."""
 
-    def __init__(self, core: Ledger) -> None:
+    def __init__(self, core: Core, rounds: Rounds, tasks: Tasks) -> None:
         self._core = core
+        self._rounds = rounds
+        self._tasks = tasks
 
     # -- what comes ------------------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ class Responses:
     def answer(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         """Take in a response that can be read."""
         core = self._core
-        task = self._core.tasks.handle(row, frame)
+        task = self._tasks.handle(row, frame)
         kind = kind_of(frame) if task is None else Kind.TASK
         cancelled = row.state is State.CANCEL_REQUESTED
         if kind is Kind.INPUT_REQUIRED and cancelled and core.negotiated.modern and core.recall(row, at):
@@ -286,7 +287,7 @@ class Responses:
                 words = messages.summary(frame)
                 self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
                 # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
-                if task is None or row.cancel_at is None or self._core.tasks.created(row, task, at, seq):
+                if task is None or row.cancel_at is None or self._tasks.created(row, task, at, seq):
                     self._settle_late(row, at)
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
@@ -387,7 +388,7 @@ class Responses:
         """End a request by its answer; one that is not ``wanted`` any more is not sent again, whatever the answer."""
         core, error = self._core, frame.error
         if error is not None:
-            if wanted and error.code is not None and self._core.rounds.corrects(row, error.code, at):
+            if wanted and error.code is not None and self._rounds.corrects(row, error.code, at):
                 return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
@@ -402,18 +403,18 @@ class Responses:
         An unknown ``resultType`` is invalid under 2026-07-28, an absent one is *complete* (basic, "Responses").
         """
         core, modern = self._core, self._core.negotiated.modern
-        task = self._core.tasks.handle(row, frame)
+        task = self._tasks.handle(row, frame)
         if row.method == "tasks/get" and not row.internal and task is None:
             fields = as_object(frame.result)
             task = fields if fields.get("status") in ("working", "input_required") else None
         if task is not None:
-            problem = self._core.tasks.created(row, task, at, seq)
+            problem = self._tasks.created(row, task, at, seq)
         else:
             kind: Json = as_object(frame.result).get("resultType", "complete")
             if not modern or kind == "complete" or (kind == "task" and row.method == "tasks/get"):
                 return False
             if kind == "input_required":
-                problem = self._core.rounds.input_required(row, frame, at, seq)
+                problem = self._rounds.input_required(row, frame, at, seq)
                 if problem:
                     core.violation("input-required", problem, at, seq, row.id)
             else:

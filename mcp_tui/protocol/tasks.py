@@ -13,18 +13,15 @@ answer says *cancelled* and that must stay so; in the extension it is acknowledg
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown
-from mcp_tui.protocol.ports import Live
+from mcp_tui.protocol.ports import Core, Live
 from mcp_tui.protocol.requests import Request, State
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -63,7 +60,7 @@ HEADER_MISMATCH: Final = -32020
 class Rounds:
     """The part of a ledger that decides whether, and with what, a request is sent again."""
 
-    def __init__(self, core: Ledger) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
 
     def input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
@@ -148,8 +145,9 @@ class Rounds:
 class Tasks:
     """The part of a ledger that looks after tasks: it polls them, cancels them, and hears what becomes of them."""
 
-    def __init__(self, core: Ledger) -> None:
+    def __init__(self, core: Core, rounds: Rounds) -> None:
         self._core = core
+        self._rounds = rounds
         self._followed_by_id: dict[str, Request] = {}
         """Tasks of which it matters what becomes of them."""
         self._misses: dict[RequestId, int] = {}
@@ -385,7 +383,7 @@ class Tasks:
             elif errand.state is State.LOST and row.state is State.CANCEL_REQUESTED and row.signal is None:
                 self._core.deadlines.arm(Timer.LIMIT, row.id, None)
                 self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:SHOWN]))
-            self._core.inbound.pay(row.id, at=at)
+            self._core.pay(row.id, at)
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
             self._plan(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
@@ -425,7 +423,7 @@ class Tasks:
         if live is None or live.row.state is not State.TASK:
             return False
         row = live.row
-        self._core.rounds.stop_gathering(row, "no longer waiting for the task")
+        self._rounds.stop_gathering(row, "no longer waiting for the task")
         self._core.emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
         self._core.settle_unsignalled(row, "stopped waiting; the task keeps running", at)
         self._unfollow(row)
