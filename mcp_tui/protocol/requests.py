@@ -377,9 +377,8 @@ def _sent(row: Request, event: ev.Sent) -> None:
 
 def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
     known = (row.task_status, row.task_message) == (event.status, event.message)
-    if (
-        isinstance(event, ev.TaskCreated) or not known
-    ):  # a poll that says what is known already re-arms nothing
+    # a poll that says what is known already re-arms nothing
+    if isinstance(event, ev.TaskCreated) or not known:
         row.idle_from = event.at if row.paused_at is None else row.paused_at
         row.idle_until = row.overdue_until = None
     row.task_status, row.task_message = event.status, event.message
@@ -608,7 +607,8 @@ class Book:
     ) -> None:
         for asked in reversed(self.server_requests):
             # of two with one id the second is refused at once, the first answered
-            if not asked.outcome and asked.request_id == request_id:
+            same = (type(asked.request_id), asked.request_id) == (type(request_id), request_id)
+            if same and not asked.outcome:
                 asked.ended_at, asked.outcome, asked.code = at, outcome, code
                 return
 
