@@ -1,8 +1,8 @@
 """The index over sessions and cancellations, and the questions to it: one file beside the journals, made of them.
 
-It has a line of JSON for each session. It can be deleted at any time, and is made anew where it is damaged or missing; where
-it cannot be written, the journals are read each time. A journal that changed is read again from its start, by the one
-reader of recordings.
+Its first line is a checksum of the others; these are JSON, one for each session. It can be deleted at any time, and is made
+anew where it is damaged or missing; where it cannot be written, the journals are read each time. A journal that changed is
+read again from its start, by the one reader of recordings.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
+from zlib import crc32
 
 from mcp_tui import clock
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import KINDS, NONE
-from mcp_tui.journal.files import Journal, is_held, journals
+from mcp_tui.journal.files import Journal, is_held, journals, read_start
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event
@@ -49,8 +50,7 @@ ten times as long, unless the latest is asked for."""
 
 @fact
 class RecordedSession:
-    """A line of the index: what is known of a session. ``wall`` and ``mono`` are when it began, as its header
-    has them.
+    """A line of the index: what is known of a session. ``wall`` and ``mono`` are when it began, as its header has them.
 
     ``written``, ``size`` and ``inode`` are the journal's when it was read, ``written`` of none where somebody watched a
     cancel; ``again`` is from when on it is read anew while it grows. ``torn`` says that its last line was not whole.
@@ -77,7 +77,7 @@ class RecordedSession:
     broken: int = 0
     lost: int = 0
     cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Each as :func:`_cancellation` makes it."""
+    """Each as :func:`_cancellations` makes it."""
 
 
 @frozen
@@ -107,11 +107,7 @@ def sessions(
     ``notice`` is told how many bytes there are to be read, where that takes long. ``latest`` reads what is still being
     written however long that takes; without it, the newest of a large session may be missing for a while.
     """
-    path = folder / NAME
-    before: dict[str, RecordedSession] = {}
-    with suppress(OSError, ValueError, TypeError):  # there is none, or it is damaged
-        lines = map(records.read_record, path.read_bytes().splitlines())
-        before = {each.name: each for each in (RecordedSession(**(line or {})) for line in lines)}
+    before = {each.name: each for each in _kept(folder / NAME)}
     found = journals(folder)
     changed = [each for each in found if _is_changed(each, before.get(each.name), latest=latest)]
     ahead = sum(journal.size for journal in changed)
@@ -123,10 +119,25 @@ def sessions(
             made[journal.name] = read_session(journal)
     finally:
         if changed or len(made) < len(before):
-            known = [{each.name: getattr(one, each.name) for each in fields(one)} for one in made.values()]
-            with suppress(OSError):
-                replace_file(path, "".join(f"{messages.encode(each).decode()}\n" for each in known))
+            _keep(folder / NAME, made.values())
     return [made[name] for name in sorted(made)]
+
+
+def _kept(path: Path) -> list[RecordedSession]:
+    """The lines of an index; none where there is none, or it is damaged."""
+    with suppress(OSError, ValueError):
+        checksum, _, lines = read_start(path, -1).partition(b"\n")
+        if int(checksum) == crc32(lines):
+            return [RecordedSession(**(records.read_record(line) or {})) for line in lines.splitlines()]
+    return []
+
+
+def _keep(path: Path, sessions: Iterable[RecordedSession]) -> None:
+    """Write an index in place of the one that is there. That it cannot be written is no reason to stop."""
+    values = ({each.name: getattr(session, each.name) for each in fields(session)} for session in sessions)
+    lines = "".join(f"{messages.encode(each).decode()}\n" for each in values)
+    with suppress(OSError):
+        replace_file(path, f"{crc32(lines.encode())}\n{lines}")
 
 
 def _is_changed(journal: Journal, known: RecordedSession | None, *, latest: bool) -> bool:

@@ -40,6 +40,7 @@ def replace_file(path: Path, text: str) -> None:
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
     try:
         with os.fdopen(number, "w", encoding="utf-8") as stream:
+            os.fchmod(number, 0o600)  # where the umask leaves not even its owner anything
             stream.write(text)
         Path(name).replace(path)
     except BaseException:

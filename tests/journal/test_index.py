@@ -78,7 +78,7 @@ def outcomes(place: Path) -> list[Outcome]:
 
 def in_index(place: Path) -> int:
     """How many cancellations the file has, without being brought up to date."""
-    lines = (place / index.NAME).read_text().splitlines()
+    _checksum, *lines = (place / index.NAME).read_text().splitlines()
     return sum(len(json.loads(line)["cancellations"]) for line in lines)
 
 
@@ -279,7 +279,7 @@ def filled(tmp_path: Path) -> Iterator[Path]:
     assert in_index(tmp_path) == 1
 
 
-@pytest.mark.parametrize("umask", [0, 0o077])
+@pytest.mark.parametrize("umask", [0, 0o777])
 def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
     write(journal(tmp_path), cancel(1))
     before = os.umask(umask)
@@ -308,6 +308,20 @@ def test_a_symbolic_link_in_its_place_is_not_followed(
     (filled / index.NAME).symlink_to(other)
     assert len(entries(filled)) == 1
     assert other.read_text() == "mine"
+
+
+def test_a_line_that_is_whole_but_not_as_it_was_written_is_not_believed(filled: Path) -> None:
+    path = filled / index.NAME
+    path.write_bytes(path.read_bytes().replace(b'"wall":', b'"wail":'))
+    assert len(entries(filled)) == 1
+    assert in_index(filled) == 1
+
+
+def test_nothing_waits_for_a_pipe_in_its_place(filled: Path) -> None:
+    path = filled / index.NAME
+    path.unlink()
+    os.mkfifo(path)
+    assert len(entries(filled)) == 1
 
 
 @pytest.mark.parametrize("damage", [b"no index\n" * 1000, b"{}\n", b"\xff", b""])
