@@ -179,9 +179,12 @@ def is_others(file: int) -> bool:
     """Whether somebody else holds ``file``, which is open and not held yet. A lock that shuts everybody out is no hold."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return not is_alone(file)
     except OSError:
         return False
+    try:
+        return not is_alone(file)
+    except OSError:
+        return True
 
 
 def is_held(path: Path) -> bool | None:
