@@ -173,18 +173,29 @@ class SharedExchange(Sending):
 
     urgent = False
 
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
+        self._taken = asyncio.Event()
+        super().__init__(session, message)
+
     async def flushed(self) -> bool:
-        """Wait until the server took it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
+        """Wait until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
 
         Its cancel is a POST on another connection, and would be about nothing if it were read first (C-05).
         """
         left = await super().flushed()
         if left:
-            await asyncio.wait((self.task,), timeout=OVERTAKEN)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OVERTAKEN):
+                    await self._taken.wait()
         return left
 
     def _accepted(self) -> None:
         """The answer comes by the stream."""
+        self._taken.set()
+
+    def _failed(self, error: Refused) -> None:
+        self._taken.set()
+        super()._failed(error)
 
 
 class Cancel(Sending):
