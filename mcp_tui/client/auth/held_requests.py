@@ -27,6 +27,8 @@ class HeldRequests:
         """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
         self._times = Counter[RequestId]()
+        self._stopped = 0
+        self._left = 0.0
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
     def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
@@ -92,13 +94,16 @@ class HeldRequests:
 
     @contextlib.contextmanager
     def _clock_stopped(self) -> Generator[None]:
-        """Stop the connect timeout for as long; whoever comes second finds it stopped."""
+        """Stop the connect timeout for as long; several may wait at once."""
         now, limit = asyncio.get_running_loop().time, self.limit
-        began, due = now(), None if limit is None else limit.when()
+        due = None if limit is None or self._stopped else limit.when()
         if limit is not None and due is not None:
+            self._left = due - now()
             limit.reschedule(None)
+        self._stopped += 1
         try:
             yield
         finally:
-            if limit is not None and due is not None and limit is self.limit:
-                limit.reschedule(due + now() - began)
+            self._stopped -= 1
+            if limit is not None and limit is self.limit and not self._stopped and self._left > 0:
+                limit.reschedule(now() + self._left)

@@ -163,7 +163,10 @@ class RedirectListener:
         Raises:
             AuthorizationError: there is no port.
         """
-        made, port = cls(), urlsplit(wanted).port or 0
+        made, port = cls(), 0
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(wanted)
+            port = (parts.port or 0) if parts.hostname == "127.0.0.1" and parts.path == CALLBACK else 0
         try:
             try:
                 server = await asyncio.start_server(made.serve, "127.0.0.1", port, limit=_HEAD)
