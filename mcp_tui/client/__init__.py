@@ -54,13 +54,19 @@ __all__ = [
     "Target",
 ]
 
-_HOMES: Final = ("settings", "connection", "interactions", "catalogue", "client", "auth.authorization")
-"""The modules that the names come from. They are loaded up to the one that has it: to name a target takes no client."""
+_HOMES: Final = {
+    "auth.authorization": ("Authorization",),
+    "catalogue": ("ListFailed",),
+    "client": ("Client",),
+    "connection": ("ConnectError", "NoCommonRevision"),
+    "interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
+    "settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
+}
+"""The modules that the names come from. Each is loaded when it is asked for: to name a target takes no client."""
 
 
 def __getattr__(name: str) -> object:
-    for home in _HOMES if name in __all__ else ():
-        module = import_module(f"{__name__}.{home}")
-        if hasattr(module, name):
-            return getattr(module, name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
