@@ -169,6 +169,7 @@ class PickerScreen(Dialog[Target | None]):
         self._problems: Sequence[SafeText] = ()
         self._rows: list[ServerChoice | None] = []
         self._cells = self._inner = 0
+        self._marked: int | None = None
         self._read = False
         self._cleared = ""
         self._typed: dict[str, dict[str, str]] = {}
@@ -222,6 +223,7 @@ class PickerScreen(Dialog[Target | None]):
     def _show(self, text: str) -> None:
         """List what matches, the first of it chosen."""
         shown = self._all if is_line(text) else matching(self._all, text)
+        self._marked = None
         self._rows = []
         self._list.clear_options()
         for group in dict.fromkeys(each.group for each in shown):
@@ -244,10 +246,12 @@ class PickerScreen(Dialog[Target | None]):
 
     def _mark(self) -> None:
         """Point at the chosen line: its colours alone may not be seen."""
-        for index, each in enumerate(self._rows):
-            if each is not None:
-                chosen = index == self._list.highlighted
-                self._list.replace_option_prompt_at_index(index, self._option(each, chosen=chosen))
+        at = self._list.highlighted
+        for index in (self._marked, at):
+            each = None if index is None or index >= len(self._rows) else self._rows[index]
+            if index is not None and each is not None:
+                self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
+        self._marked = at
 
     def _option(self, each: ServerChoice, *, chosen: bool = False) -> Content:
         """One line: the name, what stands against it, and what it is."""

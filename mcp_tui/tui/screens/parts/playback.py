@@ -260,6 +260,9 @@ class Playback:
     def _show_position(self) -> None:
         recorded = self.recorded
         position = recorded.position
+        shown = self.bar.position
+        moved = (position, recorded.events) != (shown.position, shown.events) or not shown.moment
+        last = self.replay.event(position - 1) if moved and position else None
         self.bar.show(
             Position(
                 speed=self.speed if self.playing else None,
@@ -267,7 +270,7 @@ class Playback:
                 moment=durations.moment(recorded.clock, recorded.origin),
                 position=position,
                 events=recorded.events,
-                event=said(self.replay.event(position - 1) if position else None),
+                event=said(last) if moved else shown.event,
                 damaged=self.replay.skipped + self.replay.table.misfits,
             )
         )
