@@ -113,7 +113,15 @@ class Call:
 
     async def until(self, deadline: float) -> bool:
         """Wait for `deadline`, or less long when cancelled. Returns whether it was cancelled."""
-        return await self.wait(self.sleep_until(deadline))
+        if self._control is not None:
+            return await self.wait(self.sleep_until(deadline))
+        # no tasks here: a tool may take a million steps
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self.cancelled.wait()
+        except TimeoutError:
+            pass
+        return self.cancelled.is_set()
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait for `deadline`, cancelled or not."""

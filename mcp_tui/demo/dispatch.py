@@ -162,6 +162,10 @@ class Conversation:
         name = str(params.get("name") if calls else method)
         if identity in self._calls:
             raise frames.bad_request("a request with this id is in progress")
+        if calls and name not in TOOLS:
+            raise frames.bad_params("unknown tool")
+        if calls and frames.as_object(params.get("arguments", {})) is None:
+            raise frames.bad_params("arguments must be an object")
         log, spawn, tasks = self._setting.log, self._setting.spawn, self._setting.tasks
         call = Call(identity, name, caller, params, channel, log, self._questions)
         if calls and _becomes_task(name, params, caller):
@@ -212,11 +216,7 @@ async def _run(call: Call, work: Callable[[Call], Coroutine[Any, Any, None]]) ->
 
 async def _call(call: Call) -> None:
     """``tools/call``."""
-    tool, given = TOOLS.get(call.tool), frames.as_object(call.params.get("arguments", {}))
-    if tool is None:
-        raise frames.bad_params("unknown tool")
-    if given is None:
-        raise frames.bad_params("arguments must be an object")
+    tool, given = TOOLS[call.tool], frames.as_object(call.params.get("arguments", {})) or {}
     try:
         arguments = check_arguments(given, tool.offered["inputSchema"])
     except BadArguments as error:
