@@ -100,7 +100,9 @@ def test_the_wheel_installs_into_an_empty_environment(wheel: Path, tmp_path: Pat
         (tmp_path / "venv" / "share" / "man" / "man1" / "mcp-tui.1").read_text().startswith(".TH MCP\\-TUI 1")
     )
     themes = _run(
-        python, "-c", "from mcp_tui.config.themes import *; print(load_themes(None)[1], len(theme_files()))"
+        python,
+        "-c",
+        "from mcp_tui.tui.themes import *; found, bad = load_themes(None); print(bad, len(found))",
     )
     assert themes.stdout == f"[] {len(list((ROOT / 'themes').glob('*.toml')))}\n"
 

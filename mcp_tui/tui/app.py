@@ -22,7 +22,7 @@ from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
-from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
+from mcp_tui.tui.themes import FIRST, first_theme, load_themes, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""
-        found, broken = all_themes(self._themes)
+        found, broken = load_themes(self._themes)
         self.theme_names = [theme.name for theme in found]
         for theme in found:
             if theme.name != self.theme or theme != self.get_theme(theme.name):

@@ -1,61 +1,157 @@
-"""Themes on their way into the app: the one that it starts with at once, all others when its first frame stands.
+"""Themes as TOML files: those that ship with mcp-tui, and the user's own.
 
-Checking a theme takes a library that costs more than a tenth of the start, so the shipped theme, which tests check, is
-taken as it is.
+A broken file costs its theme and one sentence, never the start of the app. A file may hold only literal colours and text
+styles: anything else would break the style sheet later, when something is drawn with it.
 """
 
 from __future__ import annotations
 
-import tomllib
+import re
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from textual.theme import Theme
 
-from mcp_tui.config.files import shipped_folder
+from mcp_tui.config.documents import parse_toml
+from mcp_tui.config.files import ConfigError, read_text, shipped_folder, why
 
 FIRST: Final = "mcp-tui-dark"
 """The theme that the app starts with."""
 
+MAX_BYTES: Final = 64 * 1024
+"""The size of the largest theme file that is read."""
+
+_COLOUR: Final = re.compile(
+    "#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
+    "|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
+)
+_STYLE: Final = r"(?:not )?(?:bold|dim|italic|none|reverse|strike|underline)"
+_STYLES: Final = re.compile(rf"{_STYLE}(?: {_STYLE})*")
+_FIELD: Final = re.compile(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_FIELDS: Final = {each.name for each in fields(Theme)}
+
+
+def load_themes(own: Path | None) -> tuple[list[Theme], list[str]]:
+    """Returns the themes, sorted by name, and one sentence for each file that cannot be used.
+
+    A theme in the user's folder ``own`` replaces a shipped one of the same name; of two with one name in that folder, the
+    first by file name counts.
+    """
+    themes: dict[str, Theme] = {}
+    problems: list[str] = []
+    own_files: list[Path] = []
+    try:
+        own_files = theme_files(own)
+    except OSError as error:
+        problems.append(f"Skipped the themes in {own}: {why(error)}.")
+    for files in (theme_files(shipped_folder()), own_files):
+        found: dict[str, Path] = {}
+        for file in files:
+            try:
+                theme = read_theme(file)
+            except ConfigError as error:
+                problems.append(f"Skipped theme {error}.")
+                continue
+            first = found.setdefault(theme.name, file)
+            if first is file:
+                themes[theme.name] = theme
+            else:
+                problems.append(f"Skipped theme {file}: {first.name} has the same name, {theme.name}.")
+    return [themes[name] for name in sorted(themes)], problems
+
 
 def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
-    """The theme to start with: a shipped one as it is, one of the person's own checked; else :data:`FIRST`.
-
-    ``None`` where an installation lacks that.
-    """
-    if name != FIRST and _files(own):
-        for theme in all_themes(own)[0]:
-            if theme.name == name:
+    """Returns the theme to start with: the one called ``name``, else :data:`FIRST`, ``None`` if that is missing."""
+    files = [shipped_folder() / f"{each}.toml" for each in (name, FIRST)]
+    with suppress(OSError):
+        files = [*(theme_files(own) if name != FIRST else ()), *files]
+    for file in files:
+        with suppress(ConfigError):
+            theme = read_theme(file)
+            if theme.name == name or file is files[-1]:
                 return theme
-    return _shipped(name) or _shipped(FIRST)
-
-
-def _shipped(name: str) -> Theme | None:
-    with suppress(OSError, ValueError, TypeError):
-        return Theme(**tomllib.loads((shipped_folder() / f"{name}.toml").read_text(encoding="utf-8")))
     return None
 
 
-def stamp(own: Path | None) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a theme in the person's folder does: name, time and size of each file."""
-    found: list[tuple[str, int, int]] = []
-    for file in _files(own):
-        with suppress(OSError):
-            status = file.stat()
-            found.append((file.name, status.st_mtime_ns, status.st_size))
-    return tuple(sorted(found))
+def theme_files(folder: Path | None) -> list[Path]:
+    """Returns the theme files in a folder, sorted by name.
 
-
-def _files(folder: Path | None) -> list[Path]:
-    with suppress(OSError):
-        return [] if folder is None else [file for file in folder.iterdir() if file.suffix == ".toml"]
+    Raises:
+        OSError: the folder exists, but cannot be read.
+    """
+    with suppress(FileNotFoundError):
+        return [] if folder is None else sorted(file for file in folder.iterdir() if file.suffix == ".toml")
     return []
 
 
-def all_themes(own: Path | None) -> tuple[list[Theme], list[str]]:
-    """Every theme, the person's own from a folder among them, and a sentence for each file that is left out."""
-    from mcp_tui.config.themes import load_themes
+def stamp(own: Path | None) -> tuple[tuple[str, int, int], ...]:
+    """Returns the name, time, and size of each theme file in the user's folder, to see when one changes."""
+    found: list[tuple[str, int, int]] = []
+    with suppress(OSError):
+        for file in theme_files(own):
+            status = file.stat()
+            found.append((file.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
-    found, problems = load_themes(own)
-    return [Theme(**spec.model_dump()) for spec in found], problems
+
+# -- one file ----------------------------------------------------------------------------------------------------
+
+
+def read_theme(file: Path) -> Theme:
+    """Returns the theme in a file, whose fields are those of Textual's ``Theme``.
+
+    Raises:
+        ConfigError: the file cannot be read, or a field is missing, unknown, or wrong.
+    """
+    table: dict[str, Any] = parse_toml(read_text(file, MAX_BYTES), file)
+    if problems := list(_problems(table)):
+        raise ConfigError(f"{file}: {'; '.join(problems)}")
+    theme = Theme(**table)
+    if theme.ansi:
+        # Textual's own style sheets do not parse without them
+        theme.variables.setdefault("ansi-background", "ansi_black")
+        theme.variables.setdefault("ansi-foreground", "ansi_white")
+    return theme
+
+
+def _problems(table: dict[str, Any]) -> Iterator[str]:
+    yield from (f"{name}: missing" for name in ("name", "dark", "primary") if name not in table)
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in _FIELDS:
+            yield f"{name}: unknown field"
+        elif name == "variables" and isinstance(value, dict):
+            values |= {
+                f"variables.{variable}": each for variable, each in cast("dict[str, Any]", value).items()
+            }
+        else:
+            values[name] = value
+    for name, value in values.items():
+        good, kind = _check(name, value)
+        if not _FIELD.fullmatch(name):
+            yield f"variables: {name.partition('.')[2]!r} is not a variable name such as text-muted"
+        elif not good:
+            yield f"{name}: {value!r} is not {kind}"
+        elif isinstance(value, str) and value.startswith("ansi_") and table.get("ansi") is not True:
+            yield f"{name}: terminal colours need ansi = true"
+
+
+def _check(name: str, value: Any) -> tuple[bool, str]:
+    """Returns whether the value of a field is allowed, and what is."""
+    if name in ("dark", "ansi"):
+        return isinstance(value, bool), "true or false"
+    if name in ("luminosity_spread", "text_alpha"):
+        return isinstance(value, float) and 0 <= value <= 1, "a number from 0.0 to 1.0"
+    text = value if isinstance(value, str) else ""
+    if name == "variables":
+        return False, "a table"
+    if name == "name":
+        return bool(_NAME.fullmatch(text)), "a name such as my-theme"
+    _, variable, variable_name = name.partition(".")
+    if variable and "style" in variable_name.split("-"):
+        return bool(_STYLES.fullmatch(text)), "a text style such as 'bold underline'"
+    return bool(_COLOUR.fullmatch(text) or (variable and text == "transparent")), "a colour such as #82b1ff"

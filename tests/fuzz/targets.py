@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from pydantic import ValidationError
-
 from mcp_tui.client import templates
 from mcp_tui.client.forms import FormLayout
 from mcp_tui.client.schemas import Schema
 from mcp_tui.config import settings
-from mcp_tui.config.documents import Document, parse_toml
-from mcp_tui.config.files import ConfigError
+from mcp_tui.config.documents import Document
+from mcp_tui.config.files import ConfigError, shipped_folder
 from mcp_tui.config.servers import read_place
 from mcp_tui.config.sources import FILE, SOURCES, Place, Surroundings
-from mcp_tui.config.themes import ThemeSpec, theme_files
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
@@ -34,6 +31,7 @@ from mcp_tui.transport.http_bodies import EventStream
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIRST
+from mcp_tui.tui.themes import read_theme, theme_files
 from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
 
 HERE = Path(__file__).parents[1]
@@ -231,12 +229,13 @@ def targets(folder: Path) -> Iterator[Target]:
     )
     yield Target("settings", load, (plain, plain, example), 8)
     yield Target("keymap", keys, (b"x\nctrl+k,f5\ny\nc\nenter", b"shift+tab\nctrl+shift+f3\n\n?"), 2)
-    themes = tuple(each.read_bytes() for each in theme_files())
+    themes = tuple(each.read_bytes() for each in theme_files(shipped_folder()))
 
     def theme(data: bytes) -> None:
-        ThemeSpec.model_validate(parse_toml(data.decode("utf-8", "replace"), file))
+        file.write_bytes(data)
+        read_theme(file)
 
-    yield Target("themes", theme, themes, 40, (ConfigError, ValidationError))
+    yield Target("themes", theme, themes, 40, (ConfigError,))
     header = b'{"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":100.0,"app":"0","target":"x"}\n'
     called = b'{"record":"event","event":"called","mono":100.5,"id":1,"method":"tools/call","name":"slow_sql","seq":1}\n'
     sent = b'{"record":"frame","seq":1,"mono":100.5,"dir":"out","method":"tools/call","id":1,"raw":"{}"}\n{"record":"event","event":"sent","mono":100.5,"id":1,"seq":1}\n'
