@@ -81,8 +81,8 @@ def _values(names: Sequence[str]) -> list[str]:
 
         return sorted({each.name for each in discover().servers})
     if "--saved" in names:
-        from mcp_tui.cli.target import saved_folder
+        from mcp_tui.cli.target import loaded
         from mcp_tui.config.saved import load
 
-        return sorted({each.name for each in load(saved_folder())[0]})
+        return sorted({each.name for each in load(loaded().settings.saved_folder)[0]})
     return []

@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, out, show, table, warn
-from mcp_tui.cli.target import loaded, saved_folder
+from mcp_tui.cli.target import loaded
 from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, joined
 from mcp_tui.journal.files import journal_folder
@@ -67,7 +67,7 @@ def _shown(value: object) -> SafeText:
 def _places(found: Loaded) -> Iterator[tuple[str, Path]]:
     yield "settings", found.file
     yield "themes", files.themes_folder()
-    yield "saved calls", saved_folder()
+    yield "saved calls", found.settings.saved_folder
     yield "journals", journal_folder()
     yield "index", journal_folder() / INDEX
     yield "consents", files.consents_folder()

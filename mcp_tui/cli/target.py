@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
-from mcp_tui.config import files
 from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.revisions import REVISIONS
@@ -45,12 +44,6 @@ def in_force(*, told: bool = True) -> Settings:
     for problem in found.problems if told else ():
         warn(problem)
     return found.settings
-
-
-def saved_folder() -> Path:
-    """The folder of saved calls."""
-    named = loaded().settings.saved_calls
-    return Path(named).expanduser() if named else files.saved_folder()
 
 
 MEGABYTE: Final = 1024 * 1024
@@ -299,7 +292,7 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     else:
         where = target(given)
         kept = None if where is None else saved.server_of(where)
-    call = saved.find(saved_folder(), given.options.saved, kept)
+    call = saved.find(loaded().settings.saved_folder, given.options.saved, kept)
     return call, _on(call.server, given) if kept is None else given
 
 

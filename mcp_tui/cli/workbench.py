@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
-from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
+from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.config.files import themes_folder
 
@@ -66,7 +66,7 @@ def open_workbench(given: Words) -> int:
 
     # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.preferences import ASK, Consents
+    from mcp_tui.tui.preferences import ASK
 
     clients: list[Client] = []
     failed: list[RecordingError] = []
@@ -97,19 +97,7 @@ def open_workbench(given: Words) -> int:
     def limits(chosen: Target, tool: str) -> Limits:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
-    wished = in_force(told=False)
-    chosen = replace(
-        preferences(),
-        limits=limits,
-        saved=saved_folder(),
-        first=first,
-        complete=partial(of_definition, given),
-        consents=Consents(
-            sampling=wished.sampling.mode,
-            command=tuple(wished.sampling.command),
-            roots=tuple(wished.roots),
-        ),
-    )
+    chosen = replace(preferences(), limits=limits, first=first, complete=partial(of_definition, given))
     app = WorkbenchApp(where, client, ascii_only=plain(), themes=themes_folder(), preferences=chosen)
     try:
         status = show(app)
@@ -124,22 +112,17 @@ def open_workbench(given: Words) -> int:
 
 
 def preferences() -> Preferences:
-    """What a person set for every screen, and how it looked the last time."""
+    """Returns the settings and the last look of the screen."""
     from mcp_tui.journal.state import state_folder
     from mcp_tui.tui.look import Look
     from mcp_tui.tui.preferences import Preferences
 
-    wished = in_force(told=False)
+    found, chosen = loaded(), in_force(told=False)
     look = Look.read(state_folder() / "look.json")
-    look.themed = "theme" in loaded().origins
-    return Preferences(
-        theme=wished.theme if look.themed else look.theme or wished.theme,
-        look=look,
-        timers=wished.timers,
-        keys=wished.keys,
-        origins=loaded().origins,
-        problems=loaded().problems,
-    )
+    look.themed = "theme" in found.origins
+    if look.theme and not look.themed:
+        chosen = replace(chosen, theme=look.theme)
+    return Preferences(settings=chosen, origins=found.origins, problems=found.problems, look=look)
 
 
 def show(app: WorkbenchApp) -> int:

@@ -130,11 +130,6 @@ def shipped_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "themes"
 
 
-def saved_folder() -> Path:
-    """The folder of saved calls, unless the settings name another."""
-    return config_folder() / "saved"
-
-
 def consents_folder() -> Path:
     """The folder of the consents that were given, a file each."""
     return data_folder() / "consents"

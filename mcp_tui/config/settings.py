@@ -44,6 +44,7 @@ Seconds = Annotated[float, Within(ge=0, le=1e8)]
 """From 0 up; 0 means none."""
 
 OnTimeout = Literal["ask", "cancel"]
+Timers = Literal["live", "slow", "off"]
 Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
@@ -110,7 +111,7 @@ class Settings(SettingsTable):
     """Everything that can be set."""
 
     theme: str = "mcp-tui-dark"
-    timers: Literal["live", "slow", "off"] = "live"
+    timers: Timers = "live"
     ascii: bool | Literal["auto"] = "auto"
     log_level: Level = "info"
     trace: bool = False
@@ -122,6 +123,11 @@ class Settings(SettingsTable):
     auth: AuthSettings = field(default_factory=AuthSettings)
     servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
     keys: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def saved_folder(self) -> Path:
+        """The folder of saved calls."""
+        return Path(self.saved_calls).expanduser() if self.saved_calls else files.config_folder() / "saved"
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
         """Idle limit, maximum and policy for a tool of a server: the tool's own, else the server's, else those of all."""

@@ -22,7 +22,7 @@ from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
-from mcp_tui.tui.themes import FIRST, first_theme, load_themes, stamp
+from mcp_tui.tui.themes import first_theme, load_themes, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         themes: Path | None = None,
         preferences: Preferences = PLAIN,
     ) -> None:
-        super().__init__(ascii_only=ascii_only, timers=preferences.timers)
+        super().__init__(ascii_only=ascii_only, timers=preferences.settings.timers)
         self.preferences = preferences
         self.defect: Exception | None = None
         self._ahead: list[events.Event] | None = None
@@ -109,7 +109,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.chosen_theme = ""
         """The theme in force while another one is only looked at."""
         self._stamp = stamp(themes)
-        first = first_theme(preferences.theme or FIRST, themes)
+        first = first_theme(preferences.settings.theme, themes)
         if first is not None:
             self.register_theme(first)
             self.theme = first.name
@@ -172,11 +172,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _use_keys(self) -> list[str]:
         """Use the person's own keys; what cannot be had of them."""
-        if not self.preferences.keys:
+        keys = self.preferences.settings.keys
+        if not keys:
             return []
         from mcp_tui.tui.keymap import keymap
 
-        chosen, problems = keymap(self.preferences.keys, self.preferences.origins)
+        chosen, problems = keymap(keys, self.preferences.origins)
         self.set_keymap(chosen)
         use(chosen)
         return problems
@@ -221,8 +222,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         for theme in found:
             if theme.name != self.theme or theme != self.get_theme(theme.name):
                 self.register_theme(theme)
-        wanted = self.preferences.theme
-        if wanted and wanted not in self.theme_names:
+        wanted = self.preferences.settings.theme
+        if wanted not in self.theme_names:
             broken.append(f"Unknown theme {wanted!r}. Choose from: {', '.join(self.theme_names)}.")
         if problems or broken:
             told = [brief(problem, 300) for problem in (*problems, *broken)]
@@ -269,8 +270,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         remember(target)
         limits = self.preferences.limits
         session = Session(self._client(target), None if limits is None else partial(limits, target))
-        session.consent(self.preferences.consents)
-        screen = Workbench(session, self.preferences.saved)
+        session.apply(self.preferences.settings)
+        screen = Workbench(session)
         self.servers.add(session)
         self.benches[session] = screen
         self.add_mode(session.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result

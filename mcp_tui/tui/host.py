@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from textual.app import App
 from textual.filter import LineFilter
 
+from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
-from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 

@@ -12,8 +12,9 @@ from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
+from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
@@ -30,7 +31,7 @@ from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
 from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys import hint, key_of
-from mcp_tui.tui.preferences import ASK, Consents
+from mcp_tui.tui.preferences import ASK
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.badges import LATE
@@ -97,13 +98,15 @@ class Session:
         client.interactions.respond = self.questions.respond
         self.sign_in = None if client.tokens is None else SignIn(client.tokens, now=client.now)
         """How a person signs in to this server; ``None`` where no sign-in is possible."""
-        self.consent(Consents())
+        self.apply(DEFAULTS)
         client.listen(self._take)
 
-    def consent(self, consents: Consents) -> None:
-        """What servers may ask from the next connection on."""
-        self.consents = consents
-        self.client.settings = replace(self.client.settings, offers=consents.offers())
+    def apply(self, settings: Settings) -> None:
+        """Uses settings from the next connection on: they say what a server may ask."""
+        self.settings = settings
+        sampling = settings.sampling.mode != "off"
+        offers = Offers(elicitation=frozenset({"form", "url"}), sampling=sampling, roots=True)
+        self.client.settings = replace(self.client.settings, offers=offers)
 
     # -- facts -----------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from mcp_tui.cli.output import Exit
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, server_of
+from mcp_tui.config.settings import DEFAULTS
 from tests.cli.running import HANDSHAKE, MCP_TUI, run
 from tests.waiting import HANG
 
@@ -92,7 +93,7 @@ PLAIN = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"SOME":
 
 def save(name: str, target: StdioTarget, tool: str, **arguments: object) -> None:
     saved.save(
-        files.saved_folder(),
+        DEFAULTS.saved_folder,
         SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target)),
     )
 

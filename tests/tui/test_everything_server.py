@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.preferences import Consents, Preferences
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import ReasonScreen
 from mcp_tui.tui.screens.interaction import (
@@ -58,8 +59,8 @@ TOOLS: dict[str, tuple[tuple[str | None, ...], str]] = {
 async def everything() -> AsyncGenerator[Driven]:
     """The workbench on server-everything, sampling switched on and its question for roots answered."""
     target = StdioTarget(command=EVERYTHING.stdio, env={"PATH": os.environ["PATH"]})
-    consents = Consents(sampling="ask", roots=(ROOT,))
-    async with driving(target, size=(99, 80), preferences=Preferences(consents=consents)) as driven:
+    settings = Settings(sampling=SamplingSettings(mode="ask"), roots=[ROOT])
+    async with driving(target, size=(99, 80), preferences=Preferences(settings=settings)) as driven:
         await driven.until(lambda: "Press a to answer" in driven.text())
         await driven.press("a")
         await opened(driven, RootsScreen, f"file://{ROOT}")

@@ -9,6 +9,7 @@ from textual.app import App
 from textual.widgets import Button, Input, OptionList, TextArea
 
 from mcp_tui.client.client import Client
+from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui import keys
 from mcp_tui.tui.app import WorkbenchApp
@@ -216,7 +217,7 @@ async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
 
 
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():
-    wished = Preferences(keys={"request.new": "x", "request.agin": "r"}, timers="off")
+    wished = Preferences(settings=Settings(keys={"request.new": "x", "request.agin": "r"}, timers="off"))
     app = WorkbenchApp(DEMO, lambda chosen: Client(chosen, None, store=Store()), preferences=wished)
     try:
         async with app.run_test(size=(120, 36), notifications=True) as pilot:

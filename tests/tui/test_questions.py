@@ -8,16 +8,19 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.transport.base import spawn
-from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.screens import interaction
-from mcp_tui.tui.screens.interaction import drafted, rooted, texts
+from mcp_tui.tui.screens.interaction import drafted, proposed_roots, rooted, texts
+from mcp_tui.tui.session import Session
 from tests.servers.stdio_scripted import processes
 
 PYTHON = (sys.executable, "-S", "-c")
@@ -74,9 +77,13 @@ async def test_what_is_put_aside_goes_behind_the_others() -> None:
 # -- consents --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sampling", "offered"), [("off", False), ("ask", True), ("command", True)])
-def test_sampling_is_offered_where_it_was_switched_on(sampling: str, offered: bool) -> None:
-    offers = Consents(sampling=sampling).offers()
+@pytest.mark.parametrize(("mode", "offered"), [("off", False), ("ask", True), ("command", True)])
+def test_sampling_is_offered_where_it_was_switched_on(
+    mode: Literal["off", "ask", "command"], offered: bool
+) -> None:
+    session = Session(Client(StdioTarget(command=("x",))))
+    session.apply(Settings(sampling=SamplingSettings(mode=mode)))
+    offers = session.client.settings.offers
     assert offers.sampling is offered
     assert offers.elicitation == {"form", "url"}
     assert offers.roots
@@ -86,8 +93,8 @@ def test_the_roots_that_are_proposed_are_the_folder_here_or_those_that_were_set(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Consents().proposed() == [tmp_path.as_uri()]
-    assert Consents(roots=("/a b", "file:///c", "~/d")).proposed() == [
+    assert proposed_roots([]) == [tmp_path.as_uri()]
+    assert proposed_roots(["/a b", "file:///c", "~/d"]) == [
         "file:///a%20b",
         "file:///c",
         (Path.home() / "d").as_uri(),

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from mcp_tui.config import files, saved
+from mcp_tui.config import saved
 from mcp_tui.config.saved import SavedCall, SavedServer
+from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
@@ -29,7 +30,7 @@ async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
         await driven.type("echo-mine")
         await driven.press("enter")
         await driven.until(lambda: "Saved. Run it with: mcp-tui call --saved echo-mine" in driven.text())
-        (call,) = saved.load(files.saved_folder())[0]
+        (call,) = saved.load(DEFAULTS.saved_folder)[0]
         assert call == SavedCall(
             name="echo-mine", tool="echo", arguments={"text": "kept"}, server=SavedServer(name="demo")
         )
@@ -54,7 +55,7 @@ async def test_arguments_that_look_like_secrets_are_saved_only_when_confirmed():
             assert "hunter22" not in driven.text()
             await driven.press(answer)
             await driven.until(lambda: driven.top is driven.bench)
-            assert len(saved.load(files.saved_folder())[0]) == count
+            assert len(saved.load(DEFAULTS.saved_folder)[0]) == count
 
 
 async def _call(run: object) -> None:
@@ -65,6 +66,6 @@ async def _call(run: object) -> None:
 async def test_calls_of_other_servers_are_not_offered():
     for server in ("demo", "other"):
         call = SavedCall(name=f"of {server}", tool="echo", server=SavedServer(name=server))
-        saved.save(files.saved_folder(), call)
+        saved.save(DEFAULTS.saved_folder, call)
     async with driving() as driven:
         assert [title for title in offered(driven) if title.startswith("Saved")] == ["Saved call: of demo"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_tui.config import files, saved
+from mcp_tui.config import saved
 from mcp_tui.config.saved import SavedCall, SavedServer
+from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.tui.screens.cancelling import MarkedScreen
 from mcp_tui.tui.screens.dialog import MenuScreen
 from tests.tui.driving import driving
@@ -64,7 +65,7 @@ async def test_saved_calls_have_a_key_and_a_list() -> None:
         await driven.press("b")
         assert "No saved calls yet." in driven.inside("keys")
         call = SavedCall(name="mine", tool="echo", arguments={"text": "hi"}, server=SavedServer(name="demo"))
-        saved.save(files.saved_folder(), call)
+        saved.save(DEFAULTS.saved_folder, call)
         await driven.press("b")
         assert isinstance(driven.top, MenuScreen)
         assert "Saved call: mine" in driven.text()

@@ -14,6 +14,7 @@ from textual.theme import Theme
 
 from mcp_tui.client.client import Client
 from mcp_tui.config.files import shipped_folder
+from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
@@ -183,12 +184,12 @@ def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: st
 MINE = 'name = "mine"\ndark = true\nprimary = "{}"\nbackground = "#000000"\n'
 
 
-def app(themes: Path, theme: str = "") -> WorkbenchApp:
+def app(themes: Path, theme: str = FIRST) -> WorkbenchApp:
     return WorkbenchApp(
         None,
         lambda target: Client(target, store=Store()),
         themes=themes,
-        preferences=Preferences(theme=theme),
+        preferences=Preferences(settings=Settings(theme=theme)),
     )
 
 

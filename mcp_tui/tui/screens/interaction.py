@@ -14,6 +14,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import zip_longest
+from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -24,11 +25,11 @@ from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
+from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
-from mcp_tui.tui.preferences import Consents, uri_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
@@ -430,8 +431,8 @@ class RootsScreen(InteractionScreen):
 
     LABEL = words("Roots to send")
 
-    def __init__(self, question: Question, proposed: Sequence[str]) -> None:
-        proposal = "\n".join(proposed)
+    def __init__(self, question: Question, folders: Sequence[str]) -> None:
+        proposal = "\n".join(proposed_roots(folders))
         self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
         super().__init__(question, self.editor)
 
@@ -443,13 +444,15 @@ class RootsScreen(InteractionScreen):
         return rooted(self.editor.text.splitlines())
 
 
-def screen_for(question: Question, consents: Consents) -> InteractionScreen:
+def screen_for(question: Question, settings: Settings) -> InteractionScreen:
     """The screen that answers a question."""
     inquiry = question.inquiry
     if inquiry.method == SAMPLE:
-        return SamplingScreen(question, consents.command if consents.sampling == "command" else ())
+        return SamplingScreen(
+            question, settings.sampling.command if settings.sampling.mode == "command" else ()
+        )
     if inquiry.method == ROOTS:
-        return RootsScreen(question, consents.proposed())
+        return RootsScreen(question, settings.roots)
     if inquiry.params.get("mode") == "url":
         return LinkScreen(question)
     return FormScreen(question)
@@ -458,12 +461,21 @@ def screen_for(question: Question, consents: Consents) -> InteractionScreen:
 # -- answers ---------------------------------------------------------------------------------------------------
 
 
+def proposed_roots(folders: Sequence[str]) -> list[str]:
+    """Returns the URIs of folders; of the working directory if there are none."""
+    return [_uri(each) for each in folders] or [Path.cwd().as_uri()]
+
+
+def _uri(folder: str) -> str:
+    return folder if folder.startswith("file:") else Path(folder).expanduser().absolute().as_uri()
+
+
 def rooted(lines: Sequence[str]) -> Answer:
     """A ``ListRootsResult`` of folders or ``file:`` URIs, one a line."""
     roots: list[Json] = []
     for each in lines:
         if each.strip():
-            uri = uri_of(each.strip())
+            uri = _uri(each.strip())
             roots.append({"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]})
     return {"roots": roots}
 

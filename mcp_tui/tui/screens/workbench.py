@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
@@ -27,14 +26,14 @@ class Workbench(SessionScreen):
     SCOPES = (WORKBENCH,)
     BINDINGS = bindings(*SCOPES)
 
-    def __init__(self, session: Session, saved: Path | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.session = session
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.connection = ConnectionKeys(self, session, self.table)
         self.cancelling = Cancelling(self, session, self.table)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
-        self.saved = SavedCalls(self, session, self.table, self.payloads, self.connection, saved)
+        self.saved = SavedCalls(self, session, self.table, self.payloads, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.action_cancel_now = self.cancelling.cancel_now
         self.action_cancel_all = self.cancelling.cancel_all

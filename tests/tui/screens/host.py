@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
+from mcp_tui.config.settings import Timers
 from mcp_tui.tui import host
-from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.dialog import Dialog
 from tests.tui.painted import screen_text, strips
 

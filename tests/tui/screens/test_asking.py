@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.settings import DEFAULTS, SamplingSettings, Settings
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.preferences import PLAIN, Consents, Preferences
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.interaction import (
     FormScreen,
     InteractionScreen,
@@ -34,18 +35,21 @@ OLD, NEW = "2025-11-25", "2026-07-28"
 eras = pytest.mark.parametrize("revision", [OLD, NEW])
 
 
+SAMPLING = Settings(sampling=SamplingSettings(mode="ask"))
+
+
 @asynccontextmanager
 async def asking(
     revision: str,
     heard: Path,
     *,
-    consents: Consents | None = None,
+    settings: Settings = DEFAULTS,
     size: tuple[int, int] = (80, 24),
     ascii_only: bool = False,
 ) -> AsyncGenerator[Driven]:
     """The workbench on the server that asks; ``heard`` gets what the server hears."""
     target = StdioTarget(command=(sys.executable, "-S", str(SERVER), revision), env={"HEARD": str(heard)})
-    preferences = PLAIN if consents is None else Preferences(consents=consents)
+    preferences = Preferences(settings=settings)
     async with driving(
         target, link=None, size=size, ascii_only=ascii_only, preferences=preferences
     ) as driven:
@@ -138,7 +142,7 @@ async def test_no_and_no_decision_are_two_answers(
 async def test_several_questions_come_one_after_the_other_and_are_counted(
     revision: str, tmp_path: Path
 ) -> None:
-    async with asking(revision, tmp_path / "heard", consents=Consents(sampling="ask")) as driven:
+    async with asking(revision, tmp_path / "heard", settings=SAMPLING) as driven:
         id_ = driven.call("both")
         await opened(driven, InteractionScreen)
         await driven.until(lambda: "· 1 more" in driven.text())
@@ -329,7 +333,7 @@ async def test_sampling_is_off_until_it_is_switched_on(revision: str, tmp_path: 
 
 @eras
 async def test_a_refused_sampling_request_says_so_in_the_era_s_own_way(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard", consents=Consents(sampling="ask")) as driven:
+    async with asking(revision, tmp_path / "heard", settings=SAMPLING) as driven:
         id_ = driven.call("both")
         await opened(driven, FormScreen)
         await driven.press("ctrl+s")
@@ -344,15 +348,9 @@ async def test_a_refused_sampling_request_says_so_in_the_era_s_own_way(revision:
 
 
 async def test_a_command_drafts_and_a_person_sends(tmp_path: Path) -> None:
-    drafts = (
-        sys.executable,
-        "-S",
-        "-c",
-        "import json,sys; print(json.load(sys.stdin)['systemPrompt'].upper())",
-    )
-    async with asking(
-        NEW, tmp_path / "heard", consents=Consents(sampling="command", command=drafts)
-    ) as driven:
+    code = "import json,sys; print(json.load(sys.stdin)['systemPrompt'].upper())"
+    sampling = SamplingSettings(mode="command", command=[sys.executable, "-S", "-c", code])
+    async with asking(NEW, tmp_path / "heard", settings=Settings(sampling=sampling)) as driven:
         id_ = driven.call("both")
         await opened(driven, FormScreen)
         await driven.press("ctrl+s")
@@ -371,8 +369,8 @@ async def test_a_command_drafts_and_a_person_sends(tmp_path: Path) -> None:
 
 @eras
 async def test_roots_are_what_stands_on_the_screen(revision: str, tmp_path: Path) -> None:
-    consents = Consents(roots=("/srv/a", "file:///srv/b"))
-    async with asking(revision, tmp_path / "heard", consents=consents) as driven:
+    settings = Settings(roots=["/srv/a", "file:///srv/b"])
+    async with asking(revision, tmp_path / "heard", settings=settings) as driven:
         id_ = driven.call("folders")
         await opened(driven, RootsScreen)
         assert "asks for your roots" in driven.text()

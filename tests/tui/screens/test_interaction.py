@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.interactions import Inquiry
-from mcp_tui.tui.preferences import Consents
+from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
 from mcp_tui.tui.view.text import words
@@ -25,7 +25,7 @@ def asked(method: str, params: dict[str, Any], *, server: str = "s", others: int
     inquiry = Inquiry(method=method, params=params, server=server, at=time.monotonic(), over=over)
     question = Question(inquiry, [Question(inquiry)] * others)
     question.about = words("6 tools/call x")
-    return screen_for(question, Consents(sampling="ask"))
+    return screen_for(question, Settings(sampling=SamplingSettings(mode="ask")))
 
 
 def form(message: Any, schema: Any = None, **more: Any) -> InteractionScreen:

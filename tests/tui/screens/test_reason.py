@@ -7,11 +7,11 @@ import pytest
 from textual.events import Paste
 
 from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
-from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.cancelling import LENGTH, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, cancelled, completed, started

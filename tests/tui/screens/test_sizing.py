@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widget import Widget
 
 from mcp_tui.client.client import Client
+from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.look import Look
@@ -49,7 +51,7 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
 
     def app() -> WorkbenchApp:
         look = Look.read(path)
-        preferences = Preferences(look=look, theme=look.theme)
+        preferences = Preferences(look=look, settings=replace(DEFAULTS, theme=look.theme or DEFAULTS.theme))
         return WorkbenchApp(DEMO, lambda chosen: Client(chosen, store=Store()), preferences=preferences)
 
     first = app()

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.preferences import Timers
 from mcp_tui.tui.screens.cancelling import DEAF, OverdueAction, TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started

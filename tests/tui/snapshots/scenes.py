@@ -18,6 +18,7 @@ from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition, Input
+from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.journal.recording import Recording
 from mcp_tui.probe.report import Calls, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
@@ -25,7 +26,6 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
-from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.screens.cancelling import TimeoutScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
@@ -366,7 +366,7 @@ async def sampling(stage: Stage) -> None:
     prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
     ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
     stage.play.at(1)
-    stage.session.consent(Consents(sampling="ask"))
+    stage.session.apply(Settings(sampling=SamplingSettings(mode="ask")))
     await _asked(stage, "sampling/createMessage", SAMPLING)
     await stage.shoot("sampling")
 
@@ -374,7 +374,7 @@ async def sampling(stage: Stage) -> None:
 @scene(80, 24, told=False)
 async def roots(stage: Stage) -> None:
     stage.play.at(1)
-    stage.session.consent(Consents(roots=("/home/ada/shop",)))
+    stage.session.apply(Settings(roots=["/home/ada/shop"]))
     await _asked(stage, "roots/list", {})
     await stage.shoot("roots")
 

@@ -161,7 +161,7 @@ class ConnectionKeys:
             return hint("The server does not read its stdin. {server.menu} can terminate it.")
         gone = session.link is Link.LOST
         start = hint("{server.menu} restarts the server" if self._started else "{server.menu} reconnects")
-        if row.code == MISSING_CAPABILITY and session.consents.sampling == "off":
+        if row.code == MISSING_CAPABILITY and session.settings.sampling.mode == "off":
             return words(
                 'Sampling is off. Set MCP_TUI_SAMPLING=ask, or mode = "ask" under [sampling] in the settings.'
             )

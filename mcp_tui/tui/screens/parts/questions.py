@@ -85,4 +85,4 @@ class QuestionPrompts:
             screen.look()
 
         self._open = True
-        await screen.ask(screen_for(question, session.consents), answered)
+        await screen.ask(screen_for(question, session.settings), answered)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mcp_tui.config import files, saved
+from mcp_tui.config import saved
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import NAME, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.messages import as_object
@@ -26,14 +26,13 @@ Found = tuple[SafeText, SafeText, Callable[[], object]]
 
 @dataclass(eq=False)
 class SavedCalls:
-    """Lists the calls that are saved for the server of a session, and saves one; in ``folder`` where one is given."""
+    """Lists the calls that are saved for the server of a session, and saves one."""
 
     _screen: LayoutScreen
     _session: Session
     _table: RequestTable
     _payloads: Payloads
     _connection: ConnectionKeys
-    folder: Path | None
 
     @property
     def _server(self) -> SavedServer:
@@ -41,7 +40,7 @@ class SavedCalls:
 
     @property
     def _folder(self) -> Path:
-        return self.folder or files.saved_folder()
+        return self._session.settings.saved_folder
 
     def offers(self) -> Iterator[Found]:
         """The selected call to be saved, and the calls that are saved for this server."""
