@@ -12,7 +12,8 @@ from collections.abc import Callable
 from textual.widgets import Static
 
 from benchmarks.table import measure
-from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.timeline import BookSpans

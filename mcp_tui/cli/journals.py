@@ -31,7 +31,7 @@ def _find(named: str) -> Journal:
     path = Path(named).expanduser()
     if path.name != named or path.suffix == ".jsonl":
         try:
-            return _known(path) or Journal.of(path)
+            return _known(path) or Journal.at(path)
         except (OSError, ValueError) as error:
             if path.name != named:
                 text = f"File not found: {named}."
@@ -54,7 +54,7 @@ def _find(named: str) -> Journal:
         text = f"{len(found)} sessions start with {named!r}: {'… ' if len(found) > 3 else ''}{some}. Give more of the name."
         raise Failure(text)
     if path.is_file():
-        return Journal.of(path)
+        return Journal.at(path)
     raise Failure(f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them.")
 
 

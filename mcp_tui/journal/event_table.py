@@ -1,13 +1,13 @@
-"""The table of a recording: 18 bytes of columns an event, from which each request is found without reading the file.
+"""The event table of a recording: 18 bytes of columns per event, so that a request is found without reading the file.
 
-The states are folded here and nothing else: one look into a table made of :data:`~mcp_tui.protocol.requests.TRANSITIONS`
-an event. What a request looked like at a moment is told by the events that are chained to it.
+Only states are folded here, with one lookup per event in tables made from
+:data:`~mcp_tui.protocol.requests.TRANSITIONS`. The events of a request are chained, so that its row at any moment can be
+folded from them.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
 from typing import Final
 
 from mcp_tui.journal.records import EVENTS
@@ -20,57 +20,27 @@ NONE: Final = 0xFFFFFFFF
 """No event, or no request."""
 
 KINDS: Final = tuple(EVENTS.values())
-"""The classes of events; their places stand in :attr:`EventTable.kinds`."""
+"""The classes of events. The code of an event is the index of its class."""
 
 CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
-"""The place in :data:`KINDS` of an event as it is named in a record."""
+"""The code of an event by its name as written in a record."""
 
 _CALLED: Final = KINDS.index(ev.Called)
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 _LATE: Final = KINDS.index(ev.Late)
-_OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
-_LOGGED: Final = bytes(kind in LOGGED for kind in KINDS)
 _PROGRESS: Final = KINDS.index(ev.Progress)
-_MARKED: Final = frozenset({ev.CancelRequested, ev.Late}) | LOGGED
-_CONNECTION: Final = frozenset({KINDS.index(ev.Connected), KINDS.index(ev.Disconnected)})
-_ASKING: Final = frozenset(
-    KINDS.index(kind)
-    for kind in (
-        ev.ServerRequestReceived,
-        ev.ServerRequestAnswered,
-        ev.ServerRequestWithdrawn,
-        ev.Disconnected,
-    )
-)
+_OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
 
 STAYED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(10)
-"""What an event did to its request, as far as it matters here: it was called, ended, asked to be cancelled, taken back,
-settled, answered late for the first time, went on after its cancel, told progress that did not grow; or no state of it
-permits the event."""
+"""The effect of an event on its request: no change of state, called, ended, cancel requested, cancel withdrawn, settled,
+first late answer, progress after the cancel, progress that did not increase; or no state of the request permits it."""
 
 _STATES: Final = tuple(State)
-_QUEUED: Final = _STATES.index(State.QUEUED)
 _ILLEGAL: Final = 0xFF
 _CANCELLED: Final = 0x01
 _ANSWERED_LATE: Final = 0x02
 _HOUSEKEEPING: Final = 0x04
-"""Its cancel is this client's own, and counts nowhere (:func:`mcp_tui.protocol.evidence.is_internal`)."""
-
-
-def _tables() -> tuple[bytes, bytes, bytes]:
-    """For each state and kind: the next state; what is counted; and that, where nothing else has to be remembered."""
-    following, moves, plain = bytearray(), bytearray(), bytearray()
-    for state in _STATES:
-        permitted = TRANSITIONS[state]
-        for kind in KINDS:
-            fits = issubclass(kind, ev.RequestEvent) and kind in permitted
-            after = (permitted[kind] if issubclass(kind, ev.RequestEvent) and fits else None) or state
-            move = _move(state, after)
-            following.append(_STATES.index(after) if fits else _ILLEGAL)
-            moves.append(move)
-            simple = fits and kind not in _MARKED and move in {STAYED, ENDED, SETTLED}
-            plain.append(move if simple else MISFIT)
-    return bytes(following), bytes(moves), bytes(plain)
+"""The cancel is the client's own and is not counted (:func:`mcp_tui.protocol.evidence.is_internal`)."""
 
 
 def _move(before: State, after: State) -> int:
@@ -85,18 +55,30 @@ def _move(before: State, after: State) -> int:
     return STAYED
 
 
-_NEXT, _MOVES, _PLAIN = _tables()
+def _tables() -> tuple[bytes, bytes]:
+    """The next state and the effect, for each state and kind of event."""
+    states, moves = bytearray(), bytearray()
+    for state in _STATES:
+        permitted: dict[type[ev.Event], State | None] = {**TRANSITIONS[state]}
+        for kind in KINDS:
+            after = permitted.get(kind) or state
+            states.append(_STATES.index(after) if kind in permitted else _ILLEGAL)
+            moves.append(_move(state, after))
+    return bytes(states), bytes(moves)
+
+
+_NEXT, _MOVES = _tables()
 
 
 class EventTable:
-    """Events by their number from 0, and requests by theirs, in the order in which they came.
+    """Events and requests by their numbers from 0, in the order in which they came.
 
-    Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of
-    :data:`STAYED` and so on; ``rows``, the number of its request; ``after``, the next event of that request.
-    Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``internal`` are
-    the numbers of requests that the client made for itself, ``listening`` of those by which it hears of changes. ``log``,
-    ``cancels`` (the first of each request, but for the client's own), ``connection`` and ``asking`` are the numbers of
-    events of a sort. ``misfits`` counts those that no state permitted.
+    Of an event: ``offsets``, where its record begins; ``kinds``, its code; ``moves``, its effect (:data:`STAYED` and so
+    on); ``rows``, the number of its request; ``after``, the next event of that request.
+    Of a request: ``first``, its first event; ``over``, the event that ended it. Missing values are :data:`NONE`.
+    ``internal`` lists the client's own requests, ``listening`` those of them that subscribe to changes. ``log``,
+    ``connection``, ``server_request`` and ``cancels`` (the first of each request, without the client's own) list events.
+    ``misfits`` counts events that no state permits.
     """
 
     def __init__(self) -> None:
@@ -118,77 +100,50 @@ class EventTable:
         self._states = bytearray()
         self._flags = bytearray()
         self._known: dict[bytes, int] = {}
+        answering = {ev.ServerRequestReceived, ev.ServerRequestAnswered, ev.ServerRequestWithdrawn}
+        kinds = (
+            (self.log, LOGGED),
+            (self.connection, {ev.Connected, ev.Disconnected}),
+            (self.server_request, {*answering, ev.Disconnected}),
+        )
+        self._lists = [[numbers for numbers, listed in kinds if kind in listed] for kind in KINDS]
 
     def __len__(self) -> int:
         return len(self.kinds)
 
     def row(self, id: bytes) -> int | None:
-        """The number of the request with an id, given as it stands in a record: ``b'"id":7'``."""
+        """The number of the request with an id, given as written in a record: ``b'"id":7'``."""
         return self._known.get(id)
 
-    def extend(
-        self, lines: Iterable[bytes], offsets: Iterable[int], odd: Callable[[bytes, int], None]
-    ) -> None:
-        """Take in the records of events, without their line ends, and where they begin.
+    def add_line(self, line: bytes, offset: int) -> bool:
+        """Adds the event of a record without parsing it; returns false if the record is not as the writer writes it."""
+        try:
+            _, name, _, id, _ = line.split(b",", 4)
+            code = CODES[name]
+        except (KeyError, ValueError):
+            return False
+        if _OF_A_REQUEST[code] and id[5:6] == b'"' and (id[-1:] != b'"' or id[-2:] == b'\\"'):
+            return False  # the id contains a comma, or something that looks like its end
+        self.add(code, id, line, offset)
+        return True
 
-        They are taken apart as the writer put them together. What is put together in another way is given to ``odd``,
-        which may :meth:`add` it.
-        """
-        states, last, known = self._states, self._last, self._known
-        kinds, rows, after, moves, begins = self.kinds, self.rows, self.after, self.moves, self.offsets
-        sorts = len(KINDS)
-        for line, offset in zip(lines, offsets, strict=True):
-            try:
-                _, name, _, id_, rest = line.split(b",", 4)
-                code = CODES[name]
-            except (KeyError, ValueError):
-                odd(line, offset)
-                continue
-            row = known.get(id_, NONE)
-            cell = 0 if row == NONE else states[row] * sorts + code
-            move = MISFIT if row == NONE else _PLAIN[cell]
-            if move != MISFIT:
-                if code == _PROGRESS and b'"rearmed":false' in rest:
-                    move = STALLED
-                elif move:
-                    self.over[row] = len(kinds)
-                states[row] = _NEXT[cell]
-                after[last[row]] = last[row] = len(kinds)
-            elif _OF_A_REQUEST[code] and id_[5:6] == b'"' and (id_[-1:] != b'"' or id_[-2:] == b'\\"'):
-                odd(line, offset)  # there is a comma in the id, or what looks like its end
-                continue
-            else:
-                row, move = self._happened(code, id_, line)
-            kinds.append(code)
-            rows.append(row)
-            moves.append(move)
-            after.append(NONE)
-            begins.append(offset)
-
-    def add(self, name: bytes, id: bytes, line: bytes, offset: int) -> None:
-        """Take in the record of one event. Its name and its request's id stand as in a record: ``b'"id":7'``."""
-        code = CODES[name]
-        row, move = self._happened(code, id, line)
+    def add(self, code: int, id: bytes, line: bytes, offset: int) -> None:
+        """Adds the event of a record. ``id`` is that of its request as written in a record: ``b'"id":7'``."""
+        number = len(self.kinds)
+        for numbers in self._lists[code]:
+            numbers.append(number)
+        row, move = self._apply(number, code, id, line) if _OF_A_REQUEST[code] else (NONE, STAYED)
         self.kinds.append(code)
         self.rows.append(row)
         self.moves.append(move)
         self.after.append(NONE)
         self.offsets.append(offset)
 
-    def _happened(self, code: int, id: bytes, line: bytes) -> tuple[int, int]:
-        """The request of the next event, and what it did to that."""
-        number = len(self.kinds)
-        if _LOGGED[code]:
-            self.log.append(number)
-        if code in _CONNECTION:
-            self.connection.append(number)
-        if code in _ASKING:
-            self.server_request.append(number)
-        if not _OF_A_REQUEST[code]:
-            return NONE, STAYED
+    def _apply(self, number: int, code: int, id: bytes, line: bytes) -> tuple[int, int]:
+        """Applies an event to its request; returns the number of the request and the effect."""
         row = self._known.get(id, NONE)
-        if code == _CALLED and row == NONE:
-            return self._called(id, line), CALLED
+        if row == NONE and code == _CALLED:
+            return self._call(number, id, line), CALLED
         cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
         if row == NONE or _NEXT[cell] == _ILLEGAL:
             self.misfits += 1
@@ -198,28 +153,30 @@ class EventTable:
         move, flags = _MOVES[cell], self._flags
         if move in {ENDED, SETTLED}:
             self.over[row] = number
-        if code == _PROGRESS and b'"rearmed":false' in line:
-            move = STALLED
-        if code == _CANCEL and b'"cause":"shutdown"' in line:
-            flags[row] |= _HOUSEKEEPING
-        if code == _CANCEL and not flags[row] & (_CANCELLED | _HOUSEKEEPING):
-            flags[row] |= _CANCELLED
-            self.cancels.append(number)
-        if code == _LATE and b'"kind":"progress"' in line:
-            move = LATE_PROGRESS
-        elif code == _LATE and not flags[row] & (_ANSWERED_LATE | _HOUSEKEEPING):
-            flags[row] |= _ANSWERED_LATE
-            move = LATE
+        if code == _PROGRESS:
+            if b'"rearmed":false' in line:
+                move = STALLED
+        elif code == _CANCEL:
+            if b'"cause":"shutdown"' in line:
+                flags[row] |= _HOUSEKEEPING
+            if not flags[row] & (_CANCELLED | _HOUSEKEEPING):
+                flags[row] |= _CANCELLED
+                self.cancels.append(number)
+        elif code == _LATE:
+            if b'"kind":"progress"' in line:
+                move = LATE_PROGRESS
+            elif not flags[row] & (_ANSWERED_LATE | _HOUSEKEEPING):
+                flags[row] |= _ANSWERED_LATE
+                move = LATE
         return row, move
 
-    def _called(self, id: bytes, line: bytes) -> int:
-        """A request entered the books; its number."""
+    def _call(self, number: int, id: bytes, line: bytes) -> int:
+        """Adds a request; returns its number."""
         row = self._known[id] = len(self.first)
-        number = len(self.kinds)
         self.first.append(number)
         self.over.append(NONE)
         self._last.append(number)
-        self._states.append(_QUEUED)
+        self._states.append(_STATES.index(State.QUEUED))
         internal = b'"internal":true' in line
         listens = b'"method":"subscriptions/listen"' in line
         self._flags.append(_HOUSEKEEPING if internal or listens else 0)
@@ -230,5 +187,5 @@ class EventTable:
         return row
 
     def count(self, move: int, until: int) -> int:
-        """How many of the first ``until`` events did this to their requests."""
+        """Counts the events with an effect among the first ``until``."""
         return self.moves.count(move, 0, until)

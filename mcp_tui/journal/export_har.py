@@ -14,10 +14,9 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from mcp_tui import __version__, clock
-from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import Header
+from mcp_tui.journal.records import FrameHead, Header
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.states import State

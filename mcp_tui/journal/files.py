@@ -1,8 +1,8 @@
-"""Files that mcp-tui makes by itself, each for its owner only: where journals are, for how long, in parts; who writes one.
+"""The files of journals: readable by their owner only, in parts, kept in one folder and deleted after some time.
 
-A journal that outgrew one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl`` and so on.
-Each begins with the header of the session and its own number in it (``"part":2``), so that each can be read alone and none
-is taken for another session's.
+A journal that is too long for one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl``, and so
+on. Each begins with the header of the session and its own number (``"part":2``), so that it can be read alone and is not
+mistaken for a part of another session.
 """
 
 from __future__ import annotations
@@ -29,31 +29,30 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 PART_BYTES: Final = 256 * 1024 * 1024
-"""Bytes from which on a journal goes on in another file."""
+"""Bytes after which a journal continues in another part."""
 
 FRESH: Final = 24 * 3600.0
-"""Seconds since its last record in which a journal may still be written, where the file system has no lock that says so."""
+"""Seconds during which a journal counts as being written, if the file system has no locks."""
 
 _OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
-"""The name of a journal, and of a part of one: the name of its session, and the number."""
-
+"""The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
 
 _HEAD: Final = 65_536
 """Bytes at the beginning of a part within which its header ends."""
 
 
 def part_path(path: Path, number: int) -> Path:
-    """The path of a part; the first is ``path`` itself."""
+    """Returns the path of a part; the first is ``path`` itself."""
     return path if number == 1 else path.with_name(f"{path.stem}.{number}{path.suffix}")
 
 
 def part_header(line: bytes, number: int) -> bytes:
-    """The header of a part, made of the session's."""
+    """Returns the header of a part, given that of the session."""
     return line if number == 1 else b'%s,"part":%d}\n' % (line.rstrip()[:-1], number)
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The parts of the session that begins at ``path``, in order: what is only named like a part is none."""
+    """Returns the parts of the session that begins at ``path``, in order. Files with only a similar name are ignored."""
     parts, session = [path], read_header(path).get("id")
     while session:
         number = len(parts) + 1
@@ -65,32 +64,37 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> dict[str, Json]:
-    """The header of a part, as its first line has it; empty where that cannot be read."""
+    """Reads the header of a part; empty if it cannot be read."""
     with suppress(OSError):
         return read_record(read_start(path, _HEAD).partition(b"\n")[0]) or {}
     return {}
 
 
 def _open(name: str, flags: int) -> int:
-    """Open without following a symbolic link, and without waiting for who writes to a pipe."""
-    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    """Opens a file without waiting for a process that writes to it, if it is a pipe."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def _open_no_link(name: str, flags: int) -> int:
+    """Opens a file as :func:`_open` does, without following a symbolic link."""
+    return _open(name, flags | os.O_NOFOLLOW)
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first bytes of a file, at most ``size``. A symbolic link is not followed.
+    """Reads the first bytes of a file, at most ``size``. A symbolic link is not followed.
 
     Raises:
         OSError: it cannot be read.
     """
-    with open(path, "rb", opener=_open) as file:
-        return file.read(size) or b""  # nothing is there yet where it is no regular file
+    with open(path, "rb", opener=_open_no_link) as file:
+        return file.read(size) or b""  # an empty pipe gives None
 
 
-# -- read as one -----------------------------------------------------------------------------------------------
+# -- reading parts ---------------------------------------------------------------------------------------------
 
 
 def open_parts(path: Path) -> io.BufferedReader:
-    """Open a recording for reading, all its parts as if they were one file.
+    """Opens a recording for reading, all its parts as if they were one file.
 
     Raises:
         OSError: a part cannot be opened.
@@ -102,12 +106,8 @@ def open_parts(path: Path) -> io.BufferedReader:
 
 
 def _regular(path: Path) -> io.FileIO:
-    """Open a regular file: what is read twice is no pipe, and opening one would wait for whoever writes to it."""
-
-    def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_NONBLOCK)
-
-    file = io.FileIO(path, opener=opener)
+    """Opens a regular file. A pipe could not be read twice."""
+    file = io.FileIO(path, opener=_open)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
@@ -115,31 +115,27 @@ def _regular(path: Path) -> io.FileIO:
 
 
 class _Joined(io.RawIOBase):
-    """Files in a row. What is appended to the last one is seen; the others are finished."""
+    """Several files read as one. The last one may grow."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__()
         self._files: list[io.FileIO] = []
-        self._starts: list[int] = []
+        self._starts = [0]
         self._at = 0
-        start = 0
         try:
             for path in paths:
                 self._files.append(_regular(path))
-                self._starts.append(start)
-                start += os.fstat(self._files[-1].fileno()).st_size
+                self._starts.append(self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size)
         except OSError:
             self.close()
             raise
+        self._starts.pop()
 
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
         return True
-
-    def tell(self) -> int:
-        return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence == os.SEEK_CUR:
@@ -151,14 +147,14 @@ class _Joined(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         index = bisect_right(self._starts, self._at) - 1
-        while True:
-            file, start = self._files[index], self._starts[index]
-            file.seek(self._at - start)
+        count = 0
+        while not count and index < len(self._files):
+            file = self._files[index]
+            file.seek(self._at - self._starts[index])
             count = file.readinto(buffer) or 0
-            self._at += count
-            if count or index + 1 == len(self._files):
-                return count
             index += 1
+        self._at += count
+        return count
 
     def close(self) -> None:
         for file in self._files:
@@ -166,38 +162,11 @@ class _Joined(io.RawIOBase):
         super().close()
 
 
-# -- who writes ------------------------------------------------------------------------------------------------
-
-
-def hold(file: int) -> None:
-    """Say, as long as ``file`` is open, that it is being written. The system takes that back when the process ends."""
-    with suppress(OSError):  # some file systems have no locks
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # somebody else's lock is no reason to wait
-
-
-def is_others(file: int) -> bool:
-    """Whether somebody else holds ``file``, which is open and not held yet. A lock that shuts everybody out is no hold."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    try:
-        return not is_alone(file)
-    except OSError:
-        return True
-
-
-def is_held(path: Path) -> bool | None:
-    """Whether a living process writes there; ``None`` where the file system cannot say."""
-    try:
-        with open(path, "rb", opener=_open) as file:
-            return not is_alone(file.fileno())
-    except OSError:
-        return None
+# -- locks -----------------------------------------------------------------------------------------------------
 
 
 def is_alone(file: int) -> bool:
-    """Whether nobody else has the lock of an open file, which is ours then until it is closed.
+    """Takes the lock of an open file; returns false if another process has it. It is released when the file is closed.
 
     Raises:
         OSError: the file system has no locks.
@@ -209,11 +178,20 @@ def is_alone(file: int) -> bool:
     return True
 
 
-# -- ours alone ------------------------------------------------------------------------------------------------
+def is_held(path: Path) -> bool | None:
+    """Whether a running process writes to a file; ``None`` if the file system cannot tell."""
+    try:
+        with open(path, "rb", opener=_open_no_link) as file:
+            return not is_alone(file.fileno())
+    except OSError:
+        return None
+
+
+# -- private files ---------------------------------------------------------------------------------------------
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
+    """Creates a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
     try:
         make_folders(folder)
         status = folder.stat()
@@ -231,15 +209,14 @@ def is_ours(status: os.stat_result) -> bool:
 
 
 def open_private(path: Path, *, replace: bool) -> int:
-    """Open a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
+    """Opens a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
 
     Raises:
-        RecordingError: it cannot be, or is there and must not be replaced, or somebody is writing it.
+        RecordingError: it cannot be opened, exists and must not be replaced, or is being written.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        file = os.open(path, flags, 0o600)
+        file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         why_not = "it is a symbolic link" if error.errno == errno.ELOOP else why(error)
         raise RecordingError(f"Cannot write {path}: {why_not}.") from None
@@ -250,10 +227,11 @@ def open_private(path: Path, *, replace: bool) -> int:
     if stat.S_ISREG(mode):
         with suppress(OSError):  # some file systems have no modes
             os.fchmod(file, 0o600)
-        if replace and is_others(file):
-            os.close(file)
-            raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
-        hold(file)
+        with suppress(OSError):  # some file systems have no locks
+            if replace and not is_alone(file):
+                os.close(file)
+                raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if replace:
             os.ftruncate(file, 0)
     return file
@@ -263,17 +241,17 @@ def open_private(path: Path, *, replace: bool) -> int:
 
 
 def journal_folder() -> Path:
-    """Where journals are: ``journal`` in the state folder."""
+    """The folder of the journals: ``journal`` in the state folder."""
     return state_folder() / "journal"
 
 
 def new_journal_path(server_name: str) -> Path:
-    """The path of a new journal, ``journal/2026-11-21T031500-everything-4711.jsonl`` in the state folder.
+    """Returns the path of a new journal, ``journal/2026-11-21T031500-everything-4711.jsonl`` in the state folder.
 
-    Makes the folder, readable by its owner only.
+    Creates the folder, readable by its owner only.
 
     Raises:
-        RecordingError: the folder cannot be made, or belongs to somebody else.
+        RecordingError: the folder cannot be created, or belongs to another user.
     """
     folder = journal_folder()
     make_private(folder)
@@ -288,10 +266,10 @@ def new_journal_path(server_name: str) -> Path:
 
 
 class Journal(NamedTuple):
-    """A journal in the folder: the name of its session, its files in order, and what the system says of them.
+    """A journal on disk: the name of its session, its files in order, and their status.
 
-    ``written`` is the moment of its last record, in seconds since the epoch; ``size`` its bytes in all; ``inode`` the number
-    of its first file.
+    ``written`` is the time of the last write, in seconds since the epoch; ``size`` the bytes of all files; ``inode`` the
+    number of the first file.
     """
 
     name: str
@@ -301,17 +279,17 @@ class Journal(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Journal:
-        """A recording anywhere, under the name of its path.
+    def at(cls, path: Path) -> Journal:
+        """Returns the recording at a path, with that as its name.
 
         Raises:
-            OSError: there is none.
+            OSError: it does not exist.
         """
-        return cls.made(str(path), [(each, each.stat()) for each in parts_of(path)])
+        return cls.of(str(path), [(each, each.stat()) for each in parts_of(path)])
 
     @classmethod
-    def made(cls, name: str, parts: Sequence[tuple[Path, os.stat_result]]) -> Journal:
-        """A journal of its files, in order, and what the system says of each."""
+    def of(cls, name: str, parts: Sequence[tuple[Path, os.stat_result]]) -> Journal:
+        """Returns a journal, given its files in order and the status of each."""
         return cls(
             name=name,
             paths=tuple(path for path, _ in parts),
@@ -322,14 +300,14 @@ class Journal(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """That of :class:`~mcp_tui.journal.records.Header`, read from the file; empty where that cannot be read."""
+        """The purpose in its header (:class:`~mcp_tui.journal.records.Header`); empty if that cannot be read."""
         return as_text(read_header(self.paths[0]).get("purpose"))
 
 
 def journals(folder: Path) -> list[Journal]:
-    """The journals in a folder, sorted by name, which is oldest first; none where the folder does not exist.
+    """Returns the journals in a folder, sorted by name, which is oldest first; empty if the folder does not exist.
 
-    Files with another name, files that are not regular, and files of another user are left out.
+    Files with another name, files that are not regular, and files of another user are ignored.
 
     Raises:
         RecordingError: the folder cannot be read, or belongs to another user.
@@ -351,11 +329,11 @@ def journals(folder: Path) -> list[Journal]:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and is_ours(status):
                 found.setdefault(match[1], {})[int(match[2] or 1)] = Path(entry.path), status
-    return [Journal.made(name, [part for _, part in sorted(found[name].items())]) for name in sorted(found)]
+    return [Journal.of(name, [part for _, part in sorted(found[name].items())]) for name in sorted(found)]
 
 
 def prune(folder: Path, *, keep_days: float | None = None, keep_bytes: int | None = None) -> None:
-    """Delete journals that are too old, and the oldest while all are too large, but none that is being written."""
+    """Deletes journals that are too old, and the oldest if all together are too large, but none that is being written."""
     now = clock.wall()
     size = 0
     for journal in sorted(journals(folder), key=attrgetter("written"), reverse=True):

@@ -1,18 +1,18 @@
-r"""The records of a recording: the one file format of journals and of what is sent to a colleague, JSON lines.
+r"""The records of a recording: the JSON lines format of journals and of recordings that are sent to a colleague.
 
-The first line is a header, every other a frame or an event, in the order in which they happened::
+The first line is a header, each other line a frame or an event, in the order in which they happened::
 
     {"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":8123.25,"app":"0.1.0","target":"npx -y …"}
     {"record":"frame","seq":1,"mono":8123.31,"dir":"out","method":"tools/call","id":1,"raw":"{\"jsonrpc\":…"}
     {"record":"event","event":"sent","mono":8123.31,"id":1,"seq":1}
 
 ``mono`` is monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
-of a frame as it came, without its secrets; then ``size`` says how many bytes it had. ``raw_b64`` stands in its stead
-for bytes that are no UTF-8. ``stream``, ``method`` and ``id`` are left out where a frame has none.
+of a frame, or ``raw_b64`` its bytes if they are not UTF-8. If secrets were removed from it, ``size`` is its size before.
+``stream``, ``method``, and ``id`` are omitted if a frame has none.
 
-The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``) and every other field under its own
+The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``), and every other field under its own
 name, defaults too, so that a default may change later: enums by their value, limits as an object. ``Infinity``,
-``-Infinity`` and ``NaN`` are written as strings, because JSON has no such numbers.
+``-Infinity``, and ``NaN`` are written as strings, because JSON has no such numbers.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic_core import from_json
 
 from mcp_tui import __version__, clock
-from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
 
@@ -47,11 +47,11 @@ VERSION: Final = 1
 
 
 class RecordingError(Exception):
-    """A file cannot be read or written as a recording. The text is one sentence for a person."""
+    """A file cannot be read or written as a recording. The text is one sentence for the user."""
 
 
 class OtherFormat(RecordingError):
-    """A file is a recording of another version of the format."""
+    """A recording has another version of the format."""
 
     def __init__(self, path: Path, version: int) -> None:
         super().__init__(
@@ -62,9 +62,10 @@ class OtherFormat(RecordingError):
 
 @fact
 class Header:
-    """Where and when a session was recorded. ``wall`` and ``mono`` are one moment on both clocks, in seconds.
+    """The header of a recording. ``wall`` and ``mono`` are the same moment on both clocks, in seconds.
 
-    ``target`` is the server's command line or URL; the writer redacts it.
+    ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench`` for a session of the
+    workbench and ``probe`` for one of the probe, whose cancels are experiments.
     """
 
     id: str = ""
@@ -73,11 +74,10 @@ class Header:
     app: str = ""
     target: str = ""
     purpose: str = ""
-    """``workbench`` for a session of the workbench, ``probe`` where the probe made it, whose cancels are experiments."""
 
     @classmethod
     def now(cls, target: str = "", purpose: str = "") -> Header:
-        """The header of a session that begins now."""
+        """Returns the header of a session that begins now."""
         return cls(
             id=os.urandom(6).hex(),
             wall=clock.wall(),
@@ -89,10 +89,10 @@ class Header:
 
     @classmethod
     def of(cls, record: dict[str, Json], path: Path) -> Header | None:
-        """The header that a record is; ``None`` where it is damaged.
+        """Reads a header from its record; ``None`` if it is damaged.
 
         Raises:
-            OtherFormat: it is one of another version of the format.
+            OtherFormat: it has another version of the format.
         """
         version = record.get("v")
         if not isinstance(version, int):
@@ -105,49 +105,62 @@ class Header:
         return cls(**values)
 
     def line(self) -> bytes:
-        """The header as a record, with its line end."""
+        """Returns the record of the header, with its line end."""
         return messages.encode({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
 
 
 def why(error: OSError) -> str:
-    """What the operating system says of an error, to stand within a sentence."""
-    said = error.strerror or str(error)
-    return said[:1].lower() + said[1:]
+    """Returns the message of the operating system, for use within a sentence."""
+    message = error.strerror or str(error)
+    return message[:1].lower() + message[1:]
 
 
 PEEK: Final = 4096
-"""Bytes at the beginning of a file in which one record at least must begin."""
+"""Bytes at the beginning of a file within which at least one record must begin."""
 
 
 def parse_json(raw: bytes) -> Json:
-    """The value of a JSON text, which may have lone surrogates, escaped or in bytes; ``None`` where it is not JSON."""
+    """Parses JSON, which may contain lone surrogates, escaped or as bytes; returns ``None`` if it is not JSON."""
     try:
         return from_json(raw)
     except ValueError:
-        try:  # a lone surrogate, which the faster parser refuses
+        try:  # the faster parser refuses lone surrogates
             return json.loads(raw.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return None
 
 
 def read_record(line: bytes) -> dict[str, Json] | None:
-    """The JSON object of a line; ``None`` where it is not one."""
+    """Parses a line; returns ``None`` if it is not a JSON object."""
     value = parse_json(line)
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
 
 
 # -- frames ----------------------------------------------------------------------------------------------------
 
+Direction = Literal["in", "out"]
+"""``in``: from the server; ``out``: to it."""
 
-def raw_of(line: bytes) -> bytes | None:
-    """The bytes of the frame whose record is ``line``; ``None`` where it is none, or damaged."""
-    record = read_record(line)
-    return None if record is None else _raw(record)
+
+class FrameHead(NamedTuple):
+    """A frame without its payload.
+
+    ``seq`` is its number, from 1; ``at`` monotonic seconds; ``size`` its bytes on the wire. ``method`` is empty and ``id``
+    is ``None`` if the frame has none. ``stream`` is the id of our request whose own HTTP stream carried it.
+    """
+
+    seq: int
+    at: float
+    direction: Direction
+    method: str = ""
+    id: RequestId | float | None = None
+    size: int = 0
+    stream: RequestId | None = None
 
 
 def read_head(record: dict[str, Json]) -> FrameHead | None:
-    """The head of the frame that a record is about; ``None`` where it is damaged."""
-    raw = _raw(record)
+    """Reads the head of a frame from its record; ``None`` if it is damaged."""
+    raw = raw_of(record)
     seq, at, direction = record.get("seq"), number(record.get("mono")), record.get("dir")
     method, id_, stream = record.get("method", ""), record.get("id"), record.get("stream")
     if (
@@ -172,7 +185,8 @@ def read_head(record: dict[str, Json]) -> FrameHead | None:
     )
 
 
-def _raw(record: dict[str, Json]) -> bytes | None:
+def raw_of(record: dict[str, Json]) -> bytes | None:
+    """Returns the bytes of a frame from its record; ``None`` if it is not one, or damaged."""
     raw, encoded = record.get("raw"), record.get("raw_b64")
     try:
         if isinstance(raw, str):
@@ -185,19 +199,19 @@ def _raw(record: dict[str, Json]) -> bytes | None:
 # -- events ----------------------------------------------------------------------------------------------------
 
 EVENTS: Final[dict[str, type[ev.Event]]] = {name_of(kind): kind for kind in DESCRIPTIONS}
-"""Every class of events, by its name in a record."""
+"""The classes of events by their names in a record."""
 
 STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision", "id_type"})
-"""Text fields whose words are the protocol's or ours, so that nothing in them is ever redacted."""
+"""Text fields whose values are our own or the protocol's, so that they are never redacted."""
 
 
 class UnknownEvent(LookupError):
-    """The record names an event that this version does not have."""
+    """A record names an event that this version does not know."""
 
 
 class _Plan(NamedTuple):
-    """How a class is written: the keys of its record and what stands under the first two, what reads the other values
-    from an object; of each field its name, its key, and what reads its value; and the keys of its texts.
+    """The record of a class of events: its keys, its first two values, a getter of the others, the name, key, and reader of
+    each field, and the keys with free text.
     """
 
     keys: tuple[str, ...]
@@ -212,7 +226,7 @@ def _plan(kind: type[Any]) -> _Plan:
     hints = get_type_hints(kind)
     made: list[tuple[str, str, Callable[[Json], Any]]] = []
     texts: list[str] = []
-    # the number of the frame comes last: readers of long recordings look at the beginnings of lines
+    # the number of the frame comes last, because readers of long recordings look at the beginnings of lines
     for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
         members = _members(hints[field.name])
         key = "mono" if field.name == "at" else field.name
@@ -229,18 +243,18 @@ def _plan(kind: type[Any]) -> _Plan:
 
 
 def encode_event(event: ev.Event) -> dict[str, Json]:
-    """The record of an event, as :func:`~mcp_tui.protocol.messages.encode` takes it."""
+    """Returns the record of an event, for :func:`~mcp_tui.protocol.messages.encode`."""
     plan = _plan(type(event))
     return dict(zip(plan.keys, plan.head + plan.values(event), strict=True))
 
 
 def texts_of(event: ev.Event) -> tuple[str, ...]:
-    """The keys in the event's record that hold free text: the server's words, or a person's."""
+    """Returns the keys of an event's record with free text, from the server or the user."""
     return _plan(type(event)).texts
 
 
 def decode_event(record: dict[str, Json]) -> ev.Event:
-    """The event of a record. Fields that this version does not know are left out.
+    """Reads an event from its record. Fields that this version does not know are ignored.
 
     Raises:
         UnknownEvent: an event of a newer version.

@@ -1,14 +1,14 @@
-"""Secrets, taken out of what is written to a file.
+"""Redaction of secrets in everything that is written to a file.
 
-A frame is redacted as bytes, in place, and never encoded anew: what is no secret stays as it came. What is found:
+A frame is redacted as bytes, in place, without encoding it again: all other bytes stay as they came. These are found:
 
-- values under names of secrets in JSON, and in JSON in its strings, to any depth;
-- secrets that are known (``-e``, headers, the URL, what was sent before under the name of one), wherever they stand and
-  however JSON or a URL escapes them;
+- values under names of secrets in JSON, and in JSON within its strings, to any depth;
+- known secrets (``-e``, headers, the URL, values sent earlier under the name of one), anywhere, however JSON or a URL
+  escapes them;
 - passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, and DPoP proofs.
 
-Each becomes ``‹redacted:ab12cd›``: a hash under a salt that is drawn for the :class:`Redactor` and kept nowhere, so
-equal secrets stay comparable within a session and cannot be guessed from the file.
+Each becomes ``‹redacted:ab12cd›``: a hash with a random salt of the :class:`Redactor` that is not stored, so equal secrets
+stay comparable within a session and cannot be guessed from the file.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol.patterns import possessive
 
-# -- which names stand for secrets -----------------------------------------------------------------------------
+# -- names of secrets ------------------------------------------------------------------------------------------
 #
-# Names of JSON members, headers, options, environment variables and query parameters. A name is taken apart into words
-# (``apiKey``, ``api-key``, ``API_KEY``), so that ``keywords`` and ``monkey`` are no keys, and ``token_type`` and
-# ``authorization_endpoint`` are not what they are about.
+# Names of JSON members, headers, options, environment variables, and query parameters. A name is split into words
+# (``apiKey``, ``api-key``, ``API_KEY``), so that ``keywords`` and ``monkey`` are not keys, and ``token_type`` and
+# ``authorization_endpoint`` are not secrets.
 
 HINTS: Final = (
     "token", "key", "secret", "pass", "pwd", "cred", "cookie", "auth", "jwt", "bearer", "otp", "verifier", "session", "pin",
     "pat", "sk",
 )  # fmt: skip
-"""Each secret name has one of these in its lower case: a search for them finds every candidate."""
+"""Each secret name contains one of these in lower case, so that a search for them finds every candidate."""
 
 _PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
 
@@ -46,15 +46,15 @@ _SECRET: Final = re.compile(
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
     r"|signing|ssh|storage|subscription|user)keys?"
 )
-"""Words that make a name one of a secret."""
+"""Words that make a name that of a secret."""
 
 _PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
-"""Two words that only together make the name of a secret."""
+"""Pairs of words that make a name that of a secret."""
 
 _OPEN_KEYS: Final = frozenset(
     {"cache", "foreign", "group", "hot", "idempotency", "partition", "primary", "public", "short", "sort"}
 )
-"""A key of these kinds is no secret."""
+"""Words before ``key`` that make it harmless."""
 
 _ABOUT: Final = frozenset(
     {
@@ -63,14 +63,14 @@ _ABOUT: Final = frozenset(
         "servers", "size", "supported", "type", "types", "usage",
     }
 )  # fmt: skip
-"""Last words of names that tell something about a secret, but are none."""
+"""Last words of names whose values describe a secret but are not one."""
 
 _STRONG: Final = re.compile(r"pass|pwd|secret|credential", re.IGNORECASE)
 
 
 @lru_cache(maxsize=2048)
 def is_secret_name(name: str) -> bool:
-    """Whether a value under this name is to be redacted."""
+    """Whether values under a name are redacted."""
     if len(name) > 128 or name.lower() in _PROTOCOL:
         return False
     words = [word.lower() for word in _WORD.findall(name)]
@@ -85,38 +85,38 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_strong_name(name: str) -> bool:
-    """Whether even a number under this name is a secret: a password or the like, and no count of tokens."""
+    """Whether even a number under a name is a secret: a password, for example, but not a count of tokens."""
     return _STRONG.search(name) is not None
 
 
-# -- what is looked for ----------------------------------------------------------------------------------------
+# -- patterns --------------------------------------------------------------------------------------------------
 
 MASK: Final = "‹redacted›"
-"""What stands for a secret where nobody compares."""
+"""The replacement of a secret where secrets are not compared."""
 
 PIECE: Final = 256 * 1024
-"""Bytes of a long frame that are looked at in one go."""
+"""Bytes of a long frame that are redacted at a time."""
 
 _ANYWHERE: Final = 8
-"""Characters from which on a known secret is found inside of words too."""
+"""Characters from which on a known secret is found within words too."""
 
 _LEARNED: Final = 500
-"""Known secrets from which on no more are learned: each is looked for in every frame."""
+"""Known secrets at most: each is searched in every frame."""
 
 _SHORTEST: Final = 4
-"""Characters below which a known value is taken for no secret: it would be found everywhere."""
+"""Characters of a known secret at least: a shorter one would be found everywhere."""
 
 
 def _lazy(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
-    """A pattern that is compiled when it is first needed: all of them cost a start more than the rest of the module."""
+    """Returns a pattern that is compiled when it is first needed: compiling all of them would slow down the start."""
     return cache(lambda: possessive(pattern, flags))
 
 
 _MEMBER: Final = _lazy(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
-"""From a hint inside the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
+"""From a hint within the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
 
 _CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+ ?[=:])"
-"""What must follow a hint, in Latin-1 and lower case, for it to be part of a name with a value."""
+"""The text after a hint that is part of a name with a value, in Latin-1 and lower case."""
 
 _PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
 _PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
@@ -126,12 +126,12 @@ _ASSIGNMENT: Final = _lazy(
     rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
     re.IGNORECASE,
 )
-"""From a hint inside a name in running text to the end of its value: ``password=…``, ``api_key: …``."""
+"""From a hint within a name in running text to the end of its value: ``password=…``, ``api_key: …``."""
 
 _NAME_HEAD: Final = _lazy(rb"(?:\\+[bfnrt]|\\+u[0-9A-Fa-f]{4}|\A|[^\w.\-])([\w.\-]{0,64})\Z")
 _COOKIES: Final = _lazy(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
 _DRAWN: Final = _lazy(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
-"""A value that may have been drawn: where the name alone does not tell, as of ``key=len``."""
+"""A value that looks random, if the name alone is not enough, as in ``key=len``."""
 
 _PLACEHOLDER: Final = _lazy(
     rb"(?:[$%*.\-<{\xe2].*|true|false|null|none|nil|undefined|yes|no|not|must|should|required|optional|missing|invalid"
@@ -139,9 +139,9 @@ _PLACEHOLDER: Final = _lazy(
     rb"|and|the|for|[0-9.]{1,5})\W*",
     re.IGNORECASE,
 )
-"""A word that is no value but says something of it."""
+"""A word that describes a value but is not one."""
 
-# The password in a URL, or the name where there is no password.
+# the password in a URL, or the user name if there is no password
 _USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 _BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
 _PROOF: Final = _lazy(rb"([\w.\-]++)")
@@ -152,10 +152,10 @@ _SCHEMA: Final = _lazy(
     rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
     rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
 )
-"""What makes an object under the name of a secret the JSON Schema of one, which is none."""
+"""Members of an object under the name of a secret that make it the JSON Schema of one, which is not secret."""
 
 _SCHEMA_HEAD: Final = 2048
-"""Bytes at the beginning of an object in which that must stand."""
+"""Bytes at the beginning of an object within which such a member is searched."""
 
 _SPARED: Final = 500
 """Schemas of secrets in one piece, at most."""
@@ -172,14 +172,14 @@ _PLAIN: Final = {
     "://": _USERINFO,
     ":\\/\\/": _USERINFO,
 }
-"""What needs no name in front of it: what it begins with, and its pattern with the secret as the first group."""
+"""Secrets without a name: their beginning, and a pattern with the secret as the first group."""
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
-"""Parameters of a URL, by the last word of their names, that let whoever has them in."""
+"""Secret parameters of URLs, by the last words of their names."""
 
 
-class _Span(NamedTuple):
-    """Bytes to leave out, and what to write instead."""
+class Span(NamedTuple):
+    """Bytes to remove, and their replacement."""
 
     start: int
     end: int
@@ -189,8 +189,8 @@ class _Span(NamedTuple):
 class _Known(NamedTuple):
     """A secret whose value is known.
 
-    ``anchor`` is its longest run of characters that nothing escapes, in lower case. Only where that is found,
-    ``pattern`` looks for the whole, with every other character escaped or not. ``reach`` is the most bytes it takes.
+    ``anchor`` is its longest run of characters that are never escaped, in lower case. Only if that is found, ``pattern``
+    searches for the whole, with every other character escaped or not. ``reach`` is the number of bytes that takes at most.
     """
 
     value: bytes
@@ -199,14 +199,11 @@ class _Known(NamedTuple):
     reach: int
 
 
-_Find = Callable[[bytes, int], _Span | None]
+_Find = Callable[[bytes, int], Span | None]
 
 
 class _Finder(NamedTuple):
-    """How a kind of secret is found: by a needle, then by a pattern around it, then by looking at the place.
-
-    Needle and pattern are for text in lower case.
-    """
+    """The search for a kind of secret: by a needle, then by a pattern around it, both in lower case, then by a function."""
 
     needle: str
     candidate: re.Pattern[str]
@@ -214,10 +211,10 @@ class _Finder(NamedTuple):
 
 
 class Redactor:
-    """Takes secrets out of bytes and texts. ``values`` are those that are known, in any order.
+    """Removes secrets from bytes and text. ``values`` are the known ones, in any order.
 
-    Known values of less than four characters are left alone, those of less than eight are found as whole words only.
-    ``tagged=False`` leaves the hash out: for what is shown and not compared.
+    Known values of less than four characters are ignored, those of less than eight are found as whole words only.
+    ``tagged=False`` omits the hash, for text that is shown.
     """
 
     def __init__(self, values: Iterable[str] = (), *, tagged: bool = True) -> None:
@@ -237,7 +234,7 @@ class Redactor:
         self._know(values, _SHORTEST)
 
     def learn(self, values: Iterable[str]) -> None:
-        """Know these too from now on; not those of less than eight characters, and not without end."""
+        """Adds known values, but none of less than eight characters, and not more than :data:`_LEARNED`."""
         if len(self._values) < _LEARNED:
             self._know(values, _ANYWHERE)
 
@@ -253,20 +250,19 @@ class Redactor:
         )
 
     def redact(self, raw: bytes) -> bytes:
-        """``raw`` without its secrets; the same object when there are none."""
-        if len(raw) <= PIECE:
-            return self._piece(raw, 0, len(raw))[0]
+        """Removes the secrets from bytes; returns the same object if there are none."""
         return b"".join(self.pieces(raw))
 
     def pieces(self, raw: bytes) -> Iterator[bytes]:
-        """The same in pieces of about 256 kB, so that other work can go on between them."""
+        """Removes the secrets from bytes in pieces of about 256 kB, so that other work can go on between them."""
         at = 0
         while at < len(raw):
-            piece, at = self._piece(raw, at, min(at + PIECE, len(raw)))
+            end = min(at + PIECE, len(raw))
+            piece, at = replace_spans(raw, self.spans(raw, at, end), at, end)
             yield piece
 
     def text(self, text: str) -> str:
-        """``text`` without its secrets."""
+        """Removes the secrets from a text."""
         lower = text.lower()
         for needle in self._needles:
             if needle in lower:
@@ -278,7 +274,7 @@ class Redactor:
         return text if clean is raw else clean.decode("utf-8", "surrogatepass")
 
     def mark(self, secret: bytes) -> bytes:
-        """What stands for a secret: the same for the same one, escaped or not."""
+        """Returns the replacement of a secret: the same for the same secret, escaped or not."""
         if not self._tagged:
             return MASK.encode()
         from hashlib import blake2b
@@ -286,27 +282,9 @@ class Redactor:
         tag = blake2b(secret.replace(b"\\", b""), key=self._salt, digest_size=3).hexdigest()
         return f"‹redacted:{tag}›".encode()
 
-    # -- one piece -------------------------------------------------------------------------------------------
-
-    def _piece(self, raw: bytes, start: int, end: int) -> tuple[bytes, int]:
-        """The secrets that begin in ``raw[start:end]`` replaced, and where the next piece begins."""
-        spans = self._spans(raw, start, end)
-        if not spans:
-            return raw[start:end], end
-        spans.sort(key=lambda span: (span.start, -span.end))
-        parts: list[bytes] = []
-        at = start
-        for span in spans:
-            if span.end > at:
-                parts += (raw[at : span.start], span.instead)
-                at = span.end
-        if at < end:
-            parts.append(raw[at:end])
-            at = end
-        return b"".join(parts), at
-
-    def _spans(self, raw: bytes, start: int, end: int) -> list[_Span]:
-        spans: list[_Span] = []
+    def spans(self, raw: bytes, start: int, end: int) -> list[Span]:
+        """Finds the secrets that begin in ``raw[start:end]``. They may overlap."""
+        spans: list[Span] = []
         lower = raw[start : end + self._reach].lower().decode("latin-1")  # str is searched faster than bytes
         size = end - start
         places: list[tuple[int, _Find]] = []
@@ -318,7 +296,7 @@ class Redactor:
             self._spared = 0
             at = 0
             for place, find in places:
-                if at <= place < size:  # what stands in a secret is gone with it: each byte is looked at once
+                if at <= place < size:  # what is within a secret is removed with it: each byte is read once
                     span = find(raw, start + place)
                     if span is not None:
                         spans.append(span)
@@ -327,18 +305,18 @@ class Redactor:
             if known.anchor in lower:
                 mark = self.mark(known.value)
                 spans += (
-                    _Span(_escape_start(raw, match.start()), match.end(), mark)
+                    Span(_escape_start(raw, match.start()), match.end(), mark)
                     for match in known.pattern.finditer(raw, start, end + self._reach)
                     if match.start() < end
                 )
         return spans
 
-    # -- what a needle may be part of ------------------------------------------------------------------------
+    # -- around a needle -------------------------------------------------------------------------------------
 
-    def _named(self, raw: bytes, at: int) -> _Span | None:
-        """A member of an object, or a parameter of a query, whose name has a hint at ``at``."""
+    def _named(self, raw: bytes, at: int) -> Span | None:
+        """Finds a member, a parameter, or an assignment whose name has a hint at ``at``."""
         if raw.startswith(b'Token":', at) and raw.endswith(b'"progress', 0, at):
-            return None  # in nearly every frame, and no secret
+            return None  # in nearly every frame, and not a secret
         member = _MEMBER().match(raw, at)
         if member is None:
             return self._parameter(raw, at) or self._assignment(raw, at)
@@ -349,8 +327,8 @@ class Redactor:
             return None
         return self._value(raw, member.end(), backslashes + b'"', is_strong_name(name))
 
-    def _value(self, raw: bytes, at: int, quote: bytes, strong: bool) -> _Span | None:
-        """The JSON value at ``at`` as a secret. ``quote`` is a quotation mark at the depth of this JSON in strings."""
+    def _value(self, raw: bytes, at: int, quote: bytes, strong: bool) -> Span | None:
+        """Returns the JSON value at ``at``. ``quote`` is a quotation mark at the depth of this JSON in strings."""
         if raw.startswith(quote, at):
             start = at + len(quote)
             end = _string_end(raw, start, quote)
@@ -362,14 +340,14 @@ class Redactor:
             end = _container_end(raw, at, quote)
             if end - at <= 2 or (not strong and raw.find(b'"', at, end) < 0):
                 return None
-            return _Span(at, end, quote + self.mark(raw[at:end]) + quote)
+            return Span(at, end, quote + self.mark(raw[at:end]) + quote)
         number = _NUMBER().match(raw, at) if strong else None
-        return None if number is None else _Span(at, number.end(), quote + self.mark(number[0]) + quote)
+        return None if number is None else Span(at, number.end(), quote + self.mark(number[0]) + quote)
 
     def _is_schema(self, head: bytes, quote: bytes) -> bool:
-        """Whether an object, of which ``head`` is the beginning, is the JSON Schema of a secret.
+        """Whether an object that begins with ``head`` is the JSON Schema of a secret.
 
-        Looking costs more than leaving it out, so in one piece only so many are spared.
+        This check is expensive, so that its number in one piece is limited.
         """
         if self._spared >= _SPARED:
             return False
@@ -377,8 +355,8 @@ class Redactor:
         self._spared += is_schema
         return is_schema
 
-    def _parameter(self, raw: bytes, at: int) -> _Span | None:
-        """A parameter of a query, such as ``?code=…``."""
+    def _parameter(self, raw: bytes, at: int) -> Span | None:
+        """Finds a parameter of a query, such as ``?code=…``."""
         tail = _PARAMETER_TAIL().match(raw, at)
         head = None if tail is None else _PARAMETER_HEAD().search(raw[max(0, at - 70) : at])
         if tail is None or head is None:
@@ -389,8 +367,8 @@ class Redactor:
         value = _PARAMETER().match(raw, tail.end())
         return None if value is None else self._span(raw, *value.span())
 
-    def _assignment(self, raw: bytes, at: int) -> _Span | None:
-        """A name and a value in running text: what a server prints of its environment, or of a header."""
+    def _assignment(self, raw: bytes, at: int) -> Span | None:
+        """Finds a name and a value in running text, such as an environment variable or a header that a server prints."""
         cookies = _COOKIES().match(raw, at)
         if cookies is not None:
             return self._span(raw, *cookies.span(2))
@@ -404,18 +382,29 @@ class Redactor:
         sure = is_strong_name(name) or (name.isupper() and len(name) > 3)
         return self._span(raw, *found.span(2)) if sure or _DRAWN().match(found[2]) else None
 
-    def _found(self, pattern: Callable[[], re.Pattern[bytes]], raw: bytes, at: int) -> _Span | None:
-        """The first group of a pattern."""
+    def _found(self, pattern: Callable[[], re.Pattern[bytes]], raw: bytes, at: int) -> Span | None:
+        """Finds the first group of a pattern."""
         found = pattern().match(raw, at)
         return None if found is None else self._span(raw, *found.span(1))
 
-    def _span(self, raw: bytes, start: int, end: int) -> _Span | None:
+    def _span(self, raw: bytes, start: int, end: int) -> Span | None:
         secret = raw[start:end]
-        return _Span(start, end, self.mark(secret)) if secret and not _MARK().fullmatch(secret) else None
+        return Span(start, end, self.mark(secret)) if secret and not _MARK().fullmatch(secret) else None
+
+
+def replace_spans(raw: bytes, spans: Iterable[Span], start: int, end: int) -> tuple[bytes, int]:
+    """Returns ``raw[start:end]`` with spans replaced, and where the last of them ends, or ``end``."""
+    parts: list[bytes] = []
+    at = start
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.end > at:
+            parts += (raw[at : span.start], span.instead)
+            at = span.end
+    return b"".join((*parts, raw[at:end])), max(at, end)
 
 
 def _hinted(hint: str) -> str:
-    """A pattern for a hint. Short ones are in so many words that they must stand alone."""
+    """Returns the pattern of a hint. Short ones occur in so many words that they must be words of their own."""
     if hint == "session":
         return "session[_-]?id"
     return (
@@ -427,13 +416,13 @@ def _hinted(hint: str) -> str:
 
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------
 #
-# At depth d (0: not inside any string) a quotation mark of the JSON stands behind n = 2**d - 1 backslashes; they and it
-# are the ``quote`` below. A backslash in a string of that depth takes 2 (n + 1) of them. So where backslashes stand before
-# a mark, their number in binary ends in as many ones as the mark is deep. A mark of an outer string ends this one, too.
+# At depth d (0: not in any string) a quotation mark of the JSON follows n = 2**d - 1 backslashes; they and the mark are the
+# ``quote`` below. A backslash in a string of that depth takes 2 (n + 1) of them. So the number of backslashes before a mark
+# ends, in binary, in as many ones as the mark is deep. A mark of an outer string ends the inner one, too.
 
 
 def _own_backslashes(raw: bytes, mark: int, start: int) -> int:
-    """How many of the backslashes in front of a quotation mark belong to it, looking back to ``start`` at most."""
+    """Counts the backslashes before a quotation mark that belong to it, from ``start`` on."""
     before = mark
     while before > start and raw[before - 1] == 0x5C:
         before -= 1
@@ -442,7 +431,7 @@ def _own_backslashes(raw: bytes, mark: int, start: int) -> int:
 
 
 def _string_end(raw: bytes, start: int, quote: bytes) -> int:
-    """Where the text of a string that begins at ``start`` ends, in front of its closing ``quote`` or an outer one."""
+    """Returns the end of the string text that begins at ``start``, before its closing ``quote`` or an outer one."""
     at = raw.find(b'"', start)
     while at >= 0:
         own = _own_backslashes(raw, at, start)
@@ -453,7 +442,7 @@ def _string_end(raw: bytes, start: int, quote: bytes) -> int:
 
 
 def _container_end(raw: bytes, start: int, quote: bytes) -> int:
-    """Where the object or array that begins at ``start`` ends."""
+    """Returns the end of the object or array that begins at ``start``."""
     depth, at = 0, start
     while bracket := _BRACKET().search(raw, at):
         at = bracket.end()
@@ -488,15 +477,15 @@ def _known(value: str) -> _Known:
 
 
 def _escape_start(raw: bytes, at: int) -> int:
-    """``at``, or where the escape begins of which ``at`` is the middle: the half of one would be no JSON."""
+    """Returns ``at``, or the beginning of the escape that it is within: half an escape would not be JSON."""
     escape = _ESCAPE().search(raw[max(0, at - 36) : at])
     return at if escape is None else at - len(escape[0])
 
 
 def _escapable(char: str) -> bytes:
-    """A pattern for a character: as it is, escaped as in JSON at any depth, or as in a URL.
+    """Returns the pattern of a character: plain, escaped as in JSON at any depth, or as in a URL.
 
-    A lone surrogate may stand for a byte of the command line that is not UTF-8: then it is that byte, too.
+    A lone surrogate may represent a byte of the command line that is not UTF-8: then it matches that byte, too.
     """
     raw = char.encode("utf-8", "surrogatepass")
     if char.isascii() and char.isalnum():

@@ -1,18 +1,20 @@
-"""The store: the one place to which a live session pushes what happens.
+"""The store: frames and events of a live session, in memory and on their way into files.
 
-Appending costs a few microseconds and neither encodes, redacts nor writes. That is done in bulk, at the end of the
-same turn of the event loop: what a ``kill -9`` can take away is what one turn brought. Views read the store and
-compare :attr:`Store.version`; nothing is pushed to them.
+Appending costs a few microseconds and neither encodes, redacts, nor writes. That is done in bulk at the end of the same turn
+of the event loop, so a ``kill -9`` loses what came in one turn at most. Views read the store and compare
+:attr:`Store.version`; nothing is pushed to them.
 """
 
 from __future__ import annotations
 
+import sys
+from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from mcp_tui.journal.frames import Direction, FrameHead, Frames
-from mcp_tui.journal.records import texts_of
+from mcp_tui.journal.records import Direction, FrameHead, texts_of
 from mcp_tui.journal.writer import Record, Writer
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import Event, Note, RequestId
@@ -20,27 +22,33 @@ from mcp_tui.protocol.events import Event, Note, RequestId
 MEMORY: Final = 32 * 1024 * 1024
 """Bytes of payloads kept in memory."""
 
-LOG: Final = 20_000
+FRAMES: Final = 225_000
+"""Frames whose heads are kept."""
+
+LOG: Final = 22_500
 """Events kept for the log."""
 
 LOG_MEMORY: Final = 16 * 1024 * 1024
-"""Characters of text in them, all together."""
+"""Characters of text kept for the log."""
 
 UNWRITTEN: Final = 256 * 1024
-"""Bytes that wait to be written at most, whatever the event loop does."""
+"""Bytes that may wait to be written, however long a turn of the event loop takes."""
 
 _OVERHEAD: Final = 64
-"""Bytes that the interpreter needs for a payload beside its own."""
+"""Bytes of memory that a payload takes in addition to its own."""
+
+_SHOWN: Final = 128
+"""Characters kept of a method or an id: those of a hostile server may be megabytes."""
 
 
 class Store:
     """Frames and events of one session, in order.
 
-    ``frame`` and ``event`` append. With ``writers`` everything is also written: a journal, a recording, or both; ``None``
-    stands for none. ``soon`` is :meth:`asyncio.loop.call_soon` or the like: it calls back at the end of the turn.
-    Without it, every record is written at once.
+    With ``writers`` everything is also written: to a journal, a recording, or both; ``None`` is ignored. ``soon`` is
+    :meth:`asyncio.loop.call_soon` or similar: it calls back at the end of the turn. Without it, each record is written at
+    once.
 
-    ``memory`` bounds the payloads in memory, in bytes; the newest one is always kept.
+    ``memory`` limits the payloads in memory, in bytes; the newest one is always kept.
     """
 
     def __init__(
@@ -50,15 +58,13 @@ class Store:
         soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         self.frames = Frames()
-        self.log = EventLog(LOG, LOG_MEMORY)
+        self.log = EventLog()
         self.version = 0
         """Grows with every frame and event."""
-        self.evicted = 0
-        """Payloads that are not in memory any more."""
         self.problems: list[str] = []
-        """That a journal or recording stopped and why, and that it goes on, as it happened; each is in the log as well."""
+        """Why a journal or recording stopped, and that it continues, in order; each is in the log as well."""
         self.learned: set[str] = set()
-        """Secrets that came up in the session: tokens of a sign-in."""
+        """Secrets of the session itself: tokens of a sign-in."""
         self.writers = tuple(writer for writer in writers if writer is not None)
         self._memory = memory
         self._payloads: deque[bytes] = deque()
@@ -83,9 +89,9 @@ class Store:
         method: str = "",
         id: object = None,
     ) -> int:
-        """Append a frame and return its number, from 1.
+        """Appends a frame and returns its number, from 1.
 
-        ``at`` is monotonic seconds. ``id`` is the frame's, of any type; only texts and numbers are kept of it.
+        ``at`` is monotonic seconds. ``id`` may have any type; only strings and numbers are kept.
         """
         self._seq += 1
         self.version += 1
@@ -97,13 +103,12 @@ class Store:
         self._payload_bytes += len(raw) + _OVERHEAD
         while self._payload_bytes > self._memory and len(self._payloads) > 1:
             self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
-            self.evicted += 1
         if self.writers:
             self._write((head, raw), len(raw))
         return self._seq
 
     def event(self, event: Event) -> None:
-        """Append an event."""
+        """Appends an event."""
         self.version += 1
         self._at = event.at
         if type(event) in LOGGED:
@@ -112,7 +117,7 @@ class Store:
             self._write(event, _OVERHEAD)
 
     def learn(self, values: Iterable[str]) -> None:
-        """Keep these secrets out of everything that is written from now on."""
+        """Redacts these secrets in everything that is written from now on."""
         self.learned.update(values)
         for writer in self.writers:
             writer.redactor.learn(self.learned)
@@ -120,7 +125,7 @@ class Store:
     # -- read ------------------------------------------------------------------------------------------------
 
     def payload(self, seq: int) -> bytes | None:
-        """The bytes of frame ``seq``: as they came while they are in memory, then from a file, without secrets."""
+        """Returns the bytes of a frame: unchanged while they are in memory, then from a file, without secrets."""
         index = seq - self._seq + len(self._payloads) - 1
         if 0 <= index < len(self._payloads):
             return self._payloads[index]
@@ -139,15 +144,15 @@ class Store:
     # -- write -----------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write everything now."""
+        """Writes everything now."""
         self._run(until_done=True)
 
     def close(self) -> None:
-        """Write everything and close the files."""
+        """Writes everything and closes the files."""
         self.flush()
         for writer in self.writers:
             writer.close()
-        self._tell()
+        self._report()
 
     def _write(self, record: Record, size: int) -> None:
         self._unwritten.append(record)
@@ -168,10 +173,8 @@ class Store:
             self._soon(self._turn)
 
     def _run(self, *, until_done: bool) -> None:
-        """Work on what is not written: all of it, or about 256 kB."""
-        if self._work is None:
-            self._work = self._working()
-        work, self._work = self._work, None
+        """Writes everything that waits, or about 256 kB of it."""
+        work, self._work = self._work or self._working(), None
         for _ in work:
             if not until_done:
                 self._work = work
@@ -183,10 +186,10 @@ class Store:
             self._unwritten_bytes = 0
             for writer in self.writers:
                 yield from writer.write(records)
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
-        """Put into the log what the writers have to say."""
+    def _report(self) -> None:
+        """Logs what the writers report."""
         for writer in self.writers:
             while writer.news:
                 problem = writer.news.popleft()
@@ -194,30 +197,87 @@ class Store:
                 self.event(Note(at=self._at, text=problem))
 
 
-class EventLog(list[Event]):
-    """The newest events of a log, oldest first; :attr:`hidden` counts those let go, in bulk."""
+class Frames:
+    """The heads of the newest frames, oldest first, without a gap; :attr:`hidden` counts those dropped.
 
-    def __init__(self, capacity: int, text: int) -> None:
+    They are kept in columns, about 70 bytes per frame. Above ``capacity`` the oldest eighth is dropped.
+    """
+
+    def __init__(self, capacity: int = FRAMES) -> None:
+        self.hidden = 0
+        self._capacity = capacity
+        self._at = array("d")
+        self._size = array("Q")
+        self._out = bytearray()
+        self._method: list[str] = []
+        self._id: list[RequestId | float | None] = []
+        self._stream: list[RequestId | None] = []
+
+    def append(self, head: FrameHead) -> None:
+        """Appends the newest frame."""
+        _, at, direction, method, id_, size, stream = head
+        self._at.append(at)
+        self._size.append(size)
+        self._out.append(direction == "out")
+        self._method.append(sys.intern(method[:_SHOWN]) if method else "")
+        self._id.append(id_[:_SHOWN] if isinstance(id_, str) else id_)
+        self._stream.append(stream)
+        if len(self._at) > self._capacity:
+            surplus = len(self._at) // 8
+            self.hidden += surplus
+            for column in (self._at, self._size, self._out, self._method, self._id, self._stream):
+                del column[:surplus]
+
+    def find(self, seq: int) -> int | None:
+        """Returns the index of a frame, or ``None`` if it is not kept."""
+        index = seq - self.hidden - 1
+        return index if 0 <= index < len(self) else None
+
+    def until(self, at: float) -> int:
+        """Returns the number of kept frames before a time."""
+        return bisect_left(self._at, at)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def __iter__(self) -> Iterator[FrameHead]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, index: int) -> FrameHead:
+        place = range(len(self))[index]
+        return FrameHead(
+            self.hidden + place + 1,
+            self._at[place],
+            "out" if self._out[place] else "in",
+            self._method[place],
+            self._id[place],
+            self._size[place],
+            self._stream[place],
+        )
+
+
+class EventLog(list[Event]):
+    """The newest events of a log, oldest first; :attr:`hidden` counts those dropped.
+
+    Above ``capacity`` events, or ``text`` characters in them, the oldest eighth is dropped.
+    """
+
+    def __init__(self, capacity: int = LOG, text: int = LOG_MEMORY) -> None:
         super().__init__()
         self.hidden = 0
         self._capacity = capacity
-        self._full = capacity + max(1, capacity // 8)
         self._text = text
-        self._texts = 0
+        self._length = 0
 
     def append(self, event: Event) -> None:
-        """Add the newest event."""
+        """Appends the newest event."""
         super().append(event)
-        self._texts += _length(event)
-        if len(self) >= self._full:
-            self._let_go(len(self) - self._capacity)
-        while self._texts > self._text and len(self) > 1:
-            self._let_go(max(1, len(self) // 8))
-
-    def _let_go(self, surplus: int) -> None:
-        self._texts -= sum(map(_length, self[:surplus]))
-        del self[:surplus]
-        self.hidden += surplus
+        self._length += _length(event)
+        while len(self) > self._capacity or (self._length > self._text and len(self) > 1):
+            surplus = max(1, len(self) // 8)
+            self._length -= sum(map(_length, self[:surplus]))
+            del self[:surplus]
+            self.hidden += surplus
 
 
 def _length(event: Event) -> int:

@@ -1,18 +1,16 @@
-"""The writer of journals and recordings: whole lines, appended, readable after a ``kill -9``.
+"""The writer of journals and recordings: it appends whole lines, which are readable after a ``kill -9``.
 
-What was handed to the operating system survives the end of the process, so nothing is synchronised to the disk:
-only a machine that stops can lose what was written.
+What was handed to the operating system survives the end of the process, so nothing is synchronised to the disk: only a crash
+of the machine can lose what was written.
 """
 
 from __future__ import annotations
 
 import binascii
 import codecs
-import io
 import os
-import weakref
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,10 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.files import open_parts, open_private, part_header, part_path
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.files import open_private, part_header, part_path
 from mcp_tui.journal.masks import secrets_in
-from mcp_tui.journal.records import Header, RecordingError, why
+from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import describe
@@ -32,13 +29,13 @@ from mcp_tui.protocol.events import Event
 from mcp_tui.protocol.messages import Json
 
 Record = Event | tuple[FrameHead, bytes]
-"""What a writer writes: an event, or a frame's head with its bytes."""
+"""A record to write: an event, or a frame's head with its bytes."""
 
 BATCH: Final = 256 * 1024
 """Bytes of lines that go into one write."""
 
 RETRY: Final = 1.0
-"""Seconds between two attempts to go on after a write has failed; twice as many after each time that it fails again."""
+"""Seconds until the first attempt to continue after a failed write; doubled after each further failure."""
 
 PATIENCE: Final = 60.0
 """Seconds between two attempts at most."""
@@ -46,43 +43,45 @@ PATIENCE: Final = 60.0
 
 @dataclass(slots=True)
 class _Gap:
-    """What could not be written: how much, why, and until when in the records' own time.
+    """Records that could not be written, and why. Times are those of the records.
 
-    ``torn`` says that a piece of a line is left in the file, ``wait`` how many seconds are between two attempts to go on.
+    ``torn`` means that part of a line is left in the file; ``wait`` is the number of seconds between attempts to continue.
     """
 
-    why: str = ""
-    torn: bool = False
-    wait: float = RETRY
-    frames: int = 0
-    events: int = 0
+    why: str
+    torn: bool
+    wait: float
+    frames: int
+    events: int
     at: float = 0.0
-    tried: float | None = None
+    retry_at: float = 0.0
 
-    def due(self) -> bool:
-        """Whether it is time to try again."""
-        if self.tried is None or self.at < self.tried + self.wait:
-            return False
-        self.tried = self.at
-        return True
+    def add(self, record: Record) -> None:
+        """Counts one more record."""
+        if isinstance(record, Event):
+            self.at = record.at
+            self.events += 1
+        else:
+            self.at = record[0].at
+            self.frames += 1
+        self.retry_at = self.retry_at or self.at + self.wait
 
 
 class Writer:
-    """One file of records, its header written at once.
+    """One file of records. Its header is written at once.
 
-    A journal is always a new file (``replace=False``); a recording that a person names replaces what was there. In
-    both cases the last part of the path may not be a symbolic link, and only its owner can read the file (0600,
-    whatever the umask). The folder must exist. With ``rotate``, a number of bytes, the file goes on in another one
-    (:mod:`mcp_tui.journal.files`) as soon as it is that long.
+    A journal is always a new file (``replace=False``); a recording that the user names replaces an existing file. The path
+    must not be a symbolic link, and only its owner can read the file (0600, whatever the umask). The folder must exist. With
+    ``rotate``, a number of bytes, the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long.
 
-    The disk never raises into a caller: when a write fails the file ends behind its last whole line, and
-    :attr:`problem` says what happened. What comes then is counted and let go. After a second of the records'
-    own time it is tried again; the first line of what follows is the gap, ``mono`` its end::
+    Disk errors never reach a caller: when a write fails the file ends after its last whole line, and :attr:`problem` says
+    what happened. Records are then counted and dropped. Writing is tried again after a second by the times of the records;
+    the first line after that is the gap, with its end as ``mono``::
 
         {"record":"gap","mono":8130.5,"frames":12,"events":30,"why":"no space left on device"}
 
     Raises:
-        RecordingError: the file cannot be made.
+        RecordingError: the file cannot be created.
     """
 
     def __init__(
@@ -96,65 +95,64 @@ class Writer:
     ) -> None:
         self.path = Path(path)
         self.problem = ""
-        """Why nothing is written at present; empty while all is well."""
+        """Why nothing is written at present; empty if all is well."""
         self.news: deque[str] = deque()
-        """What a person should be told, in sentences: that writing stopped, that it goes on. The store takes them away."""
+        """Sentences for the user: that writing stopped, that it continues. The store takes them."""
         self._name = "recording" if replace else "journal"
         self.redactor = redactor or Redactor()
         self._rotate = rotate
         self._buffer = bytearray()
-        self._end = 0  # of what was written and is buffered, in all parts together
+        self._end = 0  # of everything written and buffered, in all parts together
         self._whole = 0  # of the last whole line that was written
         self._parts = [0]  # where each part begins
-        self._seqs = array("I")  # of the frames that are in it
+        self._seqs = array("I")  # of the frames in the file
         self._offsets = array("Q")
-        self._gap = _Gap()
+        self._gap: _Gap | None = None
         self._wait = RETRY
         self._header = self.redactor.redact((header or Header.now()).line())
         self._file: int | None = open_private(self.path, replace=replace)
-        self._reader: io.BufferedReader | None = None  # of all parts that there were when it was opened
         self._add(self._header)
         self._push()
 
     # -- write -----------------------------------------------------------------------------------------------
 
     def write(self, wanted: Iterable[Record]) -> Iterator[None]:
-        """Write records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
+        """Writes records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
         for record in wanted:
             if self._file is None:
                 return
             if self._rotate is not None and self._end - self._parts[-1] >= self._rotate:
-                self._turn_over(self._rotate)
-            if self.problem:
-                self._let_go(record)
+                self._begin_part(self._rotate)
+            if self._gap is not None:
+                self._gap.add(record)
             elif isinstance(record, Event):
                 self._add(self._event_line(record))
             elif len(record[1]) <= PIECE:
-                self._frame(record[0], self._frame_line(*record))
+                self._add_frame(record[0], self._frame_line(*record))
             else:
-                for _ in self._long_frame(*record):
+                for _ in self._write_long_frame(*record):
                     yield
             if len(self._buffer) >= BATCH:
                 self._push()
                 yield
         self._push()
-        if self.problem and self._gap.due():
-            self._go_on()
+        if self._gap is not None and self._gap.retry_at and self._gap.at >= self._gap.retry_at:
+            self._gap.retry_at = self._gap.at + self._gap.wait
+            self._continue(self._gap)
 
     def close(self) -> None:
-        """Close the file; what it holds cannot be read back through this writer any more."""
+        """Closes the file."""
         if self._file is not None:
-            if self.problem and (self._gap.frames or self._gap.events):
-                self._go_on()
+            if self._gap is not None and (self._gap.frames or self._gap.events):
+                self._continue(self._gap)
             file, self._file = self._file, None
-            self._forget_reader()
             with suppress(OSError):
                 os.close(file)
 
-    def _turn_over(self, rotate: int) -> None:
-        """Go on in another part. Where none can be made, this one grows by as much again."""
+    def _begin_part(self, rotate: int) -> None:
+        """Continues in another part. If none can be created, this one grows by as much again."""
         self._push()
-        if self.problem or self._file is None:
+        if self._gap is not None or self._file is None:
             return
         number = len(self._parts) + 1
         try:
@@ -166,18 +164,16 @@ class Writer:
             os.close(self._file)
         self._file = file
         self._parts.append(self._end)
-        self._forget_reader()
         self._add(part_header(self._header, number))
         self._push()
 
-    # -- the disk is full ------------------------------------------------------------------------------------
+    # -- full disk -------------------------------------------------------------------------------------------
 
-    def _stop(self, error: OSError, lost: bytes) -> None:
-        """End the file behind its last whole line; ``lost`` is what was to follow."""
-        assert self._file is not None
+    def _stop(self, file: int, error: OSError, lost: bytes) -> None:
+        """Ends the file after its last whole line; ``lost`` is what should have followed."""
         torn = False
         try:
-            os.ftruncate(self._file, self._whole - self._parts[-1])
+            os.ftruncate(file, self._whole - self._parts[-1])
         except OSError:
             torn = True
         kept = bisect_left(self._offsets, self._whole)
@@ -186,44 +182,31 @@ class Writer:
         reason = why(error)
         self.problem = f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}"
         self.news.append(self.problem)
-        events = lost.count(b'{"record":"event"')
-        self._gap = _Gap(reason, torn, self._wait, frames, events)
+        self._gap = _Gap(reason, torn, self._wait, frames, lost.count(b'{"record":"event"'))
         self._wait = min(PATIENCE, 2 * self._wait)
         self._buffer.clear()
         self._end = self._whole
 
-    def _let_go(self, record: Record) -> None:
-        gap = self._gap
-        if isinstance(record, Event):
-            gap.at = record.at
-            gap.events += 1
-        else:
-            gap.at = record[0].at
-            gap.frames += 1
-        gap.tried = gap.at if gap.tried is None else gap.tried
-
-    def _go_on(self) -> None:
-        """Try whether there is space again: for the header, where even that is missing, and the gap."""
+    def _continue(self, gap: _Gap) -> None:
+        """Tries to write the gap, and before it the header if even that is missing."""
         assert self._file is not None
-        lost, start = self._gap, self._parts[-1]
-        line = b"\n" if lost.torn else b""
+        start = self._parts[-1]
+        line = b"\n" if gap.torn else b""
         if self._whole == start:
             line += part_header(self._header, len(self._parts))
-        told = {"mono": lost.at, "frames": lost.frames, "events": lost.events, "why": lost.why}
-        line += messages.encode({"record": "gap", **told}) + b"\n"
+        record = {"mono": gap.at, "frames": gap.frames, "events": gap.events, "why": gap.why}
+        line += messages.encode({"record": "gap", **record}) + b"\n"
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
-            written = os.write(self._file, line)
-            if written < len(line):
+            if os.write(self._file, line) < len(line):
                 os.ftruncate(self._file, at)
                 return
         except OSError:
             return
         self._end = self._whole = start + max(at, 0) + len(line)
-        self.problem = ""
-        counts = f"{lost.frames:,} messages and {lost.events:,} events"
+        self._gap, self.problem = None, ""
+        counts = f"{gap.frames:,} messages and {gap.events:,} events"
         self.news.append(f"{self._name} goes on: {counts} could not be written")
-        self._gap = _Gap()
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -238,7 +221,7 @@ class Writer:
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
         if clean is not raw and head.direction == "out":
-            self.redactor.learn(secrets_in(records.parse_json(raw)))  # whatever is said of them from now on
+            self.redactor.learn(secrets_in(records.parse_json(raw)))  # the server may repeat them anywhere
         record = self._record(head)
         try:
             record["raw"] = clean.decode()
@@ -249,7 +232,7 @@ class Writer:
         return messages.encode(record) + b"\n"
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
-        """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""
+        """Returns the record of a frame without its bytes. A server may use a secret as a method or an id."""
         record: dict[str, Json] = {"record": "frame", "seq": head.seq, "mono": head.at, "dir": head.direction}
         foreign = head.direction == "in"
         if head.method:
@@ -260,8 +243,8 @@ class Writer:
             record["stream"] = head.stream
         return record
 
-    def _long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
-        """Write a long frame in pieces: nobody waits for all of it, and it is never in memory twice."""
+    def _write_long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
+        """Writes a long frame in pieces, so that nothing waits for all of it and it is never in memory twice."""
         try:
             decode = codecs.getincrementaldecoder("utf-8")().decode
             for start in range(0, len(raw), PIECE):
@@ -269,12 +252,12 @@ class Writer:
                 if start % (8 * PIECE) == 0:
                     yield
         except UnicodeDecodeError:
-            self._frame(head, self._frame_line(head, raw))
+            self._add_frame(head, self._frame_line(head, raw))
             return
-        self._frame(head, messages.encode(self._record(head))[:-1] + b',"raw":"')
+        self._add_frame(head, messages.encode(self._record(head))[:-1] + b',"raw":"')
         size = 0
         for piece in self.redactor.pieces(raw):
-            if self.problem:
+            if self._gap is not None:
                 return
             size += len(piece)
             self._add(messages.encode(decode(piece))[1:-1])
@@ -282,7 +265,7 @@ class Writer:
             yield
         self._add(b'"}\n' if size == len(raw) else b'","size":%d}\n' % len(raw))
 
-    def _frame(self, head: FrameHead, line: bytes) -> None:
+    def _add_frame(self, head: FrameHead, line: bytes) -> None:
         self._seqs.append(head.seq)
         self._offsets.append(self._end)
         self._add(line)
@@ -292,43 +275,35 @@ class Writer:
         self._end += len(line)
 
     def _push(self) -> None:
-        """Hand the buffer to the operating system."""
-        if self._file is None or self.problem or not self._buffer:
+        """Hands the buffer to the operating system."""
+        if self._file is None or self._gap is not None or not self._buffer:
             return
         data, self._buffer = self._buffer, bytearray()
         start, written = self._end - len(data), 0
         problem: OSError | None = None
         with memoryview(data) as view:
-            while written < len(data):
+            while written < len(data) and problem is None:
                 try:
                     written += os.write(self._file, view[written:])
                 except OSError as error:
                     problem = error
-                    break
         last = data.rfind(b"\n", 0, written) + 1
         if last:
             self._whole = start + last
         if problem is not None:
-            self._stop(problem, bytes(data[last:]))
+            self._stop(self._file, problem, bytes(data[last:]))
 
     # -- read back -------------------------------------------------------------------------------------------
 
     def payload(self, seq: int) -> bytes | None:
-        """The bytes of frame ``seq`` as they were written, without its secrets; ``None`` where they were not."""
+        """Returns the bytes of a frame as written, without its secrets; ``None`` if it was not written."""
         index = bisect_left(self._seqs, seq)
-        is_kept = index < len(self._seqs) and self._seqs[index] == seq and self._offsets[index] < self._whole
-        if self._file is None or not is_kept:
+        is_written = index < len(self._seqs) and self._seqs[index] == seq
+        if not is_written or self._offsets[index] >= self._whole:
             return None
-        try:
-            if self._reader is None:
-                self._reader = open_parts(self.path)
-                weakref.finalize(self, self._reader.close)
-            self._reader.seek(self._offsets[index])
-            return records.raw_of(self._reader.readline())
-        except OSError:
-            return None
-
-    def _forget_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        offset = self._offsets[index]
+        part = bisect_right(self._parts, offset)
+        with suppress(OSError), part_path(self.path, part).open("rb") as file:
+            file.seek(offset - self._parts[part - 1])
+            return records.raw_of(records.read_record(file.readline()) or {})
+        return None

@@ -9,9 +9,9 @@ from dataclasses import replace
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.event_table import KINDS, NONE
-from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_list, as_object

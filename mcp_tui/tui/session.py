@@ -15,7 +15,7 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
 from mcp_tui.config.settings import DEFAULTS, Settings
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal import recording as recordings
-from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import left_at_end
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import Header, read_record
+from mcp_tui.journal.records import FrameHead, Header, read_record
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev

@@ -39,7 +39,6 @@ def test_payloads_are_bounded_in_bytes_and_the_newest_is_always_there() -> None:
     kept = [seq for seq in range(1, 1001) if store.payload(seq) is not None]
     assert kept == list(range(1001 - len(kept), 1001))
     assert 50 < len(kept) <= 100
-    assert store.evicted == 1000 - len(kept)
     big = store.frame("in", b"y" * 50_000, at=1.0)
     assert store.payload(big) == b"y" * 50_000
     small = store.frame("in", b"z", at=1.0)
@@ -67,7 +66,6 @@ def test_evicted_payloads_are_read_back_from_the_file(tmp_path: Path) -> None:
     for raw in raws:
         store.frame("in", raw, at=1.0)
         store.event(note("between"))
-    assert store.evicted > 195
     assert [store.payload(seq) for seq in range(1, len(raws) + 1)] == raws
     assert store.payload(len(raws) + 1) is None
 

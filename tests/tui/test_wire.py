@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from tests.control import Control
 from tests.tui.driving import driving
 

@@ -10,8 +10,8 @@ from itertools import groupby, pairwise
 from typing import Final, LiteralString, TypeAlias
 
 from mcp_tui.journal.event_table import LATE
-from mcp_tui.journal.frames import Frames
 from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import late_answer, late_progress
 from mcp_tui.protocol.requests import Book, Request, State

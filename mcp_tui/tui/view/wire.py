@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mcp_tui.client.schemas import Problem
-from mcp_tui.journal.frames import FrameHead, Frames
-from mcp_tui.journal.store import EventLog
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.journal.store import EventLog, Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about, describe
 from mcp_tui.protocol.messages import Json, read_json

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcp_tui.client.schemas import Problem
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.tui.view.wire import frame_sections, marked, wire_line
 
 HEAD = FrameHead(seq=7, at=1.0, direction="in", method="", id=3, size=20, stream=None)

@@ -6,7 +6,7 @@ import gc
 import sys
 from types import FunctionType, ModuleType
 
-from mcp_tui.journal.frames import Frames
+from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.session import Counters

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import ServerRequest
 from mcp_tui.tui.screens.parts.details import Belonging

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.frames import Frames
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.store import Store
+from mcp_tui.journal.store import Frames, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, Request

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.frames import FrameHead, Frames
-from mcp_tui.journal.store import EventLog
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.journal.store import EventLog, Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import Cancellations

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_tui.journal.frames import Frames
+from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.view.timeline import BookSpans

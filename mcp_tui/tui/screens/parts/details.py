@@ -22,7 +22,7 @@ from textual.cache import LRUCache
 
 from mcp_tui.client.results import differences
 from mcp_tui.client.schemas import Problem
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, as_object, read_json

@@ -9,7 +9,7 @@ from typing import Any, Final
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
-from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import aftermath_words, delivery_words, end_of_watching, outcomes
