@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.protocol.patterns import possessive
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Document:
-    """A file that was read: its text, and what it means; ``None`` for nothing."""
+    """A file that was read: its text, without comments if it is JSON, and its value; ``None`` for an empty file."""
 
     text: str
     whole: Json
@@ -32,17 +32,18 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> Document:
-        """Read a file.
+        """Reads a file.
 
         Raises:
             ConfigError: it cannot be read, or is neither JSON nor TOML.
         """
         text = read_text(path)
-        is_toml = path.suffix == ".toml"
-        return cls(text, parse_toml(text, path) if is_toml else parse_json(text, path), is_toml)
+        if path.suffix == ".toml":
+            return cls(text, parse_toml(text, path), is_toml=True)
+        return cls(*parse_json(text, path), is_toml=False)
 
     def lines(self, *path: str) -> dict[str, int]:
-        """The line of each member of the object or table that ``path`` leads to."""
+        """Returns the line of each member of the object or table at ``path``."""
         if not self.is_toml:
             return member_lines(self.text, *path)
         found = toml_lines(self.text).items()
@@ -58,16 +59,18 @@ def parse_toml(text: str, path: Path) -> dict[str, Json]:
     return _parse(tomllib.loads, text, path, "TOML")
 
 
-def parse_json(text: str, path: Path) -> Json:
-    """The value that the text of ``path`` holds; ``None`` for a file with nothing in it.
+def parse_json(text: str, path: Path) -> tuple[str, Json]:
+    """Returns the text of ``path`` without comments, and its value; ``None`` for an empty one.
 
     Raises:
-        ConfigError: it is no JSON; the sentence names line and column.
+        ConfigError: it is not JSON; the sentence names line and column.
     """
     with suppress(ValueError, RecursionError):
-        return json.loads(text, strict=False)  # most files are plain JSON, and some have megabytes of it
+        return text, json.loads(
+            text, strict=False
+        )  # most files are plain JSON, and some have megabytes of it
     bare = plain(text)
-    return _parse(_DECODER.decode, bare, path, "JSON") if bare.strip() else None
+    return bare, _parse(_DECODER.decode, bare, path, "JSON") if bare.strip() else None
 
 
 def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
@@ -92,7 +95,8 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 
 _COMMENT: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
-_SPACE: Final = re.compile(r"\s*")
+_BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
+_COLON: Final = re.compile(r"\s*:\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
@@ -104,54 +108,33 @@ def plain(text: str) -> str:
 
 
 def member_lines(text: str, *path: str) -> dict[str, int]:
-    """The line of each member of the object that ``path`` leads to, in a text that :func:`parse_json` accepts.
+    """Returns the line of each member of the object at ``path``, in JSON without comments.
 
-    Only what lies on the way is looked at: what lies beside it is skipped at the decoder's speed.
+    The decoder skips everything beside that path, at its own speed.
     """
-    try:
-        return _member_lines(text, path)
-    except ValueError:
-        return _member_lines(plain(text), path)
-
-
-def _member_lines(bare: str, path: Sequence[str]) -> dict[str, int]:
-    where = _after_space(bare, 0)
+    where = 0
     for step in path:
-        inside = {key: value for key, _, value in _members(bare, where)}
+        inside = {key: value for key, _, value in _members(text, where)}
         if step not in inside:
             return {}
         where = inside[step]
     found: dict[str, int] = {}
     line, counted = 1, 0
-    for key, start, _ in _members(bare, where):
-        line += bare.count("\n", counted, start)
+    for key, start, _ in _members(text, where):
+        line += text.count("\n", counted, start)
         counted = start
         found[key] = line
     return found
 
 
-def _members(bare: str, where: int) -> Iterator[tuple[str, int, int]]:
-    """The members of the object that begins at ``where``: the key, where it begins, and where its value does."""
-    if bare[where : where + 1] != "{":
-        if bare[where : where + 1] == "/":
-            raise ValueError("a comment")
-        return
-    where = _after_space(bare, where + 1)
-    while bare[where : where + 1] == '"':
-        key, end = _DECODER.raw_decode(bare, where)
-        value = _after_space(bare, _after_space(bare, end) + 1)
-        yield str(key), where, value
-        _, end = _DECODER.raw_decode(bare, value)
-        where = _after_space(bare, end)
-        if bare[where : where + 1] == ",":
-            where = _after_space(bare, where + 1)
-    if bare[where : where + 1] != "}":
-        raise ValueError("a comment")
-
-
-def _after_space(bare: str, where: int) -> int:
-    found = _SPACE.match(bare, where)
-    return where if found is None else found.end()
+def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
+    """Yields the key of each member of the object at ``where``, and the positions of the key and of its value."""
+    while found := _BEFORE_KEY.match(text, where):
+        key, end = _DECODER.raw_decode(text, found.end())
+        colon = _COLON.match(text, end)
+        value = end if colon is None else colon.end()
+        yield key, found.end(), value
+        _, where = _DECODER.raw_decode(text, value)
 
 
 # -- TOML --------------------------------------------------------------------------------------------------------
@@ -163,42 +146,30 @@ _STATEMENT: Final = 400
 
 
 def toml_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line of each table and each key, by its path, in a text that :func:`parse_toml` accepts."""
+    """Returns the line of each table and each key, by its path, in a text that :func:`parse_toml` accepts."""
     found: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    for line, header, statement in _statements(text):
-        if header:
-            table = max(_toml_paths(statement, ()), key=len)
-            found.setdefault(table, line)
-        else:
-            for path in _toml_paths(statement, table):
-                found.setdefault(path, line)
+    begin, statement = 1, ""
+    for number, row in enumerate(text.splitlines(), 1):
+        statement += f"{row}\n"
+        try:
+            paths = list(_paths(tomllib.loads(statement)))
+        except (ValueError, RecursionError):
+            if number - begin >= _STATEMENT:
+                break
+            continue  # it goes on in the next line
+        if statement.lstrip().startswith("["):
+            table, paths = max(paths, key=len), [()]
+        for path in paths:
+            found.setdefault((*table, *path), begin)
+        begin, statement = number + 1, ""
     return found
 
 
-def _toml_paths(value: Json, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    # what this loads, a start without settings has no use for
-    from mcp_tui.protocol.messages import as_list, as_object
-
-    if len(as_list(value)) == 1:
-        value = as_list(value)[0]
+def _paths(value: Any) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, list):  # of tables: [[name]]
+        value = next(iter(cast("list[Any]", value)), None)
     if isinstance(value, dict):
-        for key, below in as_object(value).items():
-            yield (*above, key)
-            yield from _toml_paths(below, (*above, key))
-
-
-def _statements(text: str) -> Iterator[tuple[int, bool, dict[str, Json]]]:
-    """Each statement by itself: the line that it begins in, whether it is the header of a table, what it says."""
-    begin, chunk = 1, ""
-    for number, row in enumerate(text.splitlines(), 1):
-        chunk += f"{row}\n"
-        try:
-            read = tomllib.loads(chunk)
-        except (ValueError, RecursionError):
-            if number - begin >= _STATEMENT:
-                return
-            continue  # it goes on in the next line
-        if read:
-            yield begin, chunk.lstrip().startswith("["), read
-        begin, chunk = number + 1, ""
+        for key, below in cast("dict[str, Any]", value).items():
+            yield (key,)
+            yield from ((key, *path) for path in _paths(below))

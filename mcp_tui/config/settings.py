@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field, fields
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
@@ -147,10 +146,10 @@ DEFAULTS: Final = Settings()
 
 @frozen
 class Knob:
-    """A single value: its key in the file, the environment variable and the option that go before the file."""
+    """A setting that a variable of the environment overrides, and perhaps an option."""
 
     key: str
-    variable: str = ""
+    variable: str
     option: str = ""
 
 
@@ -161,7 +160,6 @@ KNOBS: Final = (
     Knob("log_level", "MCP_TUI_LOG_LEVEL"),
     Knob("trace", "MCP_TUI_TRACE"),
     Knob("saved_calls", "MCP_TUI_SAVED_CALLS"),
-    Knob("roots"),
     Knob("limits.idle", "MCP_TUI_TIMEOUT", "--timeout"),
     Knob("limits.maximum", "MCP_TUI_MAX_TIMEOUT", "--max-timeout"),
     Knob("limits.connect", "MCP_TUI_CONNECT_TIMEOUT", "--connect-timeout"),
@@ -171,13 +169,30 @@ KNOBS: Final = (
     Knob("journal.days", "MCP_TUI_JOURNAL_DAYS"),
     Knob("journal.size", "MCP_TUI_JOURNAL_SIZE"),
     Knob("sampling.mode", "MCP_TUI_SAMPLING"),
-    Knob("sampling.command"),
     Knob("auth.storage", "MCP_TUI_AUTH_STORAGE"),
     Knob("auth.client_url", "MCP_TUI_AUTH_CLIENT_URL"),
 )
 
 
 MAX_BYTES: Final = 256 * 1024
+_NAMES: Final = [
+    each.name
+    for table in (Settings, RequestLimits, ServerOverrides, JournalSettings, SamplingSettings, AuthSettings)
+    for each in fields(table)
+]
+_UNKNOWN: Final = ("unexpected_keyword_argument", "extra_forbidden")
+"""The types of pydantic's errors about unknown keys."""
+
+_KINDS: Final = {
+    "an object": "a table",
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a string",
+}
+"""Words for the types in pydantic's messages."""
+
 _WORDS: Final = {
     **dict.fromkeys(("on", "yes", "true", "1"), True),
     **dict.fromkeys(("off", "no", "false", "0"), False),
@@ -201,65 +216,38 @@ class Loaded:
 
 
 def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Loaded:
-    """The settings of ``file`` (:func:`files.settings_file` by default) and the environment. Raises nothing."""
+    """Returns the settings of ``file`` (:func:`files.settings_file` by default) and the environment. Raises nothing."""
     env = os.environ if env is None else env
     file = file or files.settings_file()
-    text, wrong = "", list[str]()
+    wrong: list[str] = []
     table: dict[str, Json] = {}
+    origins: dict[str, str] = {}
     if os.path.lexists(file):
         try:
             text = read_text(file, MAX_BYTES)
             table = parse_toml(text, file)
             if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
                 table["keys"] = joined(table["keys"])
+            origins = {".".join(path): at(file, line) for path, line in toml_lines(text).items()}
         except ConfigError as error:
             wrong.append(str(error))
     elif env.get("MCP_TUI_CONFIG"):
         wrong.append(f"{file}: file not found (set by MCP_TUI_CONFIG)")
-    places = _Places(file, text, table)
     for knob in KNOBS:
-        if knob.variable and env.get(knob.variable):
-            places.overlay(knob.key, knob.variable, env[knob.variable])
-    if not places.table:
+        said = env.get(knob.variable)
+        section, _, name = knob.key.rpartition(".")
+        inner = table.setdefault(section, {}) if said and section else table
+        if said and isinstance(inner, dict):  # a section that is no table is reported below
+            inner[name] = _value(said, attrgetter(knob.key)(DEFAULTS))
+            origins[knob.key] = knob.variable
+    if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
-    settings, problems, more = _checked(places)
-    origins = {".".join(path): origin for path, origin in places.origins.items()}
+    settings, problems, more = _checked(table, origins, file)
     return Loaded(settings, file, origins, tuple(problems), (*wrong, *more))
 
 
-class _Places:
-    """The table of the file with the environment laid over it, and where each key of it stands."""
-
-    def __init__(self, file: Path, text: str, table: dict[str, Json]) -> None:
-        self.file, self.table = file, table
-        self._text = text
-        self.variables: dict[tuple[str, ...], str] = {}
-
-    def overlay(self, key: str, variable: str, text: str) -> None:
-        """Put the text of a variable in place of a value."""
-        *above, last = path = tuple(key.split("."))
-        table = self.table
-        for step in above:
-            if not isinstance(table.setdefault(step, {}), dict):
-                return  # what is wrong there is told of
-            table = table[step]
-        table[last] = _value(text, attrgetter(key)(DEFAULTS))
-        self.variables[path] = variable
-
-    @cached_property
-    def origins(self) -> dict[tuple[str, ...], str]:
-        """Where each key stands: a variable, or ``file:line``."""
-        found = {path: at(self.file, line) for path, line in toml_lines(self._text).items()}
-        return found | self.variables
-
-    def place(self, path: tuple[str, ...]) -> str:
-        """Where a key stands, or the nearest one above; else the file."""
-        found = (self.origins.get(path[:end]) for end in range(len(path), 0, -1))
-        return next(filter(None, found), str(self.file))
-
-
 def joined(value: Json, above: str = "") -> dict[str, Json]:
-    """A table of tables as one, its keys joined by dots."""
+    """Returns a table of tables as one table, its keys joined by dots."""
     if not isinstance(value, dict):
         return {above: value}
     table = cast("dict[str, Json]", value)
@@ -268,51 +256,53 @@ def joined(value: Json, above: str = "") -> dict[str, Json]:
 
 
 def _value(text: str, default: object) -> Json:
-    """The value that the text of a variable means, as it would stand in the file without quotes."""
+    """Returns the value in the text of a variable, as it would stand in the file without quotes."""
     if default == "auto" or isinstance(default, bool):
         return _WORDS.get(text.lower(), text)
-    if isinstance(default, str):
-        return text
-    try:
-        return tomllib.loads(f"value = {text}\n")["value"] if "\n" not in text else text
-    except tomllib.TOMLDecodeError:
-        return text
+    if not isinstance(default, str):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
 
 
-def _checked(places: _Places) -> tuple[Settings, list[str], list[str]]:
-    """The settings, what is unknown in them, and what is wrong; each unknown or wrong key is left out, and told once."""
+def _checked(
+    table: dict[str, Json], origins: Mapping[str, str], file: Path
+) -> tuple[Settings, list[str], list[str]]:
+    """Returns the settings without unknown and wrong keys, and a sentence for each of these, in the order of the file."""
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(Settings)
-    problems: list[str] = []
-    wrong: list[str] = []
+    order = list(origins)
+    unknown: list[tuple[int, str]] = []
+    wrong: list[tuple[int, str]] = []
     while True:
         try:
             # as JSON: there, strict as it is, a table may become a dataclass
-            made = adapter.validate_json(json.dumps(places.table, default=str))
-            return made, sorted(problems, key=_order), sorted(wrong, key=_order)
+            made = adapter.validate_json(json.dumps(table, default=str))
+            return (
+                made,
+                [sentence for _, sentence in sorted(unknown)],
+                [sentence for _, sentence in sorted(wrong)],
+            )
         except ValidationError as error:
-            told: dict[tuple[str, ...], dict[str, Json]] = {}
+            tables: dict[tuple[str, ...], dict[str, Json]] = {}
             for part in error.errors(include_url=False):
-                path, table = _path(places.table, part["loc"])
-                if path in told:
+                path, inner = _path(table, part["loc"])
+                if path in tables:
                     continue  # the other side of a union
-                told[path] = table
-                known = part["type"] in ("unexpected_keyword_argument", "extra_forbidden")
-                (problems if known else wrong).append(f"{places.place(path)}: {_sentence(path, part)}")
-            for path, table in told.items():
-                table.pop(path[-1], None)
-
-
-def _order(sentence: str) -> tuple[str, int]:
-    """By file, then by line."""
-    place, _, _ = sentence.partition(": ")
-    head, _, line = place.rpartition(":")
-    return (head, int(line)) if line.isdigit() else (place, 0)
+                tables[path] = inner
+                above = (".".join(path[:end]) for end in range(len(path), 0, -1))
+                key = next((each for each in above if each in origins), "")
+                kind = unknown if part["type"] in _UNKNOWN else wrong
+                kind.append(
+                    (order.index(key) if key else -1, f"{origins.get(key, file)}: {_sentence(path, part)}")
+                )
+            for path, inner in tables.items():
+                inner.pop(path[-1], None)
 
 
 def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[tuple[str, ...], dict[str, Json]]:
-    """The key that an error is about, and the table it is in: as far as it goes, without what pydantic says of unions."""
+    """Returns the key that an error is about, without what pydantic says of unions, and the table it is in."""
     path: list[str] = []
     value: Json = table
     for step in loc:
@@ -326,41 +316,13 @@ def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[tuple[str
 
 def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
     key = ".".join(path)
-    if part["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+    if part["type"] in _UNKNOWN:
         import difflib
 
-        close = difflib.get_close_matches(path[-1], _siblings(path), 1)
+        close = difflib.get_close_matches(path[-1], _NAMES, 1)
         return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    kind = "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
     value = part["input"]
     short = isinstance(value, (str, int, float)) and len(repr(value)) < 60
-    shown = repr(value) if short else "the given value"
-    return f"{key} must be {_kind(key, said)}, not {shown}"
-
-
-_KINDS: Final = {
-    "an object": "a table",
-    "array": "a list",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "string": "a string",
-}
-
-
-def _kind(key: str, said: str) -> str:
-    return "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
-
-
-def _siblings(path: tuple[str, ...]) -> list[str]:
-    """The keys that there are where an unknown one stands."""
-    match path:
-        case ("limits" | "journal" | "sampling" | "auth" as section, _):
-            kind: type[Any] = attrgetter(section)(DEFAULTS).__class__
-        case ("servers", _, _):
-            kind = ServerOverrides
-        case ("servers", _, "tools", _, _):
-            kind = Overrides
-        case _:
-            kind = Settings
-    return [each.name for each in fields(kind)]
+    return f"{key} must be {kind}, not {repr(value) if short else 'the given value'}"

@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 @given(VALUES, st.sampled_from([None, 1, "\t"]))
 def test_plain_json_means_what_it_means(value: object, indent: int | str | None):
-    assert parse_json(json.dumps(value, indent=indent, ensure_ascii=False), HERE) == value
+    assert parse_json(json.dumps(value, indent=indent, ensure_ascii=False), HERE)[1] == value
 
 
 @given(st.text())
@@ -43,7 +43,7 @@ def test_comments_take_no_place_away_and_add_no_line(text: str):
     ],
 )
 def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
-    assert parse_json(text, HERE) == value
+    assert parse_json(text, HERE)[1] == value
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():
         '{\n "before": {"servers": {"no": 1}},\n "deep": {"/a b": {\n\n   "servers": {"one": {"x": [1]}, // c\n'
         '\n    "two": {},\n "t\\u0068ree": 3 } } }\n}'
     )
+    text = plain(text)
     assert member_lines(text, "deep", "/a b", "servers") == {"one": 5, "two": 7, "three": 8}
     assert member_lines(text, "deep", "absent") == {}
     assert member_lines(text) == {"before": 2, "deep": 3}
