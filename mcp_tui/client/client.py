@@ -423,11 +423,10 @@ class Client:
         self.ledger.signal_failed(id, detail, at=at, refused=refused)
         self.drain()
 
-    def stream_ended(self, *, id: RequestId, detail: str = "", resumable: bool = False) -> None:
-        """Nothing more comes on the stream of a request, unless it is resumed."""
-        if not resumable:
-            self.ledger.stream_ended(id, detail, at=self.now())
-            self.drain()
+    def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
+        """Reports to the ledger that nothing more comes on the stream of a request."""
+        self.ledger.stream_ended(id, detail, at=self.now())
+        self.drain()
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
         """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""

@@ -296,7 +296,7 @@ class _Attempt:
             modes=offers.modes(revision),
         )
         client.connection = ready = replace(connection, speaking=revision)
-        ready.transport.negotiated(revision.name, modern=revision.modern)
+        ready.transport.negotiated(revision)
         if not revision.modern:
             self._step("sending notifications/initialized")
             await client.initialized()

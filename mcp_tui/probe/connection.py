@@ -171,7 +171,7 @@ class ProbeConnection(base.Silence):
         """The opening was answered: until 2025-11-25 say so."""
         assert self.transport is not None
         revision = self.peer.revision
-        self.transport.negotiated(revision.name, modern=revision.modern)
+        self.transport.negotiated(revision)
         if not revision.modern:
             self.notify(INITIALIZED)
             if self.peer.transport != "stdio":
@@ -242,7 +242,7 @@ class ProbeConnection(base.Silence):
             self._initialized.set()
         self._news.set()
 
-    def stream_ended(self, *, id: RequestId, detail: str = "", **_facts: object) -> None:
+    def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Nothing more comes on the stream of a request."""
         self.traces[id].end(detail)
         self._news.set()

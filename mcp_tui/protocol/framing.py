@@ -44,10 +44,15 @@ class LineFramer:
     A carriage return before the line feed and a UTF-8 byte order mark at the start of the stream are no part of
     a line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped while it comes in and reported
     once, when it ends: no more than ``cap`` and one piece are ever held.
+
+    ``separator`` is one line feed, or two to split at blank lines.
     """
 
-    def __init__(self, cap: int) -> None:
+    def __init__(self, cap: int, separator: bytes = b"\n") -> None:
         self._cap = cap
+        self._separator = separator
+        self._half = b""
+        """The first line feed of two that may end what is pending."""
         self._pending = BytesIO()  # gives out what it holds without a copy, which takes 40 ms of 64 MB
         self._tail = b""
         self._size = 0
@@ -56,7 +61,10 @@ class LineFramer:
 
     def feed(self, data: bytes) -> list[Line | Oversized]:
         """Take the next piece of the stream; returns the lines that it ends, in order."""
-        *ended, rest = data.split(b"\n")
+        *ended, rest = (self._half + data).split(self._separator)
+        self._half = b""
+        if rest.endswith(b"\n"):
+            rest, self._half = rest[:-1], b"\n"
         if not ended:
             self._hold(rest)
             return []

@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import field
 from typing import Any, Final, Protocol
 
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId, Signal
 from mcp_tui.protocol.values import fact, frozen
 
@@ -180,11 +181,10 @@ class Sink(Protocol):
     ) -> None:
         """The signal could not be written, or the server ``refused`` it; ``detail`` says why (``HTTP 503``)."""
 
-    def stream_ended(self, *, id: RequestId, detail: str = "", resumable: bool = False) -> None:
-        """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
+    def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
+        """The HTTP exchange of one request is over, and is not resumed: nothing more can come on its own stream.
 
         ``detail`` is empty for a clean end, else what broke it.
-        ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
         """
 
     def not_sent(self, *, message: Outgoing, detail: str, refusal: Refusal) -> None:
@@ -252,8 +252,8 @@ class Transport(Protocol):
     def release(self, id: RequestId) -> None:
         """Close what is still open for a request that is over for us (its own stream, after the grace)."""
 
-    def negotiated(self, revision: str, *, modern: bool) -> None:
-        """The revision that holds from now on (HTTP: session and the GET stream depend on it)."""
+    def negotiated(self, revision: Revision) -> None:
+        """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""
 
     async def close(self) -> None:
         """End the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""

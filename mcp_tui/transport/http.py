@@ -18,6 +18,7 @@ from itertools import count
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import readable
 from mcp_tui.transport.base import (
     MAX_MESSAGE,
@@ -29,10 +30,20 @@ from mcp_tui.transport.base import (
     Unauthorized,
     spawn,
 )
+from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED, cause
-from mcp_tui.transport.http_posts import Cancel, Exchange, Sending, SharedExchange
-from mcp_tui.transport.http_streams import INCOMPLETE, HttpSession, Refused, listen, opened, read_events
+from mcp_tui.transport.http_exchanges import (
+    Cancel,
+    Exchange,
+    HttpSession,
+    Refused,
+    Sending,
+    SharedExchange,
+    listen,
+    opened,
+    read_events,
+)
 from mcp_tui.transport.targets import HttpTarget
 
 INITIALIZED: Final = "notifications/initialized"
@@ -97,7 +108,8 @@ class HttpTransport(HttpSession):
 
     def accepted(self, method: str) -> None:
         """The server took a message; behind ``notifications/initialized`` its own stream is opened, until 2025-11-25."""
-        if method == INITIALIZED and self._stream is None and self.modern is False and self._takes:
+        handshaken = self.revision is not None and not self.modern
+        if method == INITIALIZED and self._stream is None and handshaken and self._takes:
             answered = asyncio.Event()
             self._stream = spawn(listen(self, answered), name="the server's own stream")
             spawn(self._accept_once(answered), name="wait for the server's own stream")
@@ -156,10 +168,10 @@ class HttpTransport(HttpSession):
 
     # -- messages --------------------------------------------------------------------------------------------------
 
-    def negotiated(self, revision: str, *, modern: bool) -> None:
-        """The revision that holds from now on; from 2026-07-28 on there is no session."""
-        self.revision, self.modern = revision, modern
-        if modern:
+    def negotiated(self, revision: Revision) -> None:
+        """Speaks a revision from now on; from 2026-07-28 on there is no session."""
+        self.revision = revision
+        if revision.modern:
             self.session_id = None
 
     @property
@@ -260,11 +272,8 @@ class SseTransport(HttpTransport):
     async def _read(self) -> None:
         try:
             async with opened(self) as response:
-                ended = await read_events(
-                    response, self, None, self.received, other=self._other, skipped=self.skipped
-                )
-            within = " in the middle of a message" if ended == INCOMPLETE else ""
-            detail = f"the server closed its event stream{within}"
+                cut = await read_events(response, self, None, self.deliver, self._other)
+            detail = f"the server closed its event stream{' in the middle of a message' if cut else ''}"
         except Refused as error:
             challenge = error.said.challenge
             text = str(error)
@@ -277,15 +286,15 @@ class SseTransport(HttpTransport):
         if self.endpoint is not None:
             self.lose(detail)
 
-    def _other(self, name: str, data: bytes) -> bool:
-        """An event that is no message: the first ``endpoint`` counts."""
-        if name == "endpoint" and not self._endpoint.done():
+    def _other(self, event: ServerEvent) -> bool:
+        """Takes in an ``endpoint`` event, of which the first counts."""
+        if event.name == "endpoint" and not self._endpoint.done():
             try:
-                self.endpoint = self.http.address.resolve(data.decode("utf-8", "replace"))
+                self.endpoint = self.http.address.resolve(event.data.decode("utf-8", "replace"))
                 self._endpoint.set_result(None)
             except TransportError as error:
                 self._fail(EndpointError(str(error)))
-        return name == "endpoint"
+        return event.name == "endpoint"
 
     def _fail(self, error: TransportError) -> None:
         if not self._endpoint.done():

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import socket
 import ssl
-import time
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
@@ -38,33 +37,12 @@ _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
 _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
 
 Connection = httpx.AsyncHTTPTransport
-"""A connection of httpx's, open or not: it carries one request at a time and opens itself where it must."""
-
-
-class _Place:
-    """A place among the connections in the making, of which there are only so many: first come, first served."""
-
-    def __init__(self, room: asyncio.Semaphore) -> None:
-        self._room = room
-        self._taken = False
-
-    async def take(self) -> None:
-        if not self._taken:
-            await self._room.acquire()
-            self._taken = True
-
-    def leave(self) -> None:
-        if self._taken:
-            self._taken = False
-            self._room.release()
+"""A connection of httpx's: it carries one request at a time and opens itself when it must."""
 
 
 AGAIN: Final = (0.05, 0.1, 0.2)
-"""Seconds before each further attempt at a connection that was refused or reset: a listener with many at its door does
-that, and so does one that is just starting."""
-
-DOWN: Final = 1.0
-"""Seconds for which a listener that refused all of them is tried but once."""
+"""Seconds before each further attempt at a connection that was refused or reset, as a listener does that is overloaded or
+just starting."""
 
 TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
 """The extension of a response that holds the :class:`RequestToken` of its request."""
@@ -86,12 +64,6 @@ _RESERVED: Final = _FRAMING | _CONTENT | _MCP
 
 def _nothing() -> None:
     pass
-
-
-async def _close(streams: list[Any]) -> None:
-    """Close sockets as httpcore holds them."""
-    while streams:
-        await streams.pop().aclose()
 
 
 class HttpClient:
@@ -119,7 +91,6 @@ class HttpClient:
         """Makes a connection, which is not open yet; there are none before :meth:`open` and after :meth:`close`."""
         self._idle: dict[Connection, asyncio.TimerHandle] = {}
         self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
-        self._down_until = 0.0
         self.proxy = ""
         """The proxy that stands between, as a person may see it; empty where there is none."""
 
@@ -179,24 +150,20 @@ class HttpClient:
         """
         if self._make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
-        place = _Place(self._room[urgent])
-        half_open: list[Any] = []
+        place = contextlib.ExitStack()
+        """Holds a place among the connections in the making, if one is made."""
+        sockets: list[Any] = []
         begun = False
 
         async def trace(event: str, info: dict[str, Any]) -> None:
             nonlocal begun
             match event:
-                case "connection.connect_tcp.started":
-                    await place.take()  # one that was idle may have been closed by the server meanwhile
                 case "connection.connect_tcp.complete":
-                    half_open.append(info["return_value"])
+                    sockets.append(info["return_value"])
                     if self._peer is not None and not self.proxy:
-                        self._peer(str(half_open[-1].get_extra_info("server_addr")[0]))
-                case "connection.start_tls.complete":
-                    half_open.clear()
+                        self._peer(str(sockets[-1].get_extra_info("server_addr")[0]))
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
-                    half_open.clear()
-                    place.leave()
+                    place.close()
                     begun = True
                     starts()
                 case "http11.send_request_body.complete" if begun:
@@ -213,9 +180,9 @@ class HttpClient:
             content=body,
             extensions={"timeout": self._timeout, "trace": trace},
         )
-        connection = await self._obtain(self._make, place)
+        connection = await self._obtain(self._make, self._room[urgent], place)
         try:
-            response = await self._ask(connection, request, half_open)
+            response = await _response(connection, request)
             response.extensions[TOKEN] = sent
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
@@ -226,22 +193,26 @@ class HttpClient:
         except BaseException:
             # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
             # stays in its pool for good: so what did not end well is closed and not used again.
-            await _close(half_open)
+            for each in sockets:
+                await each.aclose()
             await connection.aclose()
             raise
         finally:
-            place.leave()
+            place.close()
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
         if self._make is None:
             self._drop(connection)
 
-    async def _obtain(self, make: Callable[[], Connection], place: _Place) -> Connection:
-        """The connection that was used last, if it is idle, else a new one as soon as there is room."""
+    async def _obtain(
+        self, make: Callable[[], Connection], room: asyncio.Semaphore, place: contextlib.ExitStack
+    ) -> Connection:
+        """Returns the connection that was used last, if it is idle, else a new one as soon as there is room."""
         if not self._idle:
-            await place.take()
+            await room.acquire()
+            place.callback(room.release)
         if not self._idle:
             return make()
-        place.leave()  # one came free meanwhile
+        place.close()  # one came free meanwhile
         found, timer = self._idle.popitem()
         timer.cancel()
         return found
@@ -249,27 +220,6 @@ class HttpClient:
     def _drop(self, connection: Connection) -> None:
         self._idle.pop(connection).cancel()
         spawn(connection.aclose(), name="close an idle connection")
-
-    async def _ask(
-        self, connection: Connection, request: httpx.Request, half_open: list[Any]
-    ) -> httpx.Response:
-        """The response to a request; a connection that was refused or reset before it stood is tried again, briefly."""
-        pauses = iter(AGAIN)
-        while True:
-            try:
-                return await connection.handle_async_request(request)
-            except httpx.ConnectError as error:
-                if not passing(error) or time.monotonic() < self._down_until:
-                    raise
-                pause = next(pauses, None)
-                if pause is None:
-                    self._down_until = time.monotonic() + DOWN
-                    raise
-            await _close(half_open)
-            await (
-                connection.aclose()
-            )  # httpcore holds a tunnel that was reset for busy, and would wait for it
-            await asyncio.sleep(pause)
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The user's headers, and over them the protocol's."""
@@ -290,6 +240,19 @@ class HttpClient:
             connection, timer = self._idle.popitem()
             timer.cancel()
             await connection.aclose()
+
+
+async def _response(connection: Connection, request: httpx.Request) -> httpx.Response:
+    """Returns the response to a request; a connection that is refused or reset while it is made is tried again."""
+    for pause in AGAIN:
+        try:
+            return await connection.handle_async_request(request)
+        except httpx.ConnectError as error:
+            if not passing(error):
+                raise
+        await connection.aclose()  # httpcore holds a tunnel that was reset for busy, and would wait for it
+        await asyncio.sleep(pause)
+    return await connection.handle_async_request(request)
 
 
 def left_out(headers: Mapping[str, str]) -> list[str]:

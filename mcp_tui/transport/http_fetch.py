@@ -16,10 +16,11 @@ from typing import Final
 
 import httpx
 
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import TransportError, Turn
-from mcp_tui.transport.http_bodies import OversizedBody, read_body
+from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
 from mcp_tui.transport.targets import HttpTarget
@@ -96,9 +97,6 @@ class Fetcher:
                 return await _exchange(client, form, headers or {})
         except TimeoutError:
             raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
-        except OversizedBody:
-            text = f"the answer of {address.shown} is larger than {MAX_BODY // 1024} kB, so it is not read"
-            raise TransportError(text) from None
         except EXPECTED as error:
             raise TransportError(client.cannot(error)) from error
         finally:
@@ -156,5 +154,10 @@ async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str
     async with client.request(method, {"Accept": "application/json", **headers}, form) as response:
         if encoding := foreign_encoding(response.headers):
             raise httpx.DecodingError(f"the answer is compressed ({readable(encoding)})")
-        body = await read_body(response.aiter_raw(), MAX_BODY, None, Turn())
+        body = await read_body(response.aiter_raw(), MAX_BODY, Turn())
+        if isinstance(body, Oversized):
+            shown = client.address.shown
+            raise TransportError(
+                f"the answer of {shown} is larger than {MAX_BODY // 1024} kB, so it is not read"
+            )
         return Fetched(response.status_code, response.headers, body)

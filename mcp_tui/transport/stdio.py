@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, Oversized
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Sink, Turn, spawn
 from mcp_tui.transport.pipes import LineWriter, Pipe, Unfinished, read_lines
 from mcp_tui.transport.process import Ends, ServerProcess, prepare, start
@@ -90,7 +91,7 @@ class StdioTransport(LineWriter):
     def release(self, id: RequestId) -> None:
         """Nothing: on stdio no request has a stream of its own."""
 
-    def negotiated(self, revision: str, *, modern: bool) -> None:
+    def negotiated(self, revision: Revision) -> None:
         """Nothing: stdio is the same in every revision."""
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import Outgoing, Transport
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.targets import HttpTarget
@@ -336,10 +337,10 @@ class Stateful:
             await call.answer({"protocolVersion": "2025-11-25"}, self.session)
 
 
-async def shake_hands(transport: HttpTransport, heard: Heard, revision: str = "2025-11-25") -> None:
+async def shake_hands(transport: HttpTransport, heard: Heard) -> None:
     transport.send(request(0, "initialize"))
     await heard.until(StreamEnded, lambda item: item.id == 0)
-    transport.negotiated(revision, modern=False)
+    transport.negotiated(LATEST_HANDSHAKE)
     transport.send(notification("notifications/initialized"))
     await heard.until(Accepted)
 

@@ -75,7 +75,6 @@ class SignalFailed:
 class StreamEnded:
     id: RequestId
     detail: str = ""
-    resumable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

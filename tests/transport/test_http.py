@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.base import Refusal
 from tests.servers.http_scripted import (
     HANG,
@@ -89,7 +90,7 @@ async def test_the_modern_era_has_no_session_no_get_and_no_delete():
     async with connected(script) as (server, transport, heard):
         transport.send(request(1, "server/discover"))
         await heard.until(StreamEnded)
-        transport.negotiated("2026-07-28", modern=True)
+        transport.negotiated(LATEST)
         transport.send(notification("notifications/x"))
         transport.send(request(2))
         await heard.until(StreamEnded, count=2)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.revisions import LATEST
 from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
@@ -52,7 +53,7 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
         await (script(call) if call.id == 1 else call.answer())
 
     async with connected(either) as (server, transport, heard):
-        transport.negotiated("2026-07-28", modern=True)
+        transport.negotiated(LATEST)
         transport.send(request(1))
         call = await server.until(lambda _: True)
         if script is not silent:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.base import Challenge, RequestToken
 from tests.servers.http_scripted import (
     Call,
@@ -66,14 +67,14 @@ async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
     script = Dropping(resumed, cut=cut)
     async with shaken(script) as (_, transport, heard):
         transport.send(request(7))
-        await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+        await heard.until(StreamEnded, lambda item: item.id == 7)
         ends = [item for item in heard.of(StreamEnded) if item.id == 7]
-        assert [item.resumable for item in ends] == [True, True, False]
-        assert bool(ends[0].detail) is cut
-        assert ends[2].detail == ""
+        assert [item.detail for item in ends] == [""]
         received = [item for item in heard.of(Received) if item.stream == 7]
         assert len(received) == 3
         assert json.loads(received[-1].raw)["id"] == 7
+        notes = [item.text for item in heard.of(Happened) if "ended before the response" in item.text]
+        assert ["closed by the server" in note for note in notes] == [not cut, False]
         assert any("resumed" in item.text for item in heard.of(Happened))
     ids = [call.headers["last-event-id"].encode("latin-1").decode() for call in script.resumptions]
     assert ids == ["é-1", "2"]
@@ -86,7 +87,7 @@ async def test_resuming_is_given_up_after_some_failures():
 
     async with shaken(script := Dropping(resumed, retry=1)) as (_, transport, heard):
         transport.send(request(7))
-        end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+        end = await heard.until(StreamEnded, lambda item: item.id == 7)
         assert "503" in end.detail
     assert len(script.resumptions) == 6
 
@@ -140,7 +141,6 @@ async def test_a_cancelled_stream_that_drops_is_not_resumed():
         await heard.until(Signalled)
         dropping.set()
         end = await heard.until(StreamEnded, lambda item: item.id == 7)
-        assert not end.resumable
         assert end.detail == "connection closed before the response"
 
 
@@ -151,9 +151,9 @@ async def test_c39_the_modern_era_never_resumes():
         call.cut()
 
     async with connected(script) as (server, transport, heard):
-        transport.negotiated("2026-07-28", modern=True)
+        transport.negotiated(LATEST)
         transport.send(request(1))
         end = await heard.until(StreamEnded)
-        assert (end.resumable, end.detail) == (False, "connection closed before the response")
+        assert end.detail == "connection closed before the response"
         await turns()
     assert len(server.calls) == 1

@@ -51,30 +51,6 @@ async def test_the_server_s_own_stream_is_opened_and_opened_again():
     assert {call.headers["accept"] for call in gets} == {"text/event-stream"}
 
 
-async def test_what_a_reopened_stream_repeats_is_told_once():
-    gets: list[Call] = []
-
-    async def listen(call: Call) -> None:
-        await call.event({"n": 1}, id="1", retry=20)
-        await call.event({"n": 2}, id="2")
-        if len(gets) == 1:
-            call.cut()
-            return
-        await call.event({"n": 2, "other": "bytes"}, id="2")
-        await call.event({"n": 3}, id="3")
-        await call.disconnected()
-
-    async with shaken(listened(gets, listen)) as (_, _, heard):
-        await heard.until(Received, lambda item: b'"n": 3' in item.raw)
-        assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [
-            {"n": 1},
-            {"n": 2},
-            {"n": 2, "other": "bytes"},
-            {"n": 3},
-        ]
-        assert len([item for item in heard.of(Happened) if "again: dropped" in item.text]) == 2
-
-
 @pytest.mark.parametrize("status", [400, 404, 405])
 async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
     async def work(call: Call) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport import http_posts
+from mcp_tui.transport import http_exchanges
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.transport.http import SseTransport
 from mcp_tui.transport.targets import HttpTarget
@@ -121,7 +121,7 @@ async def test_an_address_without_such_a_stream(status: int, kind: str, error: t
 
 
 async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(http_posts, "OVERTAKEN", HANG)
+    monkeypatch.setattr(http_exchanges, "OVERTAKEN", HANG)
     before: list[str] = []
     signalled = asyncio.Event()
 

@@ -21,6 +21,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport import base
 
 START: Final = 1000.0
@@ -161,7 +162,7 @@ class Server:
 
     def release(self, id: RequestId) -> None: ...
 
-    def negotiated(self, revision: str, *, modern: bool) -> None: ...
+    def negotiated(self, revision: Revision) -> None: ...
 
     async def close(self) -> None:
         self.end("the connection was closed", expected=True)

@@ -1,0 +1,635 @@
+"""The exchanges of one connection over HTTP: messages that leave by POST, and the streams that come back.
+
+Each message is an exchange of its own. A request's brings its own stream back, which is read to its end and, if it breaks,
+resumed. The server's own stream, by GET, belongs to no request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.framing import HEAD, Oversized
+from mcp_tui.protocol.messages import NotificationFrame, RequestFrame, ResponseFrame
+from mcp_tui.protocol.revisions import Revision
+from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.base import NO_ANSWER, SILENCE, Challenge, Outgoing, Refusal, Sink, Turn, spawn
+from mcp_tui.transport.http_bodies import EventDecoder, ServerEvent, read_body, read_head
+from mcp_tui.transport.http_client import TOKEN, HttpClient
+from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
+
+JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
+
+SESSION_OVER: Final = "the server ended the session (HTTP 404)"
+
+RETRY: Final = 1.0
+"""Seconds before a stream is opened again, if the server did not say."""
+LONGEST_RETRY: Final = 30.0
+"""Seconds to which that grows while it fails."""
+ATTEMPTS: Final = 6
+"""Failures in a row after which a stream is given up."""
+ERROR_BODY: Final = 1 << 20
+"""Bytes that are read of an error response in search of a JSON-RPC message."""
+OVERTAKEN: Final = 0.1
+"""Seconds that a cancel waits for the server to accept the request that it names."""
+
+_LONGEST_ID: Final = 8192
+_SMALL: Final = 64 * 1024
+_METHOD_NOT_FOUND: Final = -32601
+_UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
+
+
+class Refused(Exception):
+    """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
+
+    def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
+        super().__init__(detail)
+        self.said = said
+
+
+@dataclass(eq=False)
+class HttpSession:
+    """The part of the transport that its exchanges share.
+
+    ``revision`` is ``None`` until it is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where messages
+    are posted, if not to the address itself. ``mute``: the server answered the first GET with 404, so a 404 to another one
+    says nothing about the session. ``over``: nothing leaves, and nothing is reported.
+    """
+
+    http: HttpClient
+    cap: int
+    sink: Sink = SILENCE
+    turn: Turn = field(default_factory=Turn)
+    revision: Revision | None = None
+    session_id: str | None = None
+    endpoint: Address | None = None
+    mute: bool = False
+    over: bool = True
+
+    @property
+    def modern(self) -> bool:
+        """Whether a revision without handshake and session is spoken; false until one is negotiated."""
+        return self.revision is not None and self.revision.modern
+
+    def accepted(self, method: str) -> None:
+        """Reports that the server accepted a message."""
+        self.sink.accepted(method=method)
+
+    def drop(self) -> list[asyncio.Task[None]]:
+        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
+        return []
+
+    def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
+        """Reports that the connection is gone, and nothing after it."""
+        sink, self.sink, self.over = self.sink, SILENCE, True
+        sink.closed(detail=detail, expected=expected, renewable=renewable)
+
+    def lose(self, detail: str, *, renewable: bool = False) -> None:
+        """Ends the connection because the server no longer knows it."""
+        self.end(detail, renewable=renewable)
+        self.drop()
+        spawn(self.http.close(), name="close the connections")
+
+    def deliver(self, message: bytes | Oversized, stream: RequestId | None = None, status: int = 0) -> None:
+        """Reports a message that came on the own stream of a request, or on one that belongs to none."""
+        if isinstance(message, Oversized):
+            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
+        else:
+            self.sink.received(raw=message, stream=stream, status=status)
+
+    def ended_by(self, error: Refused) -> bool:
+        """Returns whether a refused GET says that the session is gone: 404 to a request that carried its id."""
+        return error.said.status == 404 and self.session_id is not None and not self.mute
+
+    async def renewed(self, challenge: Challenge | None) -> bool:
+        """Returns whether there is another token for what was refused with 401, without asking a person."""
+        tokens = self.http.tokens
+        if challenge is None or challenge.status != 401 or tokens is None:
+            return False
+        return await tokens.renew(challenge)
+
+    def adopt(self, id: str) -> None:
+        """Takes the session id of a successful ``initialize`` (transports, "Session Management")."""
+        if self.modern:
+            return
+        if id and all("!" <= character <= "~" for character in id):
+            self.session_id = id
+        else:
+            self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
+
+    def headers(self) -> dict[str, str]:
+        """Returns the headers of a request that carries no message: GET and DELETE."""
+        made = {} if self.session_id is None else {"Mcp-Session-Id": self.session_id}
+        if self.revision is not None and self.revision.version_header:
+            made["MCP-Protocol-Version"] = self.revision.name
+        return made
+
+
+# -- streams ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Cursor:
+    """The position in a stream: its last event id (Latin-1), and the seconds to wait before it is opened again.
+
+    ``heard`` says whether an event came since the stream was last opened.
+    """
+
+    last_id: str = ""
+    retry: float = RETRY
+    heard: bool = False
+
+    def move(self, event: ServerEvent) -> None:
+        """Takes in the id and the waiting time of an event."""
+        self.heard = True
+        if event.id and len(event.id) <= _LONGEST_ID:
+            self.last_id = event.id
+        if event.retry is not None:
+            self.retry = event.retry
+
+
+async def read_events(
+    response: httpx.Response,
+    session: HttpSession,
+    cursor: Cursor | None,
+    deliver: Callable[[bytes | Oversized], None],
+    other: Callable[[ServerEvent], bool] | None = None,
+) -> bool:
+    """Reads an event stream until the server ends it; returns whether it ended inside an event.
+
+    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
+    other names and returns whether it used one.
+
+    Raises:
+        Exception: what broke the connection.
+    """
+    decoder = EventDecoder(session.cap)
+    ignored = False
+    async for chunk in response.aiter_raw():
+        for event in decoder.feed(chunk):
+            if isinstance(event, Oversized):
+                deliver(event)
+                continue
+            if cursor is not None:
+                cursor.move(event)
+            if event.data and event.name == "message":
+                deliver(event.data)
+            elif event.data and not ignored and not (other and other(event)):
+                ignored = True
+                session.sink.happened(text=f"ignored events named {readable(event.name, 40)!r}")
+            await session.turn.breathe()
+    cut = decoder.close()
+    if cut:
+        session.sink.happened(text="a stream ended within an event, which was dropped")
+    return cut
+
+
+@contextlib.asynccontextmanager
+async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[httpx.Response]:
+    """Opens a stream by GET, behind the last event that came.
+
+    Raises:
+        Refused: there is no such stream.
+        Exception: what broke the connection.
+    """
+    headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
+    if last_id:
+        headers["Last-Event-ID"] = last_id
+    async with session.http.request("GET", headers) as response:
+        if response.status_code != 200 or media_type(response.headers) != EVENTS:
+            raise await refused(session, response)
+        check_encoding(response)
+        yield response
+
+
+async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
+    """Returns the refusal that a response amounts to, with the start of its body."""
+    if body is None:
+        body = await read_head(response.aiter_raw())
+    detail = refusal(response.status_code, response.headers, session.http.address.shown, body)
+    words = said(body, response.headers) if response.status_code >= 400 else ""
+    if words:
+        detail = f"{detail} (it says: {words})"
+    challenge = None
+    if response.status_code in (401, 403):
+        header = ", ".join(response.headers.get_list("www-authenticate"))
+        challenge = Challenge(response.status_code, header, response.extensions[TOKEN])
+    return Refused(detail, Refusal(response.status_code, body[:HEAD], challenge))
+
+
+def check_encoding(response: httpx.Response) -> None:
+    """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
+    if encoding := foreign_encoding(response.headers):
+        text = f"the server compressed its answer ({encoding}) although only identity is accepted"
+        raise Refused(text, Refusal(response.status_code))
+
+
+def answers(raw: bytes) -> bool:
+    """Returns whether a message is, or holds, a response. A large one is judged by its first kilobyte."""
+    head = raw if len(raw) <= _SMALL else raw[:1024]
+    if b'"result"' not in head and b'"error"' not in head:
+        return False
+    if len(raw) > _SMALL:
+        return b'"method"' not in head
+    return not isinstance(messages.parse(raw), (RequestFrame, NotificationFrame))
+
+
+async def listen(session: HttpSession, answered: asyncio.Event) -> None:
+    """Keeps the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
+
+    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
+    was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
+    """
+    cursor = Cursor()
+    failures = silent = 0
+    told = was_open = False
+    while True:
+        is_open, detail = False, "closed by the server"
+        cursor.heard = False
+        try:
+            async with opened(session, cursor.last_id) as response:
+                is_open = was_open = True
+                answered.set()
+                if not told:
+                    session.sink.happened(text="listening to the server's notification stream")
+                await read_events(response, session, cursor, session.deliver)
+        except Refused as error:
+            detail, status = str(error), error.said.status
+            if was_open and session.ended_by(error):
+                session.lose(SESSION_OVER, renewable=True)
+                return
+            if await session.renewed(error.said.challenge):
+                detail = "a new token was needed"
+            elif status < 500:
+                session.mute = status == 404
+                if status not in (400, 404, 405):
+                    session.sink.happened(text=f"no notification stream: {error}")
+                return
+        except EXPECTED as error:
+            detail = cause(error)
+        finally:
+            answered.set()
+        failures = 0 if is_open else failures + 1
+        silent = 0 if cursor.heard else silent + 1
+        if failures == ATTEMPTS:
+            session.sink.happened(text=f"gave up the server's notification stream: {detail}")
+            return
+        delay = pause(cursor.retry, silent)
+        if not told:
+            told = True
+            text = f"the server's notification stream ended ({detail}), reopening in {delay:g} s"
+            session.sink.happened(text=text)
+        await asyncio.sleep(delay)
+
+
+def pause(retry: float, failures: int) -> float:
+    """Returns the seconds before the next attempt: the server's, doubled with each failure after the first."""
+    return min(retry * 2 ** max(0, failures - 1), max(LONGEST_RETRY, retry))
+
+
+# -- messages --------------------------------------------------------------------------------------------------
+
+
+class Sending:
+    """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
+
+    An ``urgent`` one waits for no connection of a request: notifications and responses, which get 202 and nothing else.
+    """
+
+    urgent = True
+
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
+        self.begun = False
+        self.left = False
+        self._session = session
+        self._message = message
+        self._closed = False
+        self._decided = asyncio.Event()
+        self._sent_with = None if message.method == "initialize" else session.session_id
+        self.task = spawn(self._run(), name=f"POST {message.method}")
+
+    async def flushed(self) -> bool:
+        """Waits until the operating system has the last byte; false if the exchange ended before."""
+        await self._decided.wait()
+        return self.left
+
+    def close(self) -> None:
+        """Ends the exchange at once and reports nothing more. Its connection is closed, and never used again."""
+        if not self._closed and not self.task.done():
+            self._closed = True
+            self._decided.set()
+            self.task.cancel()
+
+    def settle(self) -> None:
+        """Starts nothing new for the message, which is cancelled, and leaves open what is open."""
+
+    async def _run(self) -> None:
+        try:
+            await self._exchange()
+        finally:
+            self._decided.set()
+
+    async def _exchange(self) -> None:
+        try:
+            async with self._post() as response:
+                error = await self._refusal(response)
+            if error is not None and await self._session.renewed(error.said.challenge):
+                async with self._post() as response:
+                    error = await self._refusal(response)
+        except EXPECTED as failure:
+            self._failed(Refused(self._session.http.cannot(failure)))
+        else:
+            if error is not None:
+                self._refused(error)
+
+    async def _refusal(self, response: httpx.Response) -> Refused | None:
+        """Returns the refusal that a response is; ``None`` if it accepted the message, or refused it in JSON-RPC."""
+        if not response.is_success:
+            return await refused(self._session, response)
+        is_stream = media_type(response.headers) == EVENTS
+        # a body read to its end keeps the connection
+        head = b"" if is_stream else await read_head(response.aiter_raw())
+        frame = messages.parse(head)
+        if isinstance(frame, ResponseFrame) and frame.error is not None:
+            # some servers refuse a notification by one, with 200
+            text = f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
+            self._failed(Refused(text, Refusal(response.status_code, head)))
+            return None
+        self._accepted()
+        if isinstance(frame, ResponseFrame):
+            self._session.deliver(head)  # no answer is due here, but it is one
+        return None
+
+    def _accepted(self) -> None:
+        self._session.accepted(self._message.method)
+
+    def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
+        session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
+        accept = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
+        return self._session.http.request(
+            "POST",
+            {**self._message.headers, **session, **accept},
+            self._message.raw,
+            to=self._session.endpoint,
+            urgent=self.urgent,
+            starts=self._starts,
+            flushed=self._flushed,
+        )
+
+    def _starts(self) -> None:
+        if self._closed:  # the cancellation was lost while the connection was made
+            raise asyncio.CancelledError
+        self.begun = True
+        if self._message.id is not None:
+            self._session.sink.writing(id=self._message.id)
+
+    def _flushed(self) -> None:
+        self.left = True
+        self._decided.set()
+        self._written()
+
+    def _written(self) -> None:
+        self._session.sink.written(message=self._message)
+
+    def _failed(self, error: Refused) -> None:
+        self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
+
+    def _session_is_over(self, status: int) -> bool:
+        """Returns whether this is 404 to a message of a session: the server no longer knows it."""
+        return status == 404 and self._sent_with is not None
+
+    def _refused(self, error: Refused) -> None:
+        over = self._session_is_over(error.said.status)
+        if over:  # a request was lost with its session, and was not refused itself
+            status = error.said.status if self._message.id is None else 0
+            error = Refused(SESSION_OVER, Refusal(status, error.said.body))
+        self._failed(error)
+        if over:
+            self._session.lose(SESSION_OVER, renewable=True)
+
+
+class SharedExchange(Sending):
+    """A request whose response comes on the one stream that all share (HTTP with SSE)."""
+
+    urgent = False
+
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
+        self._taken = asyncio.Event()
+        super().__init__(session, message)
+
+    async def flushed(self) -> bool:
+        """Waits until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
+
+        C-05: its cancel is a POST on another connection, and would name an unknown id if it were read first.
+        """
+        left = await super().flushed()
+        if left:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OVERTAKEN):
+                    await self._taken.wait()
+        return left
+
+    def _accepted(self) -> None:
+        self._taken.set()
+
+    def _failed(self, error: Refused) -> None:
+        self._taken.set()
+        super()._failed(error)
+
+
+class Cancel(Sending):
+    """The signal for a request until 2025-11-25: its notification, POSTed on its own.
+
+    C-05: it waits until the body of the request itself has left. Until its own first byte is written it can be recalled.
+    """
+
+    def __init__(
+        self, session: HttpSession, message: Outgoing, id: RequestId, request: Sending | None
+    ) -> None:
+        self._id = id
+        self._request = request
+        super().__init__(session, message)
+
+    async def _exchange(self) -> None:
+        if self._request is not None and not await self._request.flushed():
+            self._failed(Refused("the request was not sent"))
+            return
+        self._session.turn.urgent.add(self)
+        try:
+            await super()._exchange()
+        finally:
+            self._session.turn.urgent.discard(self)
+
+    def _starts(self) -> None:
+        super()._starts()
+        self._session.sink.signal_leaving(id=self._id)
+
+    def _flushed(self) -> None:
+        if not self.left:
+            super()._flushed()
+
+    def _written(self) -> None:
+        self._session.turn.urgent.discard(self)
+        raw = self._message.raw
+        self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=raw, answered=True)
+
+    def _accepted(self) -> None:
+        self._flushed()
+        self._session.sink.signal_accepted(id=self._id)
+
+    def _failed(self, error: Refused) -> None:
+        if status := error.said.status:
+            self._flushed()
+            short = str(error) if 200 <= status < 300 else f"HTTP {status}"
+            self._session.sink.signal_failed(id=self._id, detail=short, refused=True)
+        elif self.left:
+            text = f"no answer came to the cancel of {self._id!r}: {error}"
+            self._session.sink.happened(text=text)
+        else:
+            self._session.sink.signal_failed(id=self._id, detail=str(error), raw=self._message.raw)
+
+
+class Exchange(Sending):
+    """A request on its way and the stream of its own that answers it.
+
+    It ends with one call of :meth:`Sink.not_sent` or :meth:`Sink.stream_ended`, unless :meth:`close` ended it: then nothing
+    more is reported.
+    """
+
+    urgent = False
+
+    def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
+        self._id = id
+        self._status = 0
+        self._answered = False
+        self._cursor = Cursor()
+        self._waiting = False
+        self._final = False
+        self._session_id: str | None = None
+        """The session id that comes with ``initialize``, until that succeeds."""
+        super().__init__(session, message)
+
+    def settle(self) -> None:
+        """C-36: a cancelled request is not resumed. A stream that is open goes on; one that waits to be resumed ends."""
+        self._final = True
+        if self._waiting:
+            self.close()
+            self._ended("its stream was closed and is not resumed")
+
+    async def _exchange(self) -> None:
+        detail = ""
+        try:
+            async with self._post() as response:
+                self._status = response.status_code
+                await self._answer(response)
+        except Refused as error:
+            self._refused(error)
+            return
+        except EXPECTED as error:
+            detail = cause(error)
+            if not self._status:
+                self._broken(detail, self._session.http.cannot(error))
+                return
+        except Exception as error:
+            self._broken(cause(error), cause(error))
+            raise
+        await self._dropped(detail)
+
+    def _broken(self, ended: str, not_sent: str) -> None:
+        """Reports that no answer came: the request was written and may have had its effect, or it was not."""
+        if self.left:
+            self._ended(ended)
+        else:
+            self._failed(Refused(not_sent))
+
+    async def _answer(self, response: httpx.Response) -> None:
+        session, kind = self._session, media_type(response.headers)
+        if self._status in (401, 403) or 300 <= self._status < 400:
+            raise await refused(session, response)
+        check_encoding(response)
+        if self._status >= 400:
+            await self._error(response)
+        elif self._status != 200 or kind not in (JSON, EVENTS):
+            raise await refused(session, response)
+        else:
+            if self._message.method == "initialize":
+                self._session_id = response.headers.get("mcp-session-id")
+            if kind == EVENTS:
+                cursor = None if session.modern else self._cursor
+                await read_events(response, session, cursor, self._deliver)
+            else:
+                raw = await read_body(response.aiter_raw(), session.cap, session.turn)
+                if isinstance(raw, bytes) and not raw.strip():
+                    raise await refused(session, response, raw)
+                self._deliver(raw, self._status)
+
+    async def _error(self, response: httpx.Response) -> None:
+        """Delivers the JSON-RPC message of a status from 400 on: negotiation keys on it."""
+        body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY))
+        frame = messages.parse(body)
+        answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
+        lives = answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
+        if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not lives):
+            raise await refused(self._session, response, body)
+        self._deliver(body, self._status)
+
+    def _deliver(self, message: bytes | Oversized, status: int = 0) -> None:
+        if self._closed:
+            return
+        if isinstance(message, Oversized):
+            self._answered = True  # most likely, and not worth to be fetched twice
+        else:
+            self._answered = self._answered or answers(message)
+            frame = None if self._session_id is None else messages.parse(message)
+            if isinstance(frame, ResponseFrame) and frame.error is None and self._session_id is not None:
+                self._session.adopt(self._session_id)
+                self._session_id = None
+        self._session.deliver(message, self._id, status)
+
+    def _ended(self, detail: str) -> None:
+        self._session.sink.stream_ended(id=self._id, detail=detail)
+
+    async def _dropped(self, detail: str) -> None:
+        """Ends the exchange after its response is over, cleanly or broken by ``detail``; resumes it if possible."""
+        session, revision, failures = self._session, self._session.revision, 0
+        resumes = revision is not None and revision.resumes
+        while resumes and not self._answered and not self._final and self._cursor.last_id:
+            delay = pause(self._cursor.retry, failures)
+            why = detail or "closed by the server"
+            session.sink.happened(
+                text=f"the stream of request {self._id} ended before the response ({why}), resuming in {delay:g} s"
+            )
+            self._waiting = True
+            await asyncio.sleep(delay)
+            detail, gone = await self._resume()
+            self._waiting = False
+            failures = 0 if self._cursor.heard else failures + 1
+            if gone or failures >= ATTEMPTS:
+                self._final = True
+                detail = f"could not be resumed: {detail or 'nothing came'}"
+        self._ended(detail)
+
+    async def _resume(self) -> tuple[str, bool]:
+        """Reads on behind the last event. Returns how that ended (empty: cleanly), and whether to give up."""
+        session = self._session
+        self._cursor.heard = False
+        try:
+            async with opened(session, self._cursor.last_id) as response:
+                self._waiting = False
+                session.sink.happened(text=f"resumed the stream of request {self._id}")
+                await read_events(response, session, self._cursor, self._deliver)
+        except Refused as error:
+            if session.ended_by(error):
+                session.lose(SESSION_OVER, renewable=True)
+            return str(error), error.said.status < 500 and not await session.renewed(error.said.challenge)
+        except EXPECTED as error:
+            return cause(error), False
+        return "", False
