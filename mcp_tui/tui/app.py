@@ -76,7 +76,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
     TITLE = "mcp-tui"
     SCOPES = (EVERYWHERE,)
     BINDINGS = bindings(*SCOPES)
-    CSS_PATH = "app.tcss"
     COMMANDS = {commands}
     DEFAULT_MODE = "server-1"  # that of the first server: nothing has to be switched to for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result

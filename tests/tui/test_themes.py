@@ -17,10 +17,10 @@ from mcp_tui.config.files import shipped_folder
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.themes import FIRST, MAX_BYTES, first_theme, load_themes, stamp, theme_files
 from mcp_tui.tui.view.badges import STYLES
-from mcp_tui.tui.widgets.canvas import Canvas
 from tests.tui.driving import Driven, driving
 
 SHIPPED = load_themes(None)[0]
@@ -87,7 +87,9 @@ def test_every_text_is_readable_where_it_stands(theme: Theme):
     assert {pair: ratio for pair, ratio in weak.items() if ratio < least} == {}
 
 
-INKS = {badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", Canvas.DEFAULT_CSS) for badge in STYLES}
+INKS = {
+    badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", STYLESHEET.read_text()) for badge in STYLES
+}
 ROWS = {"plain": ("background", 0.0), "cursor": ("foreground", 0.1), "focused cursor": ("primary", 0.2)}
 
 

@@ -37,19 +37,6 @@ class FilterInput(InOrder, LineInput):
 class ToolList(Vertical):
     """Tools with a filter above and a description below."""
 
-    DEFAULT_CSS = """
-    ToolList {
-        height: auto;
-        & OptionList, & OptionList:focus { max-height: 100%; margin-top: 1; }
-        & OptionList > .option-list--option-highlighted {
-            background: $block-cursor-background;
-            color: $block-cursor-foreground;
-        }
-        & #about { height: 2; margin-top: 1; color: $text-muted; }
-        & #filter { padding: 0; }
-    }
-    """
-
     def __init__(self, tools: list[Entry]) -> None:
         self.tools = tools
         self.filter = FilterInput(
@@ -169,21 +156,6 @@ class CallScreen(Dialog[Call | None]):
         completer: makes what completes arguments, and tells what it found to what it is given.
         preview: what the arguments come to, shown while they are typed: the URI of a template.
         what: what is called, in the title: ``Call echo``, ``Get review``.
-    """
-
-    DEFAULT_CSS = """
-    CallScreen {
-        & > #dialog { width: 76; }
-        &.-wide > #dialog { width: 100; }
-
-        &.-short Form > Static { max-height: 2; }
-        & #form { height: auto; display: none; }
-        &.-form #list { display: none; }
-        &.-form #form { display: block; }
-
-        & Detail { height: 1; margin-bottom: 1; border: none; background: $surface; }
-        & Detail:focus { border: none; background-tint: $foreground 5%; }
-    }
     """
 
     SCOPES = (CHOOSE, CALL)

@@ -50,13 +50,6 @@ class ReasonInput(LineInput):
 class ReasonField(Horizontal):
     """A labelled field for a reason. :meth:`recall` goes through ``recent`` ones, the latest first."""
 
-    DEFAULT_CSS = """
-    ReasonField {
-        height: 1;
-        & Label { width: 8; color: $text-muted; }
-    }
-    """
-
     def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
         self.input = ReasonInput(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
         self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
@@ -160,14 +153,6 @@ class ReasonScreen(CancelPrompt):
         recent: earlier reasons, the latest first.
     """
 
-    DEFAULT_CSS = """
-    ReasonScreen {
-        & #why { padding-left: 8; color: $text-muted; }
-        &.-over ReasonField { display: none; }
-        &.-over #why { padding-left: 0; }
-    }
-    """
-
     def __init__(
         self, row: Request, *, way: Cancellation, now: Callable[[], float], recent: Sequence[str]
     ) -> None:
@@ -236,13 +221,6 @@ class MarkedScreen(CancelPrompt):
     those in flight that are not meant.
     """
 
-    DEFAULT_CSS = """
-    MarkedScreen {
-        & ReasonField { margin-top: 1; }
-        & #over { color: $text-muted; }
-    }
-    """
-
     CANCEL = ("reason.cancel", "Cancel them")
 
     def __init__(
@@ -301,16 +279,6 @@ class TimeoutScreen(Dialog[None]):
             different limits come in one call for each reason, unless a person wrote one for all. Nothing is dismissed by
             it: the prompt closes when the book says that nothing is overdue.
         why: where the reason of a cancel will go, in one sentence, if it is known.
-    """
-
-    DEFAULT_CSS = """
-    TimeoutScreen {
-        & > #dialog { border: round $warning; }
-        &.-ascii > #dialog { border: ascii $warning; }
-        & #countdown { margin-top: 1; }
-        & ReasonField { margin-top: 1; }
-        & #why { padding-left: 8; color: $text-muted; }
-    }
     """
 
     SCOPES = (OVERDUE_KEYS,)

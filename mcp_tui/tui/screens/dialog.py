@@ -43,58 +43,6 @@ class Dialog(ModalScreen[ScreenResultType]):
     gets the twins of the glyphs. ``BINDINGS`` are made of :attr:`SCOPES`.
     """
 
-    DEFAULT_CSS = """
-    Dialog {
-        align: center middle;
-        background: $background 50%;
-
-        & > #dialog {
-            width: 68;
-            max-width: 100%;
-            height: auto;
-            max-height: 100%;
-            padding: 1 1 0 1;
-            border: round $primary;
-            border-title-color: $foreground;
-            border-title-style: bold;
-            border-subtitle-color: $text-muted;
-            background: $surface;
-            color: $foreground;
-        }
-        &.-ascii > #dialog { border: ascii $primary; }
-
-        &.-ascii Select .arrow { display: none; }
-
-        & Static { height: auto; }
-        & #foot { height: auto; margin-top: 1; }
-        & #keys { width: 1fr; }
-        &.-plain #foot Button { display: none; }
-        &.-low > #dialog { padding-top: 0; }
-        &.-low #foot { margin-top: 0; }
-        & OptionList, & OptionList:focus {
-            height: auto; max-height: 16; padding: 0; border: none; scrollbar-size-vertical: 1;
-            background: $surface; background-tint: $foreground 0%;
-        }
-
-        & Input { background: $surface; background-tint: $foreground 6%; }
-        & Input:focus { background-tint: $foreground 10%; }
-
-        & Button.-textual-compact {
-            width: auto;
-            min-width: 0;
-            margin-right: 1;
-            background: $panel;
-            color: $foreground;
-        }
-        & Button.-textual-compact:hover { background: $block-hover-background; }
-        & Button.-textual-compact:focus {
-            background: $block-cursor-background;
-            color: $block-cursor-foreground;
-            text-style: bold;
-        }
-    }
-    """
-
     app = getters.app(Host)
     SCOPES: ClassVar[tuple[Scope, ...]] = (DIALOG,)
     BINDINGS = bindings(*SCOPES)
@@ -327,15 +275,6 @@ class ConfirmScreen(Dialog[bool]):
         lead: a warning above the lines, which stays in sight.
     """
 
-    DEFAULT_CSS = """
-    ConfirmScreen {
-        &.-long > #dialog { width: 90; }
-        & VerticalScroll { height: auto; max-height: 12; scrollbar-size-vertical: 1; }
-        &.-long VerticalScroll { max-height: 14; margin-top: 1; }
-        & Button.-textual-compact.-yes:focus { background: $warning; color: $background; }
-    }
-    """
-
     OF_SERVER = False
 
     SCOPES = (ANSWER,)
@@ -400,10 +339,6 @@ def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScre
 
 class MenuScreen(Dialog[str | None]):
     """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices, empty for none."""
-
-    DEFAULT_CSS = """
-    MenuScreen #note { color: $text-muted; margin-bottom: 1; }
-    """
 
     SCOPES = (MENU,)
     HINTS = [("enter", "Choose"), ("app.back", "Back")]

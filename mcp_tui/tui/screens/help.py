@@ -73,14 +73,6 @@ def legend() -> tuple[Section, Section]:
 class HelpScreen(Dialog[None]):
     """The keys of scopes, the nearest first, in a frame of their own."""
 
-    DEFAULT_CSS = """
-    HelpScreen {
-        background: $background 60%;
-        &.-ascii > Detail { border: ascii $primary; }
-        & > Detail { width: 80; max-width: 96%; height: 92%; background: $surface; }
-    }
-    """
-
     SCOPES = (HELP,)
 
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:

@@ -20,15 +20,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     ``name`` is the server that asks; without ``ask`` it is the whole title. ``typed`` stands in the fields at first.
     """
 
-    DEFAULT_CSS = """
-    InputsScreen {
-        & VerticalScroll { height: auto; max-height: 14; }
-        & Static.-asked { margin-top: 1; }
-        & Static.-asked:first-child { margin-top: 0; }
-        & #wrong { color: $error; }
-    }
-    """
-
     OF_SERVER = False
 
     def __init__(

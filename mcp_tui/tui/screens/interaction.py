@@ -110,17 +110,6 @@ class InteractionScreen(Dialog[Answer | None]):
         control: what is filled in, if anything.
     """
 
-    DEFAULT_CSS = """
-    InteractionScreen {
-        & > #dialog { width: 80; height: auto; }
-        & VerticalScroll.-words { height: auto; scrollbar-size-vertical: 1; }
-        & #what { margin-top: 1; color: $text-muted; }
-        & > #dialog > Editor { height: auto; min-height: 3; }
-        & Form { margin-top: 1; }
-        & #over { color: $warning; text-style: bold; margin-bottom: 1; }
-    }
-    """
-
     SCOPES = (QUESTION,)
 
     TICK = 0.1
@@ -285,10 +274,6 @@ class LinkScreen(InteractionScreen):
 
     SCOPES = (LINK,)
 
-    DEFAULT_CSS = """
-    LinkScreen #wrong { margin-top: 1; }
-    """
-
     AUTO_FOCUS = "#later"
 
     SEND = words("I opened it")
@@ -354,12 +339,6 @@ def beside(name: str, value: Sequence[SafeText]) -> list[Line]:
 
 class Prompted(Detail, can_focus=False):
     """All that the server would tell a model, with its images."""
-
-    DEFAULT_CSS = """
-    Prompted {
-        height: auto; border: none; overflow: hidden; scrollbar-gutter: auto; background: $surface;
-    }
-    """
 
 
 class SamplingScreen(InteractionScreen):

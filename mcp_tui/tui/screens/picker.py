@@ -133,21 +133,6 @@ class PickerScreen(Dialog[Target | None]):
     consent; ``complete`` makes targets of definitions; ``text`` is typed at first.
     """
 
-    DEFAULT_CSS = """
-    PickerScreen {
-        & > #dialog { background: $background; }
-        & Input, & Input:focus { background: $background; }
-        & Input { margin: 0 0 1 0; }
-        & OptionList, & OptionList:focus { max-height: 100%; background: $background; }
-        & OptionList > .option-list--option-highlighted {
-            background: $block-cursor-background; color: $block-cursor-foreground; text-style: $block-cursor-text-style;
-        }
-        & #question { color: $text-muted; }
-        & #said { min-height: 1; max-height: 4; }
-        & #foot { margin-top: 0; }
-    }
-    """
-
     SCOPES = (PICKER, CHOOSE)
     AUTO_FOCUS = "#target"
     OF_SERVER = False

@@ -61,17 +61,6 @@ class ProbeScreen(ModalScreen[None]):
     ``made`` makes the probe, each time that it is started.
     """
 
-    DEFAULT_CSS = """
-    ProbeScreen {
-        background: $background;
-        & > Vertical { height: 1fr; }
-        & #rules { height: 3fr; min-height: 6; }
-        & #evidence { height: 2fr; min-height: 5; padding-left: 1; }
-        &.-ascii #rules, &.-ascii #evidence { border: ascii $foreground 40%; scrollbar-visibility: hidden; }
-        &.-ascii #rules:focus, &.-ascii #evidence:focus { border: ascii $primary; }
-    }
-    """
-
     app = getters.app(Host)
     SCOPES = (PROBE,)
     BINDINGS = bindings(*SCOPES)

@@ -39,13 +39,6 @@ class RecordingsScreen(MenuScreen):
     ``current`` are the files of the open session.
     """
 
-    DEFAULT_CSS = """
-    RecordingsScreen {
-        & > #dialog { width: 78; }
-        & #note { color: $foreground; margin: 0; }
-    }
-    """
-
     OF_SERVER = False
     HINTS = [("enter", "Open read-only"), ("app.back", "Back")]
 
@@ -123,14 +116,6 @@ def parse_filter(text: str) -> Query:
 
 class HistoryScreen(Dialog[LoggedCancellation | None]):
     """Dismisses the cancellation that is to be opened, or ``None`` on esc."""
-
-    DEFAULT_CSS = """
-    HistoryScreen {
-        & > #dialog { width: 140; }
-        & LineList { margin: 1 0; border: none; background: $surface; }
-        & LineList > .tone--cursor { background: $block-cursor-background; }
-    }
-    """
 
     SCOPES = (CHOOSE,)
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]

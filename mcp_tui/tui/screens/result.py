@@ -45,21 +45,6 @@ class ResultScreen(Dialog[str | None]):
         redact: takes the secrets out of what is copied.
     """
 
-    DEFAULT_CSS = """
-    ResultScreen {
-        overflow: hidden;
-        & > #dialog { width: 100%; height: 100%; padding: 0; border: none; background: $background; }
-        & #heading { height: auto; max-height: 3; padding: 0 1; background: $panel; }
-        & Pager { height: 1fr; }
-        &.-ascii > #dialog { border: none; }
-        &.-ascii Pager { border: ascii $primary; scrollbar-visibility: hidden; }
-        & #broken { padding: 0 1; color: $error; max-height: 4; }
-        & #path { display: none; margin: 0 1; }
-        & #said { padding: 0 1; }
-        & #foot { margin: 0 1; }
-    }
-    """
-
     SCOPES = (RESULT,)
 
     AUTO_FOCUS = "Pager"

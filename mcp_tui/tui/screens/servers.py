@@ -32,10 +32,6 @@ ServerPick = tuple[str, Session | None]
 class ServersScreen(Dialog[ServerPick | None]):
     """Dismisses what is to be done, or ``None`` on esc. It keeps itself up to date while it is open."""
 
-    DEFAULT_CSS = """
-    ServersScreen > #dialog { width: 100; }
-    """
-
     SCOPES = (SERVERS,)
     HINTS = [
         ("enter servers.1…servers.9", "Show"),

@@ -23,15 +23,6 @@ SHOWN: Final = 8
 class SignInScreen(Dialog[None]):
     """Shows a sign-in as it happens. It closes by itself when that is over and went well; esc leaves it going on."""
 
-    DEFAULT_CSS = """
-    SignInScreen {
-        & > #dialog { width: 84; }
-        & #url, & Input { margin-top: 1; }
-        & Input { display: none; }
-        &.-asks Input { display: block; }
-    }
-    """
-
     SCOPES = (SIGN_IN,)
     TICK = 0.1
 

@@ -35,44 +35,6 @@ COPIED: Final = 10_000
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     """A widget drawn by :meth:`render_line` from pieces of safe text."""
 
-    DEFAULT_CSS = """
-    Canvas {
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        background: $background;
-        color: $foreground;
-        border: round $foreground 30%;
-        border-title-color: $foreground;
-        border-subtitle-color: $text-muted;
-        &:focus { border: round $primary; }
-
-        & > .tone--queued { color: $text-muted; }
-        & > .tone--in-flight { color: $primary; text-style: bold; }
-        & > .tone--overdue { color: $warning; text-style: bold; }
-        & > .tone--awaiting-input { color: $accent; text-style: bold; }
-        & > .tone--cancel-requested { color: $warning; text-style: bold; }
-        & > .tone--cancelled { color: $text-muted; }
-        & > .tone--late { color: $accent; }
-        & > .tone--timed-out { color: $warning; }
-        & > .tone--completed { color: $success; text-style: dim; }
-        & > .tone--failed { color: $error; text-style: bold; }
-        & > .tone--lost { color: $error; text-style: dim; }
-
-        & > .tone--cursor { background: $foreground 10%; }
-        &:focus > .tone--cursor { background: $primary 20%; }
-        & > .tone--header { color: $text-muted; }
-        & > .tone--title { text-style: bold; }
-        & > .tone--muted { color: $text-muted; }
-        & > .tone--accent { color: $accent; }
-        & > .tone--success { color: $success; }
-        & > .tone--warning { color: $warning; }
-        & > .tone--error { color: $error; }
-        & > .tone--struck { color: $text-muted; text-style: strike; }
-    }
-    """
-
     virtual_size = Reactive(Size(0, 0))  # Textual's own lays out the whole screen at each line more
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -219,16 +181,6 @@ def selected_text(
 
 class Bar(Canvas, can_focus=False):
     """A line across the screen."""
-
-    DEFAULT_CSS = """
-    Bar {
-        height: 1;
-        border: none;
-        overflow: hidden;
-        scrollbar-gutter: auto;
-        background: $panel;
-    }
-    """
 
     ALLOW_MAXIMIZE = False
 

@@ -73,16 +73,6 @@ class TextField(Editor):
 class ChoiceField(InOrder, Select[str]):
     """One of several. Letters choose the first that begins with them, or has them in it."""
 
-    DEFAULT_CSS = """
-    ChoiceField {
-        & > SelectCurrent, &:focus > SelectCurrent { background: $surface; background-tint: $foreground 6%; }
-        &:focus > SelectCurrent { background-tint: $foreground 10%; text-style: bold; }
-        & > SelectOverlay, & > SelectOverlay:focus {
-            border: none; background: $panel; scrollbar-size-vertical: 1;
-        }
-    }
-    """
-
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         self.choices = choices
         self._typed = ""
@@ -141,12 +131,6 @@ class ChoiceField(InOrder, Select[str]):
 class ToggleField(InOrder, Checkbox, inherit_bindings=False):
     """True or false, or neither: space turns it over, and at first makes it true."""
 
-    DEFAULT_CSS = """
-    ToggleField, ToggleField:focus { border: none; padding: 0; background: $surface; }
-    ToggleField > .toggle--button { background: $surface; color: $foreground; }
-    ToggleField.-on > .toggle--button { background: $surface; color: $text-success; }
-    """
-
     BUTTON_LEFT = BUTTON_RIGHT = ""  # they have the colour of the background: the brackets are within
 
     def __init__(self, value: str) -> None:
@@ -183,13 +167,6 @@ class ToggleField(InOrder, Checkbox, inherit_bindings=False):
 
 class SeveralField(InOrder, OptionList):
     """Some of several, each marked: space turns a mark over. The line on top says how many."""
-
-    DEFAULT_CSS = """
-    SeveralField, SeveralField:focus {
-        height: auto; max-height: 7; padding: 0; border: none;
-        background: $surface; background-tint: $foreground 6%; scrollbar-size-vertical: 1;
-    }
-    """
 
     class Changed(Message):
         """Another choice is marked."""
@@ -239,22 +216,6 @@ class Suggestions(OptionList):
     """Values offered for a text, over what lies below its field. The focus stays in the field."""
 
     can_focus = False
-
-    DEFAULT_CSS = """
-    Suggestions {
-        display: none;
-        overlay: screen;
-        constrain: none inflect;
-        padding: 0 1;
-        border: none;
-        background: $panel;
-        scrollbar-size-vertical: 1;
-        & > .option-list--option-highlighted {
-            background: $block-cursor-background;
-            color: $block-cursor-foreground;
-        }
-    }
-    """
 
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)

@@ -330,15 +330,6 @@ PAUSE: Final = 0.1
 class Pager(ListCanvas):
     """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage`, with a cursor on a line."""
 
-    DEFAULT_CSS = """
-    Pager {
-        border: round $primary;
-        border-title-color: $foreground;
-        border-subtitle-color: $text-muted;
-        padding-left: 1;
-    }
-    """
-
     SCOPES = (PAGE,)
     BINDINGS = bindings(*SCOPES)
 

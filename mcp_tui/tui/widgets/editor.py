@@ -52,18 +52,6 @@ class LineInput(Input):
 class Editor(InOrder, TextArea):
     """Plain text. What could not be seen is drawn as a dot; the text itself stays as it is."""
 
-    DEFAULT_CSS = """
-    Editor {
-        padding: 0;
-        border: none;
-        background: $surface;
-        background-tint: $foreground 6%;
-        scrollbar-size-vertical: 1;
-        &:focus { border: none; background-tint: $foreground 10%; }
-        & .text-area--placeholder { color: $text-muted; }
-    }
-    """
-
     def __init__(self, text: str = "", *, line_numbers: bool = False) -> None:
         super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)
         self.cursor_blink = False

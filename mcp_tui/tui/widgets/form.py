@@ -72,18 +72,6 @@ class FieldRow(Vertical):
         edited: is called when something else stands in it; the flag tells whether a person typed that.
     """
 
-    DEFAULT_CSS = """
-    FieldRow {
-        height: auto;
-        & > Horizontal { height: auto; }
-        & Static.-problem { height: auto; color: $error; display: none; }
-        & Static.-problem.-advisory { color: $warning; }
-        & TextField { width: 1fr; height: auto; min-height: 1; max-height: 6; }
-        & TextField.-lines { max-height: 12; }
-        & ChoiceField, & ToggleField, & SeveralField { width: 1fr; }
-    }
-    """
-
     SCOPES = (FIELD,)
     BINDINGS = bindings(*SCOPES)
 
@@ -293,19 +281,6 @@ class Form(Vertical):
         filled: what stood in an earlier form of the same schema, in place of both.
         formats: whether what breaks a ``format`` is wrong, and not merely said.
         completer: makes what completes texts while they are typed, and tells what it found to what it is given.
-    """
-
-    DEFAULT_CSS = """
-    Form {
-        height: auto;
-        & > VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
-        & > Editor { height: auto; min-height: 3; display: none; }
-        & Static.-label { height: 1; padding-right: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        & > Static.-about { height: auto; max-height: 3; margin-top: 1; color: $text; }
-        & > Static.-wrong { height: auto; max-height: 3; color: $error; display: none; }
-        &.-json > VerticalScroll, &.-json > Static.-about { display: none; }
-        &.-json > Editor { display: block; }
-    }
     """
 
     SCOPES = (FORM,)

@@ -61,13 +61,6 @@ class Timeline(ListCanvas):
         window: the time in sight.
     """
 
-    DEFAULT_CSS = """
-    Timeline {
-        overflow: hidden;
-        scrollbar-gutter: auto;
-    }
-    """
-
     ALLOW_SELECT = False
 
     SCOPES = (TIMELINE,)

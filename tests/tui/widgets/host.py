@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -19,6 +20,7 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 class Host(App[None]):
     """Shows one widget and keeps the messages of ours that reach it."""
 
+    CSS_PATH = STYLESHEET
     CSS = "RequestTable, LineList, Detail { height: 1fr; }"
 
     def __init__(self, widget: Widget) -> None:

@@ -7,6 +7,7 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.detail import Detail
@@ -15,6 +16,8 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 
 
 class Showing(App[None]):
+    CSS_PATH = STYLESHEET
+
     def __init__(self, *widgets: Widget) -> None:
         super().__init__()
         self.widgets = widgets

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.painted import screen_text
@@ -46,6 +47,8 @@ def schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
 
 class Shown(App[None]):
     """A form and a button behind it, with what the form posted."""
+
+    CSS_PATH = STYLESHEET
 
     def __init__(self, schema_: Json, values: dict[str, Json] | None = None, **given: Any) -> None:
         super().__init__()

@@ -114,8 +114,6 @@ def _words(facts: Position, cells: int) -> Segments:
 class PositionBar(Bar, can_focus=False):
     """One line that says what :meth:`show` was told last. A click on the graph posts :class:`Pressed`."""
 
-    DEFAULT_CSS = "PositionBar { background: $surface; }"
-
     position = Position()
 
     @dataclass
