@@ -11,20 +11,23 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, cast
 
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
-from mcp_tui.client.connection import Connection, Mirrors
+from mcp_tui.client.connection import Connection, Mirrors, ServerInfo
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.report import EvidenceItem
+from mcp_tui.probe.judging import ControlRun
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import ProbedServer
+from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
 
 EXCERPT: Final = 240
@@ -35,6 +38,12 @@ LARGE: Final = 16_384
 
 KEPT: Final = 5000
 """Arrivals that are kept: a server may send without end."""
+
+SLOW_START: Final = 1.0
+"""Seconds of connecting from which on a server is slow to start."""
+
+BEAT: Final = 0.04
+"""Seconds between two looks at the heartbeat file."""
 
 OPENING: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
@@ -72,20 +81,92 @@ class Arrival:
         return "tool error" if self.is_error else self.kind
 
 
-@fact
-class Peer(ProbedServer):
-    """What the first connection learned of the server; every further one is opened by it.
+class Heartbeat:
+    """A file that the tool changes while it works. ``beats`` are the moments at which it was seen to have changed."""
 
-    ``traces`` are all requests on all of them, ``calls`` counts tool calls by tool and arguments as JSON.
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.beats: list[float] = []
+
+    async def watch(self) -> None:
+        """Look at the file until cancelled; without one return at once."""
+        if self.path is None:
+            return
+        before = _state(self.path)
+        while True:
+            await asyncio.sleep(BEAT)
+            now = _state(self.path)
+            if now != before:
+                self.beats.append(time.monotonic())
+                before = now
+
+    def between(self, sent: float, until: float) -> tuple[float, ...]:
+        """The beats between two moments, as seconds since the first."""
+        return tuple(beat - sent for beat in self.beats if sent < beat <= until)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Server(ProbedServer):
+    """The server under test and its tool: what the first connection learned, and what was found since.
+
+    Every further connection is opened by it. ``connect`` makes one, for what an experiment cannot show on its own.
+    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task; ``brief`` are arguments with
+    which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` is what came over stdout
+    and was not a message; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
+    arguments as JSON.
     """
 
     target: Target
     settings: ClientSettings
+    info: ServerInfo
+    heartbeat: Heartbeat
+    connect: Callable[[str], ProbeConnection]
+    tokens: base.TokenSource | None = None
     meta: dict[str, Json] = field(default_factory=dict[str, Json])
     mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
-    tokens: base.TokenSource | None = None
+    tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    choice: Choice | None = None
+    control: ControlRun | None = None
+    task: Choice | None = None
+    brief: dict[str, Json] | None = None
+    connecting: float = 0.0
+    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
+    noise: list[Arrival] = field(default_factory=list[Arrival])
     traces: list[Trace] = field(default_factory=list["Trace"])
     calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+
+    def verdict(self, rule: str) -> Verdict | None:
+        """The verdict on a rule, where it was judged."""
+        finding = self.findings.get(rule)
+        return None if finding is None else finding.verdict
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call can be in flight for long enough, and does not end the connection by itself."""
+        return self.choice is not None and self.control is not None and not self.control.lost
+
+    @property
+    def slow_to_start(self) -> bool:
+        """Whether a connection that an experiment left unharmed is used for the next one."""
+        return self.connecting > SLOW_START and self.transport == "stdio"
+
+    @property
+    def length(self) -> float:
+        """Seconds that the tool works, as far as that is known."""
+        return 0.0 if self.control is None else self.control.length
+
+    @property
+    def patience(self) -> float:
+        """Seconds that the next call is given to be answered."""
+        return min(5.0 + self.length, 15.0)
 
     def hello(self) -> tuple[str, dict[str, Json]]:
         """The opening request: its method and its params."""
@@ -94,20 +175,12 @@ class Peer(ProbedServer):
         name = self.revision.name
         return "initialize", {"protocolVersion": name, "capabilities": {}, "clientInfo": CLIENT_INFO}
 
-    def request(self, id: RequestId, method: str, params: dict[str, Json]) -> dict[str, Json]:
-        """A request that is to be sent now; a call's own id is its progress token."""
-        meta = {**self.meta, **as_object(params.get("_meta"))}
-        if method == "tools/call":
-            meta["progressToken"] = id
-            self.calls[str(params["name"]), messages.text(params["arguments"])] += 1
-        return messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
-
 
 class ProbeConnection(base.Silence):
     """A connection to the server, for one experiment. It is its transport's sink; ``heard`` is what came in, in order."""
 
-    def __init__(self, peer: Peer, store: Store) -> None:
-        self.peer = peer
+    def __init__(self, server: Server, store: Store) -> None:
+        self.server = server
         self.store = store
         self.heard: list[Arrival] = []
         self.lost = ""
@@ -123,58 +196,57 @@ class ProbeConnection(base.Silence):
         self.transport: base.Transport | None = None
         self._news = asyncio.Event()
         self._initialized = asyncio.Event()
-        self._next_id = 1
+        self.next_id = 1
         self._closing = False
 
     def now(self) -> float:
         """Monotonic seconds."""
         return time.monotonic()
 
-    def refused(self) -> list[EvidenceItem]:
-        """The notifications that were refused, or not delivered, as evidence."""
-        what = "not delivered" if self.peer.transport == "stdio" else "its POST"
+    def refused(self, what: str = "") -> list[EvidenceItem]:
+        """The notifications that were refused, or not delivered, as evidence; ``what`` names them."""
+        what = what or ("not delivered" if self.server.transport == "stdio" else "its POST")
         return [EvidenceItem(f"{what}: {each}") for each in self.refusals]
 
     # -- open and close --------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Open the transport and send nothing.
+    async def start(self, transport: base.Transport | None = None) -> None:
+        """Open the transport, the client's unless another is given, and send nothing.
 
         Raises:
             TransportError: the server cannot be started or reached.
         """
-        self.transport = make_transport(cast("Any", self.peer), "sse" if self.peer.transport == "sse" else "")
-        if self.peer.transport == "http":
+        kind = "sse" if self.server.transport == "sse" else ""
+        self.transport = transport or make_transport(cast("Any", self.server), kind)
+        if self.server.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
 
-    async def open(self) -> None:
-        """Open the transport, shake hands, and wait for the answer.
+    async def open(self, transport: base.Transport | None = None) -> None:
+        """Open the transport as :meth:`start` does, shake hands, and wait for the answer.
 
         Raises:
             TransportError: the server cannot be reached, or does not answer.
         """
-        await self.start()
-        opening = self.request(*self.peer.hello(), id=OPENING)
-        heard = await opening.answered(self.now() + self.peer.settings.connect_timeout)
+        await self.start(transport)
+        opening = self.request(*self.server.hello(), id=OPENING)
+        heard = await opening.answered(self.now() + self.server.settings.connect_timeout)
         if heard is None or heard.kind == "error":
             raise base.TransportError(
                 opening.waited() if heard is None else f"{opening.method}: {heard.words}"
             )
         await self.greeted()
-        info = ev.Connected(
-            at=self.now(), transport=self.peer.transport, revision=self.peer.revision.name, server=""
-        )
-        self.store.event(info)
+        kind, revision = self.server.transport, self.server.revision.name
+        self.store.event(ev.Connected(at=self.now(), transport=kind, revision=revision, server=""))
 
     async def greeted(self) -> None:
         """The opening was answered: until 2025-11-25 say so."""
         assert self.transport is not None
-        revision = self.peer.revision
+        revision = self.server.revision
         self.transport.negotiated(revision)
         if not revision.modern:
             self.notify(INITIALIZED)
-            if self.peer.transport != "stdio":
+            if self.server.transport != "stdio":
                 await self.until(self._initialized.is_set, self.now() + 3.0)
 
     async def close(self) -> None:
@@ -230,7 +302,7 @@ class ProbeConnection(base.Silence):
         """Journal what was sent; a request's clock starts."""
         at, id = self.now(), message.id
         if id in self.traces:
-            self.traces[id].written(at)
+            self.traces[id].sent_at, self.traces[id].is_written = at, True
         self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         self._news.set()
 
@@ -290,35 +362,26 @@ class ProbeConnection(base.Silence):
 
     # -- what goes out ---------------------------------------------------------------------------------------------
 
-    def request(self, method: str, params: dict[str, Json], *, id: RequestId | None = None) -> Trace:
-        """Send a request; without an ``id`` it has the next one, from 1."""
+    def request(
+        self, method: str, params: dict[str, Json], *, id: RequestId | None = None, behind: bytes = b""
+    ) -> Trace:
+        """Send a request; without an ``id`` it has the next one, from 1. ``behind`` goes out in the same write."""
         if id is None:
-            id, self._next_id = self._next_id, self._next_id + 1
+            id, self.next_id = self.next_id, self.next_id + 1
         trace = Trace(self, id, method)
-        self._send(self.peer.request(id, method, params), method, id)
+        meta = {**self.server.meta, **as_object(params.get("_meta"))}
+        if method == "tools/call":
+            meta["progressToken"] = id
+            self.server.calls[str(params["name"]), messages.text(params["arguments"])] += 1
+        made = messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
+        self._send(made, method, id, behind)
         return trace
 
-    def skip_ids(self, last: int) -> None:
-        """Number the next request from beyond an id, where an experiment chose its ids itself."""
-        self._next_id = max(self._next_id, last + 1)
-
-    def call(self, tool: str, arguments: dict[str, Json], *, id: RequestId | None = None) -> Trace:
+    def call(
+        self, tool: str, arguments: dict[str, Json], *, id: RequestId | None = None, behind: bytes = b""
+    ) -> Trace:
         """Call a tool."""
-        return self.request("tools/call", {"name": tool, "arguments": arguments}, id=id)
-
-    def in_one_write(self, tool: str, arguments: dict[str, Json]) -> Trace:
-        """Call a tool and cancel it, both in one write to the pipe."""
-        assert self.transport is not None
-        trace = Trace(self, self._next_id, "tools/call")
-        self._next_id += 1
-        message = self.peer.request(trace.id, trace.method, {"name": tool, "arguments": arguments})
-        cancel = messages.notification(
-            CANCELLED, {"requestId": trace.id, "reason": f"{REASON}, in one write"}
-        )
-        raw = messages.encode(message) + b"\n" + messages.encode(cancel)
-        self.transport.send(base.Outgoing(raw=raw, method=trace.method, id=trace.id))
-        trace.cancel_at = trace.sent_at
-        return trace
+        return self.request("tools/call", {"name": tool, "arguments": arguments}, id=id, behind=behind)
 
     def ask(self) -> Trace:
         """Send the request that shows whether the server still answers: a list of its tools."""
@@ -326,7 +389,7 @@ class ProbeConnection(base.Silence):
 
     def echo(self) -> Trace:
         """Send the lightest request there is: its answer shows that all that was sent before it was read."""
-        return self.request("server/discover" if self.peer.revision.modern else "ping", {})
+        return self.request("server/discover" if self.server.revision.modern else "ping", {})
 
     def notify(self, method: str, params: Json = None) -> None:
         """Send a notification with any params at all."""
@@ -335,13 +398,17 @@ class ProbeConnection(base.Silence):
     def cancel(self, trace: Trace, reason: str = REASON) -> float:
         """Cancel a call the way that its revision prescribes; the moment at which that was."""
         at = trace.cancel_at = self.now()
-        if self.peer.modern_http:
-            assert self.transport is not None
-            trace.closed_stream = True
-            self.transport.release(trace.id)
+        if self.server.modern_http:
+            self.close_stream(trace)
         else:
             self.notify(CANCELLED, {"requestId": trace.id, "reason": reason})
         return at
+
+    def close_stream(self, trace: Trace) -> None:
+        """Close the stream of a call."""
+        assert self.transport is not None
+        trace.closed_stream = True
+        self.transport.release(trace.id)
 
     def cancel_all(self, reason: str) -> None:
         """Cancel every call that is still in flight."""
@@ -349,13 +416,15 @@ class ProbeConnection(base.Silence):
             if trace.method == "tools/call" and trace.cancel_at is None and not trace.over():
                 self.cancel(trace, reason)
 
-    def _send(self, message: dict[str, Json], method: str, id: RequestId | None = None) -> None:
+    def _send(
+        self, message: dict[str, Json], method: str, id: RequestId | None = None, behind: bytes = b""
+    ) -> None:
         if self.transport is None or self.lost:
             return
-        handshake = method == "initialize"
-        speaking = None if handshake else self.peer.revision
+        speaking = None if method == "initialize" else self.server.revision
         connection = Connection(transport=self.transport, speaking=speaking)
-        self.transport.send(connection.outgoing(message, method, id, self.peer.mirrors))
+        made = connection.outgoing(message, method, id, self.server.mirrors)
+        self.transport.send(replace(made, raw=made.raw + behind))
 
     def nameless(self, since: float) -> list[Arrival]:
         """Responses without an id that came since a moment, on no request's own stream."""
@@ -369,29 +438,27 @@ class ProbeConnection(base.Silence):
         ]
 
 
+@dataclass(slots=True, eq=False)
 class Trace:
-    """One request of an experiment, and what can be told of it. Moments are monotonic seconds."""
+    """One request of an experiment, and what is known of it. Moments are monotonic seconds."""
 
-    def __init__(self, connection: ProbeConnection, id: RequestId, method: str) -> None:
-        self.connection = connection
-        self.id = id
-        self.method = method
-        self.cancel_at: float | None = None
-        self.closed_stream = False
-        """Whether its cancel was the closing of its stream: then nothing more of it can be seen."""
-        self.sent_at = connection.now()
-        """When it was written, or called where that was never reported."""
-        self.is_written = False
-        self.ended_at: float | None = None
-        """When its stream ended."""
-        self.failure = ""
-        """Why it failed below the protocol (HTTP status, connection refused), if it did."""
-        connection.traces[id] = self
-        connection.peer.traces.append(self)
+    connection: ProbeConnection
+    id: RequestId
+    method: str
+    cancel_at: float | None = None
+    closed_stream: bool = False
+    """Whether its stream was closed by us: then nothing more of it can be seen."""
+    sent_at: float = field(default_factory=time.monotonic)
+    """When it was written, or called where that was never reported."""
+    is_written: bool = False
+    ended_at: float | None = None
+    """When its stream ended."""
+    failure: str = ""
+    """Why it failed below the protocol (HTTP status, connection refused), if it did."""
 
-    def written(self, at: float) -> None:
-        """Its clock starts."""
-        self.sent_at, self.is_written = at, True
+    def __post_init__(self) -> None:
+        self.connection.traces[self.id] = self
+        self.connection.server.traces.append(self)
 
     def end(self, failure: str) -> None:
         """Nothing more comes on its stream."""

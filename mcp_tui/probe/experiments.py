@@ -1,24 +1,27 @@
-"""The experiments, in the order of a run: what is done to a server, and the verdict on each rule that this shows.
+"""The experiments, in the order of a run: each does something to a server and judges the rules that this shows.
 
-An experiment is a coroutine that is handed a `Trial`, and an entry in :data:`EXPERIMENTS`; which rules it judges stands in
-`rules.py`. What it works with:
+An experiment is a coroutine that takes a `Trial`, and an entry in :data:`EXPERIMENTS`; `rules.py` says which rules it
+judges. It works with:
 
 ``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway()`` also waits to the middle of its work,
                           ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
-``trial.seen(trace)``     what came of a cancelled call until its time and 0.5 s were over (``logs``, ``progress``, …), for
-                          `judging.py`, which makes findings of it; listen on with ``connection.quiet()``.
-``trial.tell(words)``     notes what was seen; ``found(rule, verdict, sentence)`` judges a rule by all that was noted.
-``trial.survives(rule)``  asks for `tools/list`; where not even an error comes, the rule is broken, and judged so.
+``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``logs``, ``progress``, …),
+                          for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
+``trial.tell(words)``     notes what was seen. ``passed(rule, sentence)``, ``warned()``, ``failed()``, and ``unseen()`` judge
+                          a rule by all that was noted; ``give_up(rule, why)`` ends the experiment with ``unseen()``.
+``trial.survives(rule)``  asks for `tools/list`; without any answer the rule is broken and the experiment ends.
 ``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
                           any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
                           ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``stream``).
+``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
 ``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, replace
@@ -26,13 +29,14 @@ from typing import Final
 
 from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
 from mcp_tui.probe import judging, left_behind
-from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Trace
+from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, Trace
 from mcp_tui.probe.judging import Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, UNANSWERED
 from mcp_tui.probe.tools import AIM
-from mcp_tui.probe.trial import MID, Trial
+from mcp_tui.probe.trial import MID, Judged, Trial
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.protocol.tasks import EXTENSION
@@ -41,6 +45,8 @@ from mcp_tui.transport.base import TransportError
 
 # -- calls that are cancelled rightly: mid-work, at once, at the end, by a timeout, … ----------------------------
 
+NO_END: Final = "the tool did not end by itself"
+
 AT_ONCE: Final = 0.03
 """Seconds between a call and its cancel: enough for a server to read the one before the other."""
 
@@ -48,12 +54,12 @@ AT_ONCE: Final = 0.03
 async def mid_work(trial: Trial) -> None:
     """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
     trace, seen = await trial.cancelled_call(trial.mid)
-    _posted(trial, trace)
+    _post(trial, trace)
     _stream(trial, trace)
     following = await trial.next_call("P-04", tool=True)
     work = judging.work("P-03", seen, trial.control)
-    closing = await _closing(trial, seen, work) if trial.setup.peer.modern_http else None
-    if closing is not None and closing.verdict is Verdict.FAIL:
+    closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
+    if closing and closing[0].verdict is Verdict.FAIL:
         text = "the close was not taken for a cancel (P-18), so the tool was never told to stop"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
@@ -61,32 +67,35 @@ async def mid_work(trial: Trial) -> None:
         judging.progress("P-02", seen, trial.control, trial.level("P-02")),
         work,
         following,
-        *([] if closing is None else [closing]),
+        *closing,
     ]
 
 
-def _posted(trial: Trial, trace: Trace) -> None:
+def _post(trial: Trial, trace: Trace) -> None:
     """P-25: the POST of the cancel is accepted, and not only when the tool has ended."""
-    connection, control = trial.connection, trial.control
-    cancel_at = trace.cancel_at or 0.0
+    connection, cancel_at = trial.connection, trace.cancel_at or 0.0
     if connection.refusals:
-        told = (EvidenceItem(f"the POST of the cancel: {each}") for each in connection.refusals)
-        trial.found("P-25", Verdict.WARNING, f"the cancel was refused: {connection.refusals[0]}", *told)
+        trial.warned(
+            "P-25",
+            f"the cancel was refused: {connection.refusals[0]}",
+            *connection.refused("the POST of the cancel"),
+        )
     elif trace.responses and trace.responses[0].at < cancel_at:
-        trial.found("P-25", Verdict.NOT_OBSERVABLE, "the call ended before the cancel")
+        trial.unseen("P-25", "the call ended before the cancel")
     elif connection.accepted_at:
         took = connection.accepted_at[0] - cancel_at
-        left = control.length - (cancel_at - trace.sent_at)
+        left = trial.control.length - (cancel_at - trace.sent_at)
         if took > max(judging.TRANSIT, judging.END * left):
-            words = f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
-            trial.found("P-25", Verdict.WARNING, words)
+            trial.warned(
+                "P-25", f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
+            )
         else:
-            trial.found("P-25", Verdict.PASS, f"the POST of the cancel was accepted after {took:.2f} s")
+            trial.passed("P-25", f"the POST of the cancel was accepted after {took:.2f} s")
     elif connection.lost:
-        trial.found("P-25", Verdict.NOT_OBSERVABLE, connection.lost)
+        trial.unseen("P-25", connection.lost)
     else:
-        words = f"the POST of the cancel was not answered for {connection.now() - cancel_at:.1f} s"
-        trial.found("P-25", Verdict.WARNING, words)
+        waited = connection.now() - cancel_at
+        trial.warned("P-25", f"the POST of the cancel was not answered for {waited:.1f} s")
 
 
 def _stream(trial: Trial, trace: Trace) -> None:
@@ -94,12 +103,9 @@ def _stream(trial: Trial, trace: Trace) -> None:
     cancel_at = trace.cancel_at or 0.0
     if trace.ended_at is None:
         waited = trial.connection.now() - cancel_at
-        text = f"the stream of the call was still open {waited:.1f} s after the cancel"
-        trial.found("P-24", Verdict.WARNING, text)
+        trial.warned("P-24", f"the stream of the call was still open {waited:.1f} s after the cancel")
     else:
-        trial.found(
-            "P-24", Verdict.PASS, f"the stream ended {trace.ended_at - cancel_at:.2f} s after the cancel"
-        )
+        trial.passed("P-24", f"the stream ended {trace.ended_at - cancel_at:.2f} s after the cancel")
 
 
 async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
@@ -116,11 +122,11 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
         text = f"{work.sentence}, and ended before its time: the tool may take long to stop"
         return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
     broken = f"closing the stream did not cancel the call: {how}"
-    connection = trial.setup.connect("P-18 in the handshake era")
-    connection.peer = replace(connection.peer, revision=LATEST_HANDSHAKE, meta={})
+    connection = trial.server.connect("P-18 in the handshake era")
+    connection.server = replace(trial.server, revision=LATEST_HANDSHAKE, meta={})
     try:
         await connection.open()
-        _, again = await Trial(trial.setup, connection).cancelled_call(trial.mid)
+        _, again = await Trial(connection).cancelled_call(trial.mid)
         other = judging.work("P-18", again, trial.control)
     except TransportError:
         text = f"{broken}, as in the uncancelled run"
@@ -147,20 +153,22 @@ def _nothing_more(trial: Trial, rule: str, seen: Observation) -> Finding:
 async def in_one_write(trial: Trial) -> None:
     """P-27: a server that reads both at once may look for the call before it has entered it."""
     choice, connection = trial.choice, trial.connection
-    trace = connection.in_one_write(choice.name, choice.arguments)
+    params: dict[str, Json] = {"requestId": connection.next_id, "reason": f"{REASON}, in one write"}
+    cancel = b"\n" + messages.encode(messages.notification(CANCELLED, params))
+    trace = connection.call(choice.name, choice.arguments, behind=cancel)
+    trace.cancel_at = trace.sent_at
     behind = connection.echo()
     await trial.watch(trace, trace.sent_at + trial.end())
     seen = trial.seen(trace, behind)
-    if await trial.survives("P-27"):
-        trial.findings.append(_nothing_more(trial, "P-27", seen))
+    await trial.survives("P-27")
+    trial.findings.append(_nothing_more(trial, "P-27", seen))
 
 
 async def at_completion(trial: Trial) -> None:
     """P-07: cancelled at the moment at which it should be done."""
     duration, connection = trial.control.duration, trial.connection
     if duration is None:
-        trial.found("P-07", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
-        return
+        trial.give_up("P-07", NO_END)
     trace = await trial.begin()
     await connection.until(trace.over, trace.sent_at + duration - 0.005)
     crossed = "cancelled just after its answer" if trace.responses else "cancelled just before its answer"
@@ -169,40 +177,37 @@ async def at_completion(trial: Trial) -> None:
     trial.tell(crossed, at - trace.sent_at)
     trial.told += [trace.evidence(each) for each in trace.responses]
     came = "its answer and the cancel crossed" if trace.responses else "it was cancelled just in time"
-    if await trial.survives("P-07"):
-        trial.found("P-07", Verdict.PASS, f"{came}; the next call was answered")
+    await trial.survives("P-07")
+    trial.passed("P-07", f"{came}; the next call was answered")
 
 
 async def timed_out(trial: Trial) -> None:
     """P-16: the signal of a client whose own clock runs out."""
     _, seen = await trial.cancelled_call(trial.mid, f"timed out after {trial.mid:g} s")
-    if await trial.survives("P-16"):
-        trial.findings.append(_nothing_more(trial, "P-16", seen))
+    await trial.survives("P-16")
+    trial.findings.append(_nothing_more(trial, "P-16", seen))
 
 
 async def id_zero(trial: Trial) -> None:
     """P-23: judged only where another id shows that a cancel has an effect at all."""
-    if Verdict.PASS not in (trial.setup.verdict("P-01"), trial.setup.verdict("P-03")):
-        text = "the cancel of another id has no visible effect either"
-        trial.found("P-23", Verdict.NOT_OBSERVABLE, text)
-        return
+    if Verdict.PASS not in (trial.server.verdict("P-01"), trial.server.verdict("P-03")):
+        trial.give_up("P-23", "the cancel of another id has no visible effect either")
     _, seen = await trial.cancelled_call(trial.mid, id=0)
     # the heartbeat is that of all experiments that run side by side
     seen, control = replace(seen, beats=()), replace(trial.control, beats=())
     ran = judging.ran_to_end(seen, control)
     if not ran and judging.work("P-23", seen, control).verdict is Verdict.WARNING:
         ran = "the work went on"
-    if not (seen.early or ran or await trial.survives("P-23")):
-        return
+    if not (seen.early or ran):
+        await trial.survives("P-23")
     answers = [] if seen.early else [each.evidence for each in seen.answers]
     trial.told += answers or seen.quotes
     if seen.early:
-        text = f"the call with the id 0 was answered with {seen.early}"
-        trial.found("P-23", Verdict.NOT_OBSERVABLE, text)
+        trial.unseen("P-23", f"the call with the id 0 was answered with {seen.early}")
     elif ran:
-        trial.found("P-23", Verdict.WARNING, f"the cancel of id 0 had no effect: {ran}")
+        trial.warned("P-23", f"the cancel of id 0 had no effect: {ran}")
     else:
-        trial.found("P-23", Verdict.PASS, "the cancel of id 0 had the effect that any other has")
+        trial.passed("P-23", "the cancel of id 0 had the effect that any other has")
 
 
 async def two_in_flight(trial: Trial) -> None:
@@ -214,9 +219,7 @@ async def two_in_flight(trial: Trial) -> None:
     if control.duration is None:
         await connection.quiet(other.sent_at + trial.end())
         if not connection.lost:
-            why = "the tool does not end by itself, so the other call has nothing to show"
-            trial.found("P-14", Verdict.NOT_OBSERVABLE, why)
-            return
+            trial.give_up("P-14", "the tool does not end by itself, so the other call has nothing to show")
         heard = None
     else:  # a server that works on one thing at a time needs the time of both
         heard = await other.answered(other.sent_at + 2 * control.length + 3.0)
@@ -227,70 +230,65 @@ async def two_in_flight(trial: Trial) -> None:
         return
     trial.told.append(other.evidence(heard))
     if heard.kind == "error":
-        trial.found("P-14", Verdict.FAIL, f"{what} failed with error {heard.code}")
-    elif await trial.survives("P-14"):
-        after = heard.at - other.sent_at
-        trial.found("P-14", Verdict.PASS, f"the other call was answered after {after:.2f} s")
+        trial.failed("P-14", f"{what} failed with error {heard.code}")
+        return
+    await trial.survives("P-14")
+    trial.passed("P-14", f"the other call was answered after {heard.at - other.sent_at:.2f} s")
 
 
 async def disconnected(trial: Trial) -> None:
     """P-17: over HTTP until 2025-11-25 the end of a stream says nothing, so the work goes on."""
     connection, control = trial.connection, trial.control
     trace, at = await trial.halfway()
-    trace.closed_stream = True
-    assert connection.transport is not None
-    connection.transport.release(trace.id)
+    connection.close_stream(trace)
     await connection.quiet(trace.sent_at + trial.end(trial.mid))
     seen = trial.seen(trace)
-    if not await trial.survives("P-17"):
-        return
+    await trial.survives("P-17")
     trial.tell("the client closed the call's stream without a cancel", at - trace.sent_at)
     since = seen.cancel + judging.settling(control)
     on = [beat for beat in seen.beats if beat > since]
     if sum(beat > since for beat in control.beats) < judging.SOME:
-        text = f"nothing shows whether the work goes on: {judging.HEARTBEAT}"
-        trial.found("P-17", Verdict.NOT_OBSERVABLE, text)
+        trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
-        text = f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect"
-        trial.found("P-17", Verdict.PASS, text)
+        trial.passed("P-17", f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect")
     else:
-        trial.found("P-17", Verdict.WARNING, "the work stopped at the disconnect")
+        trial.warned("P-17", "the work stopped at the disconnect")
 
 
 async def notified_over_http(trial: Trial) -> None:
     """P-19: in 2026-07-28 over HTTP only the closing of the stream cancels."""
-    connection = trial.connection
     trace, at = await trial.halfway()
-    connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
-    heard = await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
+    heard = await _cancelled_by(trial, trace, trace.id)
     trial.tell("notifications/cancelled was POSTed", at - trace.sent_at)
-    trial.told += connection.refused()[:1]
-    if heard is not None:
-        trial.told.append(trace.evidence(heard))
-    if not await trial.survives("P-19"):
-        return
+    trial.told += trial.connection.refused()[:1]
+    trial.told += [trace.evidence(each) for each in trace.responses[:1]]
+    await trial.survives("P-19")
     if heard is not None and heard.kind == "result":
-        trial.found("P-19", Verdict.PASS, "it had no effect: the result came")
+        trial.passed("P-19", "it had no effect: the result came")
     elif trial.control.duration is None:
-        trial.found("P-19", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+        trial.unseen("P-19", NO_END)
     else:
         came = "no result came" if heard is None else f"error {heard.code} came in place of the result"
-        trial.found("P-19", Verdict.WARNING, f"it took effect: {came}")
+        trial.warned("P-19", f"it took effect: {came}")
+
+
+async def _cancelled_by(trial: Trial, trace: Trace, id: RequestId) -> Arrival | None:
+    """Cancel a call by an id that is not to hit it; its response, once it should be there."""
+    trial.connection.notify(CANCELLED, {"requestId": id, "reason": REASON})
+    return await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
 
 
 async def session_deleted(trial: Trial) -> None:
     """P-28: the last experiment over HTTP, because a whole server may die of it."""
-    setup, connection = trial.setup, trial.connection
+    server, connection = trial.server, trial.connection
     transport = connection.transport
     assert transport is not None
-    trace = (await trial.halfway())[0] if setup.busy else None
+    trace = (await trial.halfway())[0] if server.busy else None
     at = connection.now()
     status: int | None = None
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(5.0):
             status = await transport.end_session()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - HTTP's alone
-    except TimeoutError:
-        pass
     text = "DELETE got no answer" if status is None else f"DELETE got HTTP {status}"
     trial.tell(text, None if trace is None else at - trace.sent_at)
     if trace is not None:
@@ -302,21 +300,21 @@ async def session_deleted(trial: Trial) -> None:
             text += f"; the call's stream ended without a response after {trace.ended_at - at:.2f} s"
         else:
             text += "; the call got no response and its stream stayed open"
-    other, what = setup.connect("after DELETE"), "a call in a new session"
+    other, what = server.connect("after DELETE"), "a call in a new session"
     try:
         await other.open()
-        found = await Trial(setup, other).next_call("P-28", what)
+        found = await Trial(other).next_call("P-28", what)
     except TransportError as error:
-        found = judging.unanswered("P-28", what, str(error), setup.control)
+        found = judging.unanswered("P-28", what, str(error), server.control)
     finally:
         await other.close()
     if found.verdict is Verdict.FAIL:
         told = (*trial.told, *found.evidence)
         trial.findings.append(replace(found, sentence=f"{text}; {found.sentence}", evidence=told))
     elif status is None or status >= 500:
-        trial.found("P-28", Verdict.WARNING, text)
+        trial.warned("P-28", text)
     else:
-        trial.found("P-28", Verdict.PASS, f"{text}; a new session works")
+        trial.passed("P-28", f"{text}; a new session works")
 
 
 # -- cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all ------
@@ -338,28 +336,31 @@ MALFORMED: Final[tuple[tuple[str, int, Json], ...]] = (
     ("requestId 2.5 for the request 2", 2, {"requestId": 2.5}),
     ("requestId 3.0 for the request 3", 3, {"requestId": 3.0}),
 )
-"""What is sent, and the id of the call in flight that a careless server might cancel for it."""
+"""The malformed cancels, and the id of the call in flight that a careless server might cancel for each."""
 
 EQUAL: Final = 3
 """JSON makes no difference between 3 and 3.0: to obey that one is no offence."""
 
 
-async def _ignored(trial: Trial, rule: str, since: float, passed: str, *, valid: bool = True) -> bool:
-    """Whether a notification was ignored: no response to it, and the next call works; then the rule is ``passed``."""
+async def _ignored(trial: Trial, rule: str, since: float, passed: str = "", *, valid: bool = True) -> None:
+    """Check that a notification was ignored: no response to it, and the next call works; then the rule is ``passed``.
+
+    Raises:
+        Judged: it was not, and ``rule`` is judged so.
+    """
     connection = trial.connection
     answered = connection.nameless(since)
     trial.told += connection.refused()
     trial.told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
-    if not await trial.survives(rule):
-        return False
+    await trial.survives(rule)
     if answered:
         # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
         verdict, clause = (Verdict.FAIL, UNANSWERED) if valid else (Verdict.WARNING, None)
         text = f"it answered a notification: {answered[0].words} without an id"
         trial.findings.append(Finding(rule, verdict, text, tuple(trial.told), clause))
-    elif passed:
-        trial.found(rule, Verdict.PASS, passed)
-    return not answered
+        raise Judged
+    if passed:
+        trial.passed(rule, passed)
 
 
 IGNORED: Final = "ignored; the next call was answered"
@@ -367,10 +368,10 @@ IGNORED: Final = "ignored; the next call was answered"
 
 async def twice(trial: Trial) -> None:
     """P-08 and P-26: the same cancel again, a moment later."""
-    connection, traces = trial.connection, trial.connection.peer.traces
+    connection, traces = trial.connection, trial.server.traces
     trace = await trial.begin()
     await trial.cancel(trace, trial.mid)
-    traces.remove(trace)  # that it is answered twice is what P-26 tells
+    traces.remove(trace)  # P-26 says whether it is answered twice
     await asyncio.sleep(PAUSE / 2)
     at, before = connection.now(), len(trace.responses)
     connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
@@ -378,42 +379,41 @@ async def twice(trial: Trial) -> None:
     trial.tell("cancelled for the second time", at - trace.sent_at)
     told = [*trial.told]
     again = [trace.evidence(each) for each in trace.responses[before:]]
-    await _ignored(trial, "P-08", at, IGNORED)
+    with contextlib.suppress(Judged):
+        await _ignored(trial, "P-08", at, IGNORED)
     trial.told = told
     count = len(trace.responses)
     if any(len(each.responses) > 1 for each in traces):
         trial.told = []
-        trial.found("P-26", Verdict.NOT_OBSERVABLE, "this server answers calls twice that are cancelled once")
+        trial.unseen("P-26", "this server answers calls twice that are cancelled once")
     elif again and before + len(again) > 1:
         words = f"{before + len(again)} responses to one call: {before} before the second cancel, {len(again)} after it"
-        trial.found("P-26", Verdict.FAIL, words, *again)
+        trial.failed("P-26", words, *again)
     else:
         came = {0: "no response", 1: "one response"}.get(count, f"{count} responses")
-        trial.found("P-26", Verdict.PASS, f"{came} to a call that was cancelled twice")
+        trial.passed("P-26", f"{came} to a call that was cancelled twice")
 
 
 async def after_completion(trial: Trial) -> None:
     """P-09: the cancel of a request that was answered, on the connection of the control run."""
-    connection, control = trial.connection, trial.setup.control
+    connection, control = trial.connection, trial.server.control
     if connection.lost:
-        trial.found("P-09", Verdict.NOT_OBSERVABLE, connection.lost)
-        return
+        trial.give_up("P-09", connection.lost)
     if control is not None and control.lost:
-        why = f"the tool ends the connection without any cancel: {control.lost}"
-        trial.found("P-09", Verdict.NOT_OBSERVABLE, why)
-        return
+        trial.give_up("P-09", f"the tool ends the connection without any cancel: {control.lost}")
     calls = (each for each in connection.traces.values() if each.method == "tools/call")
     done = next((each for each in calls if each.responses), None)
     if done is None:
         done = connection.ask()
-        await done.answered(connection.now() + trial.setup.patience)
+        await done.answered(connection.now() + trial.server.patience)
     at = connection.now()
     connection.notify(CANCELLED, {"requestId": done.id, "reason": REASON})
     await connection.quiet(at + PAUSE)
     trial.tell(f"{done.method} was answered, then cancelled", at - done.sent_at)
     again = [done.evidence(each) for each in done.responses if each.at > at]
-    if await _ignored(trial, "P-09", at, "" if again else IGNORED) and again:
-        trial.found("P-09", Verdict.FAIL, "it answered once more after the cancel", *again)
+    await _ignored(trial, "P-09", at, "" if again else IGNORED)
+    if again:
+        trial.failed("P-09", "it answered once more after the cancel", *again)
 
 
 async def unknown(trial: Trial) -> None:
@@ -429,13 +429,13 @@ async def unknown(trial: Trial) -> None:
 
 async def malformed(trial: Trial) -> None:
     """P-11: one broken notification after another, each while the call that it might hit is in flight."""
-    setup, connection = trial.setup, trial.connection
+    server, connection = trial.server, trial.connection
     calls: dict[int, Trace] = {}
-    connection.skip_ids(max(id_ for _, id_, _ in MALFORMED))
+    connection.next_id = 1 + max(id_ for _, id_, _ in MALFORMED)
     worst: Finding | None = None
     sent = 0
     for name, id_, params in MALFORMED:
-        if setup.busy and not setup.peer.modern_http and id_ not in calls:
+        if server.busy and not server.modern_http and id_ not in calls:
             calls[id_] = await trial.begin(id=id_)
             await connection.quiet(connection.now() + min(PAUSE, trial.mid / 2))
         if id_ in calls and calls[id_].responses:
@@ -458,8 +458,10 @@ async def malformed(trial: Trial) -> None:
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
             trial.tell(connection.lost)
         elif connection.lost or (heard is None and not calls):
-            aside = Trial(setup, connection)
-            if not await _ignored(aside, "P-11", at, "", valid=False):
+            aside = Trial(connection)
+            try:
+                await _ignored(aside, "P-11", at, valid=False)
+            except Judged:
                 # a server may die some time after the one that it took for valid
                 hit = "; ".join((*_taken(calls, trial), f"after {name}"))
                 (found,) = aside.findings
@@ -477,7 +479,7 @@ async def malformed(trial: Trial) -> None:
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     """Whether the calls in flight were left alone. Each that was not names what hit it."""
-    connection, control = trial.connection, trial.setup.control
+    connection, control = trial.connection, trial.server.control
     count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
     ignored = f"{count} ignored; the calls in flight were answered"
     if not sent:
@@ -487,9 +489,8 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     elif not calls or control is None or control.duration is None:
         return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
     else:
-        until = (
-            connection.now() + len(calls) * control.length + 3.0
-        )  # a server may work on one thing at a time
+        # a server may work on one thing at a time
+        until = connection.now() + len(calls) * control.length + 3.0
         for trace in calls.values():
             await trace.answered(until)
     if hit := _taken(calls, trial):
@@ -539,45 +540,42 @@ async def odd_reasons(trial: Trial) -> None:
 async def string_id(trial: Trial) -> None:
     """P-13: the id of the call, but as a string. It is another id."""
     trace, at = await trial.halfway()
-    trial.connection.notify(CANCELLED, {"requestId": str(trace.id), "reason": REASON})
-    heard = await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
+    heard = await _cancelled_by(trial, trace, str(trace.id))
     seen = trial.seen(trace)
     trial.tell(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
     trial.told += [trace.evidence(each) for each in trace.responses[:1]]
-    if not await _ignored(trial, "P-13", at, ""):
-        return
+    await _ignored(trial, "P-13", at)
     stopped = judging.work("P-13", seen, trial.control).verdict is Verdict.PASS
     if heard is not None and heard.kind == "result":
-        trial.found("P-13", Verdict.PASS, "ignored: the result came")
+        trial.passed("P-13", "ignored: the result came")
     elif trial.control.duration is None and heard is None and not stopped:
-        trial.found("P-13", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+        trial.unseen("P-13", NO_END)
     else:
-        came = _became(trace, "no result")
-        trial.found("P-13", Verdict.WARNING, f"the string was taken for the number: {came}")
+        trial.warned("P-13", f"the string was taken for the number: {_became(trace, 'no result')}")
 
 
 async def initialize(trial: Trial) -> None:
     """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
-    connection, setup = trial.connection, trial.setup
+    connection, server = trial.connection, trial.server
     await connection.start()
-    opening = connection.request(*connection.peer.hello(), id=OPENING)
+    opening = connection.request(*server.hello(), id=OPENING)
     connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
-    patience = max(4.0, 2 * setup.connecting + 2.0)
+    patience = max(4.0, 2 * server.connecting + 2.0)
     trial.tell("initialize was sent, and cancelled at once")
     heard = await opening.answered(opening.sent_at + patience)
     if heard is None:
         text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
-        trial.found("P-15", Verdict.WARNING, f"{text}; the session cannot be used")
+        trial.warned("P-15", f"{text}; the session cannot be used")
         return
     trial.told.append(opening.evidence(heard))
     if heard.kind == "error":
-        trial.found("P-15", Verdict.WARNING, f"initialize was answered with error {heard.code}")
+        trial.warned("P-15", f"initialize was answered with error {heard.code}")
         return
     await connection.greeted()
-    if await connection.ask().answered(connection.now() + setup.patience) is None:
-        trial.found("P-15", Verdict.WARNING, "initialize was answered, but no call after it")
+    if await connection.ask().answered(connection.now() + server.patience) is None:
+        trial.warned("P-15", "initialize was answered, but no call after it")
     else:
-        trial.found("P-15", Verdict.PASS, "ignored: initialize and the next call were answered")
+        trial.passed("P-15", "ignored: initialize and the next call were answered")
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------
@@ -588,10 +586,10 @@ SOON: Final = 0.2
 
 async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
     """Send a request about a task; why it got no result, or nothing, and the result. What came is told."""
-    if trial.setup.peer.revision.modern:
+    if trial.server.revision.modern:
         params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
     trace = trial.connection.request(method, params)
-    heard = await trace.answered(trial.connection.now() + trial.setup.patience)
+    heard = await trace.answered(trial.connection.now() + trial.server.patience)
     if heard is None:
         trial.tell(f"{method}: no answer")
         return "no answer", {}
@@ -605,13 +603,13 @@ async def tasks_cancel(trial: Trial) -> None:
 
 
 async def _task(trial: Trial) -> tuple[Verdict, str]:
-    setup, modern = trial.setup, trial.setup.peer.revision.modern
-    choice = (setup.choice or setup.task) if modern else setup.task
+    server, modern = trial.server, trial.server.revision.modern
+    choice = (server.choice or server.task) if modern else server.task
     if choice is None:
         return Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found"
     # how long a tool takes that was never run without a task nobody knows: then it is cancelled soon
-    known = setup.control is not None and setup.choice == choice
-    length = setup.length if known else AIM
+    known = server.control is not None and server.choice == choice
+    length = server.length if known else AIM
     middle = MID * length if known else SOON
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not modern:

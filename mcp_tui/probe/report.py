@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import frozen
 
 
 class Verdict(Enum):
@@ -64,9 +64,9 @@ class Calls:
     times: int
 
 
-@fact
+@dataclass(slots=True, kw_only=True)
 class Report:
-    """A whole run.
+    """A whole run, filled in as it goes on.
 
     ``probe`` is the version of mcp-tui, ``date`` when the run began (UTC), ``command`` the server's command line or URL
     without secrets. ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is
@@ -88,7 +88,7 @@ class Report:
     seconds: float = 0.0
     calls: tuple[Calls, ...] = ()
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
-    notes: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list[str])
     no_tool: str = ""
     lost: str = ""
 

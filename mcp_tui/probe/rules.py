@@ -8,13 +8,13 @@ session or leaves the next call unanswered fails it: no client can work with tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from functools import partial
 from typing import Final
 
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import frozen
 
 
 class Level(Enum):
@@ -42,7 +42,7 @@ class Clause:
         return {"level": self.level.value, "clause": self.text(revision.name), "inferred": self.inferred}
 
 
-@fact
+@dataclass(slots=True, kw_only=True, eq=False)
 class ProbedServer:
     """What decides whether a rule applies.
 

@@ -24,13 +24,13 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
+from mcp_tui.probe.connection import Arrival, Heartbeat, ProbeConnection, Server, Trace
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import ControlRun
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, no_tasks, task_choice
-from mcp_tui.probe.trial import Heartbeat, Setup, Trial
+from mcp_tui.probe.trial import Trial
 from mcp_tui.transport.base import TransportError, spawn
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ GRACE: Final = 30.0
 
 FAREWELL: Final = 5.0
 """Seconds of that kept for the ending of servers."""
-
-SLOW_START: Final = 1.0
-"""Seconds of connecting from which on a connection that an experiment left unharmed is used for the next one."""
 
 CANDIDATES: Final = 3
 """Tools that are tried, each once, until one reports progress."""
@@ -89,14 +86,12 @@ class Probe:
         self.wish = wish or NamedTool()
         self.patience = patience
         self.experiments = experiments
-        self.setup: Setup
+        self.server: Server
+        self.report: Report
         self._heartbeat = Heartbeat(heartbeat)
         self._store = store
         self._tell = tell
         self._began = time.monotonic()
-        self._date = ""
-        self._notes: list[str] = []
-        self._no_tool = self._lost = ""
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
         """Connections to be used again; each of them answered after the last experiment on it."""
@@ -111,7 +106,7 @@ class Probe:
             TransportError: no connection came about at all.
             Unsuitable: the tool that was asked for cannot be called.
         """
-        self._began, self._date = time.monotonic(), utc_stamp(wall())
+        self._began = time.monotonic()
         watching = spawn(self._heartbeat.watch(), name="watch the heartbeat")
         try:
             await self._prepare()
@@ -126,41 +121,22 @@ class Probe:
             await self._farewell()
         self._count_answers()
         self._judge_stdout()
-        return self._report()
-
-    def _report(self) -> Report:
-        setup = self.setup
-        info, choice, control = setup.info, setup.choice, setup.control
-        calls = [
-            Calls(tool, json.loads(arguments), times) for (tool, arguments), times in setup.peer.calls.items()
-        ]
-        return Report(
-            probe=__version__,
-            date=self._date,
-            server=info.name,
-            server_version=info.version,
-            command=shown(self.target),
-            transport=info.transport,
-            revision=info.revision,
-            tool=choice.name if choice is not None else "",
-            arguments=choice.arguments if choice is not None else {},
-            duration=control.duration if control is not None else None,
-            seconds=time.monotonic() - self._began,
-            calls=tuple(calls),
-            findings=dict(setup.findings),
-            notes=tuple(self._notes),
-            no_tool=self._no_tool,
-            lost=self._lost,
+        self.report.calls = tuple(
+            Calls(tool, json.loads(arguments), times)
+            for (tool, arguments), times in self.server.calls.items()
         )
+        self.report.seconds = time.monotonic() - self._began
+        return self.report
 
-    def _found(self, finding: Finding) -> None:
-        self.setup.findings[finding.rule] = finding
-        self._tell(finding)
+    def _found(self, *findings: Finding) -> None:
+        for finding in findings:
+            self.report.findings[finding.rule] = finding
+            self._tell(finding)
 
     # -- connections -----------------------------------------------------------------------------------------------
 
     def _connection(self, name: str) -> ProbeConnection:
-        connection = ProbeConnection(self.setup.peer, self._store(name))
+        connection = ProbeConnection(self.server, self._store(name))
         self._open.add(connection)
         return connection
 
@@ -169,12 +145,12 @@ class Probe:
 
         Over stdio it closes in the background, since a server may take its time to exit. Over HTTP it stays until the end.
         """
-        self.setup.noise += [each for each in connection.heard if each.kind == "noise"]
+        server = self.server
+        server.noise += [each for each in connection.heard if each.kind == "noise"]
         connection.heard = [each for each in connection.heard if each.kind != "noise"]
-        if connection.peer.transport == "http":
+        if server.transport == "http":
             return
-        slow = self.setup.connecting > SLOW_START and connection.peer.transport == "stdio"
-        if slow and not harmed and not connection.lost:
+        if server.slow_to_start and not harmed and not connection.lost:
             connection.refusals.clear()
             self._spare.append(connection)
             return
@@ -185,7 +161,7 @@ class Probe:
         connections, self._open = self._open, set()
         self._spare.clear()
         for connection in connections:
-            if connection.peer.transport == "http" and connection.transport is not None:
+            if self.server.transport == "http" and connection.transport is not None:
                 connection.transport.keeps_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await asyncio.gather(
             *(connection.close() for connection in connections), *self._closings, return_exceptions=True
@@ -196,6 +172,7 @@ class Probe:
     async def _negotiate(self) -> None:
         """Connect once as every client does: to learn the revision, the transport and the tools."""
         self._tell("connecting")
+        date, notes = utc_stamp(wall()), list[str]()
         client = Client(self.target, self.settings, store=self._store("connect"), tokens=self.tokens)
         tools: list[dict[str, Any]] = []
         try:
@@ -205,66 +182,73 @@ class Probe:
                 try:
                     tools = await every(client, "tools")
                 except ListFailed as error:
-                    self._notes.append(f"The tools could not be listed: {error}")
+                    notes.append(f"The tools could not be listed: {error}")
             target = self.target
             if isinstance(target, HttpTarget) and info.transport == "sse":
                 target = replace(target, transport="sse")
-            peer = Peer(
-                target=target,
-                settings=self.settings,
-                transport=info.transport,
-                revision=info.revision,
-                meta=dict(client.ledger.negotiated.meta),
-                mirrors=dict(client.mirrors),
-                tokens=self.tokens,
-            )
             transport = client.transport
             if transport is not None and info.transport == "http":
                 transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         finally:
             await client.close()
             client.store.close()
-        self.setup = Setup(
+        self.server = Server(
+            target=target,
+            settings=self.settings,
+            transport=info.transport,
+            revision=info.revision,
+            info=info,
             heartbeat=self._heartbeat,
             connect=self._connection,
-            peer=peer,
-            info=info,
+            tokens=self.tokens,
+            meta=dict(client.ledger.negotiated.meta),
+            mirrors=dict(client.mirrors),
             tools=tools,
             connecting=connecting,
+        )
+        self.report = Report(
+            server=info.name,
+            server_version=info.version,
+            transport=info.transport,
+            revision=info.revision,
+            probe=__version__,
+            date=date,
+            command=shown(self.target),
+            findings=self.server.findings,
+            notes=notes,
         )
 
     async def _prepare(self) -> None:
         """Connect, choose the tool, and run it once uncancelled, in a session of its own."""
         await self._negotiate()
-        setup = self.setup
+        server = self.server
         if self.wish.tool:
-            wanted = [named_tool(self.wish, setup.tools)]
+            wanted = [named_tool(self.wish, server.tools)]
             if wanted[0].destructive:
-                self._notes.append(
-                    f"{self.wish.tool} is marked as destructive; it was called because you named it"
-                )
-                self._tell(self._notes[-1])
+                text = f"{self.wish.tool} is marked as destructive; it was called because you named it"
+                self.report.notes.append(text)
+                self._tell(text)
         else:
-            wanted = candidates(setup.tools)
+            wanted = candidates(server.tools)
         connection = await self._choose(wanted)
-        setup.task = task_choice(setup.tools, setup.choice, self.wish)
-        setup.peer = replace(setup.peer, no_tasks=no_tasks(setup.info, setup.task))
-        await self._after(connection)
-        if setup.connecting > SLOW_START and setup.peer.transport == "stdio":
-            self._notes.append(
-                f"The server takes {setup.connecting:.1f} s to start, so connections were reused"
-            )
+        server.task = task_choice(server.tools, server.choice, self.wish)
+        server.no_tasks = no_tasks(server.info, server.task)
+        if self._applies("P-09"):
+            self._found(*await Trial(connection).make(after_completion))
+        await self._try_briefly(connection)
+        if server.slow_to_start:
+            text = f"The server takes {server.connecting:.1f} s to start, so connections were reused"
+            self.report.notes.append(text)
         await self._let_go(connection, harmed=False)
 
     async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
         """Try candidates once each, and take the first that reports progress, else the first that is slow enough."""
-        setup = self.setup
+        server, report, asked = self.server, self.report, bool(self.wish.tool)
         useful: list[tuple[Choice, ControlRun]] = []
         useless: list[str] = []
         connection = self._connection("control")
         await connection.open()
-        session = getattr(connection.transport, "session_id", None) is not None
-        setup.peer = replace(setup.peer, session=session)
+        server.session = getattr(connection.transport, "session_id", None) is not None
         for choice in wanted[:CANDIDATES]:
             if connection.lost or useful:
                 await self._let_go(connection, harmed=True)
@@ -272,56 +256,46 @@ class Probe:
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
             self._tell(f"control run of {choice.name} {choice.shown()}{reasons}")
-            asked = bool(self.wish.tool)
             limit = self.patience if asked else FOUND_LIMIT
-            control, why = await _control_run(connection, setup, choice, limit, asked=asked)
+            control, why = await _control_run(connection, choice, limit, asked=asked)
             if why:
                 useless.append(f"{choice.name} {why}")
                 continue
             useful.append((choice, control))
             if asked or len(control.progress) > 1:
                 break
-        if useful:
-            best = max(useful, key=lambda each: len(each[1].progress) > 1)
-            setup.choice, setup.control = best
-            self._describe(*best)
-            others = [each.name for each in wanted if each.name != best[0].name]
-            if others:
-                self._notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
-        else:
-            self._no_tool = self._without(useless)
-            self._tell(self._no_tool)
-        return connection
-
-    def _describe(self, choice: Choice, control: ControlRun) -> None:
+        if not useful:
+            report.no_tool = self._without(useless)
+            self._tell(report.no_tool)
+            return connection
+        choice, control = max(useful, key=lambda each: len(each[1].progress) > 1)
+        server.choice, server.control = choice, control
+        report.tool, report.arguments, report.duration = choice.name, choice.arguments, control.duration
         if control.duration is None:
-            self._notes.append(f"{choice.name} did not end by itself within {control.watched:.1f} s")
+            report.notes.append(f"{choice.name} did not end by itself within {control.watched:.1f} s")
         if control.lost:
-            self._notes.append(f"{choice.name} ends the connection without any cancel: {control.lost}")
+            report.notes.append(f"{choice.name} ends the connection without any cancel: {control.lost}")
         if control.blocks:
-            self._notes.append(f"While {choice.name} works, the server answers nothing else")
+            report.notes.append(f"While {choice.name} works, the server answers nothing else")
+        others = [each.name for each in wanted if each.name != choice.name]
+        if others:
+            report.notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
+        return connection
 
     def _without(self, useless: list[str]) -> str:
         if useless:
             return f"{'; '.join(useless)}: {WAY_OUT}"
-        if not self.setup.tools:
+        if not self.server.tools:
             return "the server offers no tools, so no call can be cancelled"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
-    async def _after(self, connection: ProbeConnection) -> None:
-        """P-09, on the connection of the control run; and whether the tool can be called briefly."""
-        setup = self.setup
-        if self._applies("P-09"):
-            trial = Trial(setup, connection)
-            await after_completion(trial)
-            self._found(*trial.findings)
-        choice = setup.choice
+    async def _try_briefly(self, connection: ProbeConnection) -> None:
+        """Find out whether the tool can be called briefly."""
+        choice, until = self.server.choice, connection.now() + self.server.patience
         if choice is not None and choice.brief is not None and not connection.lost:
-            heard = await connection.call(choice.name, choice.brief).answered(
-                connection.now() + setup.patience
-            )
+            heard = await connection.call(choice.name, choice.brief).answered(until)
             if heard is not None and heard.kind == "result" and not heard.is_error:
-                setup.brief = choice.brief
+                self.server.brief = choice.brief
 
     # -- the experiments -------------------------------------------------------------------------------------------
 
@@ -335,8 +309,8 @@ class Probe:
                     self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
             elif rules:
                 due.append(experiment)
-        lanes = LANES if self.setup.peer.transport == "stdio" else 1
-        budget = TIMES * (1.0 if self.setup.control is None else self.setup.length) + GRACE
+        lanes = LANES if self.server.transport == "stdio" else 1
+        budget = TIMES * (1.0 if self.server.control is None else self.server.length) + GRACE
         left = self._began + budget - FAREWELL - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, left)):
@@ -361,22 +335,22 @@ class Probe:
 
     def _applies(self, rule: str) -> bool:
         """Whether a rule applies to this server; that it does not is a finding."""
-        if absent := RULES[rule].unless(self.setup.peer):
+        if absent := RULES[rule].unless(self.server):
             self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
         return not absent
 
     def _idle(self, experiment: Experiment) -> str:
         """Why an experiment cannot be made with this tool, or nothing."""
-        if experiment.tool and self.setup.choice is None:
+        if experiment.tool and self.server.choice is None:
             return "it takes a slow tool, and none was found"
-        control = self.setup.control
+        control = self.server.control
         if experiment.tool and experiment.spares and control is not None and control.lost:
             return f"the tool ends the connection without any cancel: {control.lost}"
         return ""
 
     def _miss(self, experiment: Experiment, why: str) -> None:
         for rule in experiment.rules:
-            if why and rule not in self.setup.findings:
+            if why and rule not in self.server.findings:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
     async def _make(self, experiment: Experiment) -> str:
@@ -389,16 +363,14 @@ class Probe:
         try:
             if opened and not used:
                 await connection.open()
-            trial = Trial(self.setup, connection)
-            await experiment.run(trial)
-            harmed = not opened or any(found.verdict is Verdict.FAIL for found in trial.findings)
-            for finding in trial.findings:
-                if self.setup.verdict(finding.rule) is not Verdict.NOT_APPLICABLE:
-                    self._found(finding)
+            findings = await Trial(connection).make(experiment.run)
+            harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
+            absent = Verdict.NOT_APPLICABLE
+            self._found(*(each for each in findings if self.server.verdict(each.rule) is not absent))
         except TransportError as error:
             why = f"no connection: {error}"
             if "P-01" in experiment.rules:
-                self._lost = why
+                self.report.lost = why
             return why
         finally:
             await self._let_go(connection, harmed=harmed)
@@ -409,7 +381,7 @@ class Probe:
     def _count_answers(self) -> None:
         """P-22, over all requests."""
         told: list[EvidenceItem] = []
-        traces = self.setup.peer.traces
+        traces = self.server.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
         for trace in twice:
             told += [trace.evidence(each) for each in trace.responses[:3]]
@@ -423,7 +395,7 @@ class Probe:
         """P-32, over all connections."""
         if not self._applies("P-32"):
             return
-        if noise := self.setup.noise:
+        if noise := self.server.noise:
             told = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
             lines = "1 line" if len(noise) == 1 else f"{len(noise)} lines"
             self._found(Finding("P-32", Verdict.FAIL, f"{lines} on stdout were not messages", told))
@@ -444,7 +416,7 @@ BLOCKED: Final = 0.5
 
 
 async def _control_run(
-    connection: ProbeConnection, setup: Setup, choice: Choice, limit: float, *, asked: bool
+    connection: ProbeConnection, choice: Choice, limit: float, *, asked: bool
 ) -> tuple[ControlRun, str]:
     """Run a tool to its end, or for ``limit`` seconds; and why it is no use for a probe, or nothing.
 
@@ -466,7 +438,7 @@ async def _control_run(
         watched=connection.now() - sent,
         progress=tuple(each.at - sent for each in trace.progress()),
         logs=tuple(each.at - sent for each in connection.heard if each.kind == "log" and each.at > sent),
-        beats=setup.heartbeat.between(sent, ended_at),
+        beats=connection.server.heartbeat.between(sent, ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,
     )

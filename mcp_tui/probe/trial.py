@@ -3,127 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Final
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, NoReturn
 
-from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
+from mcp_tui.probe.connection import REASON, ProbeConnection, Trace
 from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
 
 MID: Final = 0.4
 """The part of its work after which a call is cancelled."""
-
-BEAT: Final = 0.04
-"""Seconds between two looks at the heartbeat file."""
 
 AFTERMATH: Final = 0.4
 """Seconds that are listened on after a late result: a second one would follow it closely."""
 
 
-class Heartbeat:
-    """A file that the tool changes while it works. ``beats`` are the moments at which it was seen to have changed."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.beats: list[float] = []
-
-    async def watch(self) -> None:
-        """Look at the file until cancelled; without one return at once."""
-        if self.path is None:
-            return
-        before = self._state()
-        while True:
-            await asyncio.sleep(BEAT)
-            now = self._state()
-            if now != before:
-                self.beats.append(time.monotonic())
-                before = now
-
-    def _state(self) -> tuple[int, int]:
-        assert self.path is not None
-        try:
-            status = self.path.stat()
-        except OSError:
-            return 0, 0
-        return status.st_size, status.st_mtime_ns
-
-    def between(self, sent: float, until: float) -> tuple[float, ...]:
-        """The beats between two moments, as seconds since the first."""
-        return tuple(beat - sent for beat in self.beats if sent < beat <= until)
-
-
-@dataclass(slots=True, kw_only=True)
-class Setup:
-    """What is known of the server and the tool.
-
-    ``connect`` opens a further connection, for what one experiment cannot show on its own. ``choice`` is ``None`` where no
-    slow tool was found; ``task`` is the tool to run as a task; ``connecting``: seconds that it took to connect.
-    ``findings`` are those made so far, ``noise`` what came over stdout and was not a message.
-    """
-
-    heartbeat: Heartbeat
-    connect: Callable[[str], ProbeConnection]
-    peer: Peer
-    info: ServerInfo
-    tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
-    choice: Choice | None = None
-    control: ControlRun | None = None
-    task: Choice | None = None
-    brief: dict[str, Json] | None = None
-    connecting: float = 0.0
-    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
-    noise: list[Arrival] = field(default_factory=list[Arrival])
-
-    def verdict(self, rule: str) -> Verdict | None:
-        """What a rule came to, where it was judged."""
-        finding = self.findings.get(rule)
-        return None if finding is None else finding.verdict
-
-    @property
-    def busy(self) -> bool:
-        """Whether a call can be in flight for long enough, and does not end the connection by itself."""
-        return self.choice is not None and self.control is not None and not self.control.lost
-
-    @property
-    def patience(self) -> float:
-        """Seconds that the next call is given to be answered."""
-        return min(5.0 + self.length, 15.0)
-
-    @property
-    def length(self) -> float:
-        """Seconds that the tool works, as far as that is known."""
-        return 0.0 if self.control is None else self.control.length
+class Judged(Exception):
+    """Ends an experiment early: its rule is judged already."""
 
 
 class Trial:
     """One experiment at work on one connection: its calls, what it was ``told`` so far, and its ``findings``."""
 
-    def __init__(self, setup: Setup, connection: ProbeConnection) -> None:
-        self.setup = setup
+    def __init__(self, connection: ProbeConnection) -> None:
+        self.server = connection.server
         self.connection = connection
         self.told: list[EvidenceItem] = []
         self.findings: list[Finding] = []
 
+    async def make(self, experiment: Callable[[Trial], Awaitable[None]]) -> list[Finding]:
+        """Make an experiment; its findings."""
+        with contextlib.suppress(Judged):
+            await experiment(self)
+        return self.findings
+
     @property
     def choice(self) -> Choice:
         """The slow tool, for an experiment that needs one."""
-        assert self.setup.choice is not None
-        return self.setup.choice
+        assert self.server.choice is not None
+        return self.server.choice
 
     @property
     def control(self) -> ControlRun:
         """Its uncancelled run."""
-        assert self.setup.control is not None
-        return self.setup.control
+        assert self.server.control is not None
+        return self.server.control
 
     @property
     def mid(self) -> float:
@@ -142,7 +71,7 @@ class Trial:
 
     def level(self, rule: str) -> Level:
         """How strongly a rule asks here."""
-        return RULES[rule].clause(self.setup.peer.revision, self.setup.peer.transport).level
+        return RULES[rule].clause(self.server.revision, self.server.transport).level
 
     def tell(self, what: str, at: float | None = None, frame: str = "") -> None:
         """Note something that was seen: the findings from here on rest on it."""
@@ -152,17 +81,36 @@ class Trial:
         """Judge a rule by what was told, and what more there is."""
         self.findings.append(Finding(rule, verdict, sentence, (*self.told, *more)))
 
-    # -- calls -----------------------------------------------------------------------------------------------------
+    def passed(self, rule: str, sentence: str) -> None:
+        """The server follows a rule."""
+        self.found(rule, Verdict.PASS, sentence)
 
-    def call(self, arguments: dict[str, Json] | None = None, *, id: RequestId | None = None) -> Trace:
-        """Call the tool."""
-        return self.connection.call(
-            self.choice.name, self.choice.arguments if arguments is None else arguments, id=id
-        )
+    def warned(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
+        """The server does not follow a SHOULD."""
+        self.found(rule, Verdict.WARNING, sentence, *more)
+
+    def failed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
+        """The server breaks a MUST."""
+        self.found(rule, Verdict.FAIL, sentence, *more)
+
+    def unseen(self, rule: str, sentence: str) -> None:
+        """The experiment does not show whether the server follows a rule."""
+        self.found(rule, Verdict.NOT_OBSERVABLE, sentence)
+
+    def give_up(self, rule: str, why: str) -> NoReturn:
+        """End the experiment, which cannot show whether the server follows a rule.
+
+        Raises:
+            Judged: always.
+        """
+        self.unseen(rule, why)
+        raise Judged
+
+    # -- calls -----------------------------------------------------------------------------------------------------
 
     async def begin(self, *, id: RequestId | None = None) -> Trace:
         """Call the tool and wait until that is written."""
-        trace = self.call(id=id)
+        trace = self.connection.call(self.choice.name, self.choice.arguments, id=id)
         await trace.leaves()
         return trace
 
@@ -181,9 +129,9 @@ class Trial:
         connection = self.connection
         await connection.quiet(trace.sent_at + after)
         at = connection.cancel(trace, reason)
-        if connection.peer.modern_http:
+        if connection.server.modern_http:
             return None  # there is nothing to be seen on a stream that is closed
-        if connection.peer.transport == "http":  # two POSTs overtake each other
+        if connection.server.transport == "http":  # two POSTs overtake each other
             await connection.until(lambda: bool(connection.accepted_at), at + TRANSIT)
         behind = connection.echo()
         await behind.answered(at + TRANSIT)
@@ -198,21 +146,26 @@ class Trial:
         await self.watch(trace, trace.sent_at + self.end(after))
         return trace, self.seen(trace, behind)
 
-    async def survives(self, rule: str) -> bool:
-        """Make the next call. Where the server does not answer it, ``rule`` is broken, and judged so."""
+    async def survives(self, rule: str) -> None:
+        """Make the next call.
+
+        Raises:
+            Judged: the server does not answer it, so ``rule`` is broken, and judged so.
+        """
         found = await self.next_call(rule)
         if found.verdict is Verdict.FAIL:
             self.told += found.evidence
             self.findings.append(replace(found, evidence=tuple(self.told)))
-        return found.verdict is Verdict.PASS
+            raise Judged
 
     async def next_call(self, rule: str, what: str = "the next call", *, tool: bool = False) -> Finding:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""
-        connection, patience = self.connection, self.setup.patience
+        connection, server, patience = self.connection, self.server, self.server.patience
         told: list[EvidenceItem] = []
         requests = [connection.ask]
-        if tool and self.setup.busy and self.control.duration is not None:
-            requests.append(lambda: self.call(self.setup.brief))
+        if tool and server.busy and self.control.duration is not None:
+            arguments = self.choice.arguments if server.brief is None else server.brief
+            requests.append(lambda: connection.call(self.choice.name, arguments))
         for request in requests:
             trace = request()
             heard = await trace.answered(connection.now() + patience)
@@ -226,8 +179,8 @@ class Trial:
                 text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
                 told.append(EvidenceItem(text, None, heard.frame))
             if why:
-                return judging.unanswered(rule, what, why, self.setup.control, told)
-            patience += self.setup.length
+                return judging.unanswered(rule, what, why, self.server.control, told)
+            patience += self.server.length
         return Finding(rule, Verdict.PASS, f"{what} was answered", tuple(told))
 
     def _last_words(self, trace: Trace) -> list[EvidenceItem]:
@@ -283,7 +236,7 @@ class Trial:
             ),
             progress=tuple(each.at - sent for each in progress),
             logs=tuple(logs),
-            beats=self.setup.heartbeat.between(sent, now),
+            beats=self.server.heartbeat.between(sent, now),
             early=early[0].words if early else before,
             lost=connection.lost,
             watched=now - sent,

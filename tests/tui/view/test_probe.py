@@ -88,7 +88,7 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
 def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     bad = Finding("P-01", Verdict.FAIL, payload, (EvidenceItem(payload, 0.5, payload),))
     made = report(
-        bad, server=payload, command=payload, tool=payload, arguments={payload: payload}, notes=(payload,)
+        bad, server=payload, command=payload, tool=payload, arguments={payload: payload}, notes=[payload]
     )
     for line in view.table(made):
         assert_harmless(line)
