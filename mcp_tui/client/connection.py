@@ -14,13 +14,10 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.revisions import Revision
+from mcp_tui.protocol.revisions import NAMED, Revision
 from mcp_tui.protocol.values import fact
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
-
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
 ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
@@ -102,8 +99,7 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
     if not isinstance(method, str):
         return made
     made["Mcp-Method"] = method
-    key = "taskId" if method in _TASKS else _NAMED.get(method)
-    name = as_object(message.get("params")).get(key) if key else None
+    name = as_object(message.get("params")).get(NAMED.get(method, ""))
     if isinstance(name, str):
         made["Mcp-Name"] = mirrored(name)
     return made

@@ -9,25 +9,15 @@ from pathlib import Path
 from mcp_tui.demo.server import main
 
 
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError(text)
-    return port
-
-
-_port.__name__ = "port"  # argparse names the type when it refuses a value
-
-
 def _run() -> int:
     parser = argparse.ArgumentParser(prog="mcp_tui.demo", description="Run the demo server of mcp-tui.")
-    parser.add_argument(
-        "--http", metavar="PORT", type=_port, help="serve HTTP on 127.0.0.1; 0 = any free port"
-    )
+    parser.add_argument("--http", metavar="PORT", type=int, help="serve HTTP on 127.0.0.1; 0 = any free port")
     parser.add_argument(
         "--log", metavar="FILE", type=Path, help="log received messages to FILE as JSON lines"
     )
     options = parser.parse_args()
+    if options.http is not None and not 0 <= options.http <= 65535:
+        parser.error(f"port {options.http} does not exist")
     return main(options.http, options.log)
 
 

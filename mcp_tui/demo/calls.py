@@ -33,9 +33,6 @@ class Channel:
     async def drain(self) -> None:
         """Wait until the peer has taken enough of what was sent, so that what waits for it stays bounded."""
 
-    async def flush(self) -> None:
-        """Wait until everything that was sent has left the process."""
-
     def end(self) -> None:
         """Nothing more comes for this request."""
 

@@ -21,6 +21,7 @@ from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
+from mcp_tui.protocol.revisions import NAMED
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
@@ -35,16 +36,6 @@ _LOGGED: Final = (
     "origin",
 )
 """Headers that the server's log keeps."""
-
-_NAMED: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
-"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
 
 
 def logged(request: HttpRequest) -> Object:
@@ -89,8 +80,8 @@ def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
         raise frames.unsupported(header)
     caller = frames.modern_caller(frame)
     _check_mirror(request, "Mcp-Method", frame["method"])
-    if frame["method"] in _NAMED:
-        _check_mirror(request, "Mcp-Name", params.get(_NAMED[frame["method"]]))
+    if (name := NAMED.get(frame["method"])) is not None:
+        _check_mirror(request, "Mcp-Name", params.get(name))
     return caller
 
 
@@ -141,7 +132,6 @@ class HttpResponse(Channel):
         super().__init__()
         self.gone = connection.gone
         self.drain = connection.drain
-        self.flush = connection.flush
         self._connection = connection
         self._modern = modern
         self._streams = streams
@@ -188,8 +178,6 @@ HEAD_CAP: Final = 64 * 1024
 
 BODY_CAP: Final = 64 * 1024 * 1024
 """Bytes that a request's body may have."""
-
-_LINGER: Final = 1.0  # seconds for what was written to leave
 
 
 @frozen
@@ -243,8 +231,6 @@ class HttpConnection:
             head = await self._event()
             if not isinstance(head, h11.Request):
                 return None
-            if head.http_version != b"1.1":
-                raise HttpRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is supported")
             headers: dict[str, str] = {}
             for raw_name, raw_value in head.headers:
                 name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
@@ -274,8 +260,6 @@ class HttpConnection:
             event = self._http.next_event()
             if isinstance(event, h11.Event):
                 return event
-            if self._http.they_are_waiting_for_100_continue:
-                self._send(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
             if not await self._read():
                 return None
 
@@ -352,13 +336,6 @@ class HttpConnection:
         with suppress(OSError):
             await self._writer.drain()
 
-    async def flush(self) -> None:
-        """Wait until everything that was written has left, a second at most."""
-        for _ in range(100):
-            if not self._writer.transport.get_write_buffer_size():
-                break
-            await asyncio.sleep(_LINGER / 100)
-
     def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
         fields = list(headers.items())
         self._send(h11.Response(status_code=status, headers=fields, reason=status.phrase))
@@ -376,8 +353,6 @@ PATH: Final = "/mcp"
 class HttpServer:
     """All connections. Sessions live until they are deleted."""
 
-    _server: asyncio.Server
-
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._sessions: dict[str, Conversation] = {}
@@ -386,12 +361,9 @@ class HttpServer:
 
     async def open(self, port: int) -> str:
         """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
-        self._server = await asyncio.start_server(self._accepted, ADDRESS, port)
-        return f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}{PATH}"
-
-    async def close(self) -> None:
-        """Listen no more. The connections are closed by whoever serves them."""
-        self._server.close()
+        server = await asyncio.start_server(self._accepted, ADDRESS, port)
+        self._setting.spawn(server.serve_forever())
+        return f"http://{ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._setting.spawn(self._serve(HttpConnection(reader, writer)))

@@ -9,14 +9,10 @@ import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.log import DemoLog, connect
-
-if TYPE_CHECKING:
-    from mcp_tui.demo.http import HttpServer
-    from mcp_tui.demo.stdio import StdioServer
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -77,7 +73,7 @@ async def _run(http_port: int | None, log: DemoLog) -> str:
     async with asyncio.TaskGroup() as group:
         setting = Setting(log=log, spawn=spawn, end=end)
         try:
-            server = await _serve(setting, http_port)
+            await _serve(setting, http_port)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 _complain(f"Port {http_port} is in use. Choose another port, or 0 for any free port.")
@@ -89,23 +85,21 @@ async def _run(http_port: int | None, log: DemoLog) -> str:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        await server.close()
     return cause
 
 
-async def _serve(setting: Setting, port: int | None) -> StdioServer | HttpServer:
+async def _serve(setting: Setting, port: int | None) -> None:
     """Begin to serve, on stdio or on a port. Raises `OSError` where the port cannot be had."""
     if port is None:
         from mcp_tui.demo.stdio import StdioServer
 
-        return StdioServer(setting)
+        StdioServer(setting)
+        return
     from mcp_tui.demo.http import HttpServer
 
-    server = HttpServer(setting)
-    url = await server.open(port)
+    url = await HttpServer(setting).open(port)
     try:
         # not print: what it cannot write, Python tries once more at the exit
         os.write(1, f"{url}\n".encode())
     except OSError:
         setting.end("stdout closed")
-    return server

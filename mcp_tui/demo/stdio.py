@@ -1,18 +1,16 @@
 """The demo server on stdio: one message a line (transports, every revision).
 
-Reading and writing each have a thread. Standard streams can be pipes, sockets, terminals or files, and they are shared
-with other processes and so cannot be made non-blocking.
+Standard input has a thread, because it can be a pipe, a socket, a terminal, or a file, and is shared with other processes
+and so cannot be made non-blocking. Standard output is written to directly: a client that does not read holds the tools up.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Final
 
 from mcp_tui.demo import frames
@@ -25,73 +23,25 @@ MESSAGE_CAP: Final = 64 * 1024 * 1024
 """Bytes that one line may have; a longer one is dropped."""
 
 _CHUNK: Final = 256 * 1024  # bytes
-_HIGH_WATER: Final = 1024 * 1024  # bytes that may wait for the peer before tools are held up
-_FAREWELL: Final = 1.0  # seconds that the last answers have to leave
 _SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
 
 
 class Output(Channel):
-    """Standard output: frames leave in the order in which they were sent. ``gone`` is set when nobody reads it."""
+    """Standard output. ``gone`` is set when nobody reads it."""
 
-    def __init__(self, descriptor: int, lost: Callable[[], object]) -> None:
+    def __init__(self, lost: Callable[[], object]) -> None:
         super().__init__()
-        self._descriptor = descriptor
         self._lost = lost
-        self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[bytes] = SimpleQueue()
-        self._left = 0  # bytes that are not written yet
-        self._moved = asyncio.Event()
-        threading.Thread(target=self._write, name="stdout", daemon=True).start()
 
     def send(self, frame: Object) -> bool:
-        if self.gone.is_set():
-            return False
-        line = frames.encode(frame) + b"\n"
-        self._left += len(line)
-        self._queue.put(line)
-        return True
-
-    async def drain(self) -> None:
-        await self._wait(_HIGH_WATER)
-
-    async def flush(self) -> None:
-        with contextlib.suppress(TimeoutError):  # whoever should read it does not
-            async with asyncio.timeout(_FAREWELL):
-                await self._wait(0)
-
-    async def _wait(self, allowed: int) -> None:
-        """Wait until no more than `allowed` bytes are left to write, or nobody reads them any more."""
-        while self._left > allowed and not self.gone.is_set():
-            self._moved.clear()
-            await self._moved.wait()
-
-    def _write(self) -> None:
-        while True:
-            lines = [self._queue.get()]
-            while not self._queue.empty():
-                lines.append(self._queue.get())
-            data = b"".join(lines)
-            view = memoryview(data)
-            try:
-                while view:
-                    view = view[os.write(self._descriptor, view[:_CHUNK]) :]
-            except OSError:
-                self._tell(self._lose)
-                return
-            self._tell(self._wrote, len(data))
-
-    def _tell(self, callback: Callable[..., object], *facts: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(callback, *facts)
-
-    def _wrote(self, size: int) -> None:
-        self._left -= size
-        self._moved.set()
-
-    def _lose(self) -> None:
-        self.gone.set()
-        self._moved.set()
-        self._lost()
+        view = memoryview(frames.encode(frame) + b"\n")
+        try:
+            while view and not self.gone.is_set():
+                view = view[os.write(1, view[:_CHUNK]) :]
+        except OSError:
+            self.gone.set()
+            self._lost()
+        return not self.gone.is_set()
 
 
 class StdioServer:
@@ -103,12 +53,8 @@ class StdioServer:
         self._lines = LineFramer(MESSAGE_CAP)
         self._loop = asyncio.get_running_loop()
         sys.setswitchinterval(_SWITCH)
-        self._output = Output(1, lambda: setting.end("stdout closed"))
+        self._output = Output(lambda: setting.end("stdout closed"))
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
-
-    async def close(self) -> None:
-        """Let the last answers leave."""
-        await self._output.flush()
 
     def _read(self) -> None:
         while True:

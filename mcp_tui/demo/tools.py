@@ -335,7 +335,6 @@ async def crash(call: Call, *, seconds: float) -> None:
     """Leave nothing behind but a line on standard error."""
     await call.sleep_until(call.now() + seconds)
     call.exiting(CRASH_STATUS)
-    await call.channel.flush()
     sys.stderr.write("demo: tool crash called, exiting\n")
     sys.stderr.flush()
     os._exit(CRASH_STATUS)

@@ -40,7 +40,7 @@ _ILLEGAL: Final = 0xFF
 _CANCELLED: Final = 0x01
 _ANSWERED_LATE: Final = 0x02
 _HOUSEKEEPING: Final = 0x04
-"""The cancel is the client's own and is not counted (:func:`mcp_tui.protocol.evidence.is_internal`)."""
+"""The cancel is the client's own and is not counted (:attr:`~mcp_tui.protocol.requests.Request.cancel_is_internal`)."""
 
 
 def _move(before: State, after: State) -> int:

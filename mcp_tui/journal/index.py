@@ -224,7 +224,7 @@ def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]
             "method": row.method,
             "name": row.name,
             "cause": asked.cause,
-            "internal": evidence.is_internal(row) or recording.header.purpose == "probe",
+            "internal": row.cancel_is_internal or recording.header.purpose == "probe",
             "outcomes": evidence.outcomes(row, until),
             "worst": evidence.worst(row),
             "kept": messages.encode(kept).decode(),

@@ -107,11 +107,6 @@ def ended(row: Request) -> str:
     return "timed_out" if row.cause in _TIMEOUTS else "cancelled"
 
 
-def is_internal(row: Request) -> bool:
-    """Whether the cancel of a row is this client's own housekeeping, which no log, sum or counter lists by default."""
-    return row.internal or row.method == LISTEN or row.cause is Cause.SHUTDOWN
-
-
 def late_answer(row: Request) -> Evidence | None:
     """The first answer that came after a request was given up, if one did; progress is none.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeGuard, cast
 
@@ -182,19 +184,8 @@ def number(value: Json) -> float | None:
 
 _SHOWN: Final = 2000
 
-_MONSTROUS: Final = rb"\d{4301,}+"
-"""Digits of an integer that neither the parser nor Python reads, because more of them take ever more time."""
-
-# Both are possessive, begin where the last one ended, and so look at each byte once.
-_UP_TO_MONSTROUS: Final = possessive(
-    rb'((?:[^"\d]++|"(?:[^"\\]++|\\.)*+"|\d{1,4300}+(?!\d)(?:\.\d++)?+)*+)' + _MONSTROUS + rb"[\d.eE+-]*+",
-    re.DOTALL,
-)
-_UP_TO_LONE_SURROGATE: Final = possessive(
-    rb"((?:[^\\]++|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+)"
-    rb"\\u[dD](?![89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})[89a-fA-F][\da-fA-F]{2}",
-    re.DOTALL,
-)
+_DIGITS: Final = 4300
+"""Digits of the longest integer that the parsers read."""
 
 _BITS: Final = 256
 """Bits of the longest integer that is shown as it is."""
@@ -213,7 +204,7 @@ def parse(raw: bytes) -> Frame | Batch:
         return salvage(raw, str(error))
     if isinstance(value, dict):
         frame = _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
-        repeated = repeated_member(raw, value)
+        repeated = repeated_member(raw)
         if repeated and isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)):
             return replace(frame, repeats=repeated)
         return frame
@@ -244,63 +235,44 @@ def read_json(raw: bytes | str) -> Json:
         # what is not JSON at all may be large, and is not worth another look
         if "hex escape" not in str(error) and "number out of range" not in str(error):
             raise
-        tamed = raw.encode() if isinstance(raw, str) else raw
-        for up_to, instead in ((_UP_TO_LONE_SURROGATE, b"\\ufffd"), (_UP_TO_MONSTROUS, b"1e999")):
-            tamed = _replaced(up_to, instead, tamed)
         try:
-            return from_json(tamed, allow_inf_nan=False)
-        except ValueError:
+            return _read_tolerantly(raw if isinstance(raw, str) else raw.decode())
+        except (ValueError, RecursionError):
             raise error from None
 
 
+def _read_tolerantly(text: str) -> Json:
+    value = json.loads(text, parse_int=_integer, parse_constant=_refuse)
+    # UTF-16 can hold a lone surrogate, and its decoder replaces each by one character
+    utf_16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
+    return from_json(utf_16.decode("utf-16", "replace"))
+
+
+def _integer(digits: str) -> float:
+    # Python reads no more digits than that, because more of them take ever more time
+    return int(digits) if len(digits.lstrip("-")) <= _DIGITS else float(f"{digits[:2]}e999")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
 SEARCHED: Final = 1 << 16
-"""Bytes of a message up to which it is searched for members that stand in it twice."""
+"""Bytes of a message up to which it is searched for duplicate members."""
 
 
-def repeated_member(raw: bytes, value: Json) -> str:
-    """A member that stands twice in one object of a JSON text, or nothing; ``value`` is what the text was read as.
-
-    The last one counts, and two readers may disagree on that. As many colons behind quotes as there are members is the
-    proof that none is repeated; only otherwise is the text read once more.
-    """
-    if len(raw) > SEARCHED or raw.count(b'":') == _members(value):
-        return ""
+def repeated_member(raw: bytes) -> str:
+    """The name of a member that one object of a JSON text has twice, or nothing: two readers may disagree on its value."""
     found: list[str] = []
 
-    def pairs(members: list[tuple[str, Json]]) -> dict[str, Json]:
-        made = dict(members)
-        if len(made) < len(members) and not found:
-            names = [name for name, _ in members]
-            found.append(next(name for name in names if names.count(name) > 1))
-        return made
+    def check(members: list[tuple[str, Json]]) -> None:
+        if len(members) > len(dict(members)):
+            found.append(Counter(name for name, _ in members).most_common(1)[0][0])
 
-    try:
-        json.loads(raw, object_pairs_hook=pairs)
-    except (ValueError, RecursionError):
-        return ""
+    if len(raw) <= SEARCHED:
+        with suppress(ValueError, RecursionError):
+            json.loads(raw, object_pairs_hook=check)
     return found[0] if found else ""
-
-
-def _members(value: Json) -> int:
-    count, containers = 0, [value]
-    for container in containers:
-        if isinstance(container, dict):
-            fields = cast("dict[str, Json]", container)
-            count += len(fields)
-            containers += [each for each in fields.values() if isinstance(each, (dict, list))]
-        else:
-            containers += [each for each in cast("list[Json]", container) if isinstance(each, (dict, list))]
-    return count
-
-
-def _replaced(up_to: re.Pattern[bytes], instead: bytes, raw: bytes) -> bytes:
-    """``raw`` with what a pattern matches behind its first group replaced."""
-    pieces: list[bytes] = []
-    end = 0
-    while found := up_to.match(raw, end):
-        pieces += (found[1], instead)
-        end = found.end()
-    return b"".join((*pieces, raw[end:]))
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
@@ -381,7 +353,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 # Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?" + _MONSTROUS + rb"|" + _STRING + rb'")'
+_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_DIGITS + 1) + _STRING + rb'")'
 _VALUE: Final = possessive(_SCALAR, re.DOTALL)
 _COLON: Final = re.compile(rb"\s*+:")
 _LAST: Final = possessive(

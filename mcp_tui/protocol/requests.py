@@ -15,7 +15,6 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
-from mcp_tui.protocol.evidence import is_internal
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 
@@ -202,6 +201,11 @@ class Request:
     def listening(self) -> bool:
         """Whether it is a subscription of the client's own: open for as long as it listens, and no request in flight."""
         return self.internal and self.method == LISTEN
+
+    @property
+    def cancel_is_internal(self) -> bool:
+        """Whether its cancel is this client's own housekeeping, which no log, sum, or counter lists by default."""
+        return self.internal or self.method == LISTEN or self.cause is ev.Cause.SHUTDOWN
 
     @property
     def wire_id(self) -> ev.RequestId:
@@ -580,7 +584,7 @@ class Book:
         """Note the first cancel of a row, unless it is this client's own."""
         first = sum(isinstance(event, ev.CancelRequested) for event in row.history) == 1
         place = self.place(row.id)
-        if first and place is not None and not is_internal(row):
+        if first and place is not None and not row.cancel_is_internal:
             self.cancelled.append(place)
 
     def _fold_server_request(self, event: ev.Event) -> bool:

@@ -77,6 +77,14 @@ REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in
 LATEST: Final = _TABLE[-1]
 LATEST_HANDSHAKE: Final = _TABLE[-2]
 
+NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
+"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
+
 UNCANCELLABLE: Final = frozenset({"initialize"})
 """Methods that no client may cancel (cancellation, 2024-11-05 to 2025-11-25)."""
 

@@ -22,7 +22,6 @@ from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.evidence import (
     end_of_watching,
     is_disconnected,
-    is_internal,
     is_still_progressing,
     late_answer,
 )
@@ -538,7 +537,7 @@ class Counters:
                 self._take(place, self._book.order[place])
 
     def _take(self, place: int, row: Request) -> None:
-        own = is_internal(row)
+        own = row.cancel_is_internal
         late = late_answer(row) is not None
         lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
         put(self._late, place, present=late and not own)

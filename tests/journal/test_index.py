@@ -20,7 +20,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
-from mcp_tui.protocol.evidence import RECORDING_ENDS, Outcome, is_internal
+from mcp_tui.protocol.evidence import RECORDING_ENDS, Outcome
 from mcp_tui.protocol.requests import Request
 from tests.journal.making import STEPS, Session
 from tests.protocol import claims
@@ -131,7 +131,7 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     rows = {row.id: row for row in session.ledger.book.order}
     live = [row for row in rows.values() if evidence.cancel_of(row) is not None]
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, until) for row in live)
-    assert len(entries(place)) == sum(not is_internal(row) for row in live)
+    assert len(entries(place)) == sum(not row.cancel_is_internal for row in live)
     again = index.find(map(index.read_session, files.journals(place)), query)
     assert [each for _, each in again] == [each for _, each in index.find(index.sessions(place), query)]
     for entry in found:
