@@ -1,4 +1,4 @@
-"""What is asked about a cancel: its reason, with the clock of the request running, and what to do with what is overdue."""
+"""Prompts about cancels: for the reason of one or several, and for what to do with overdue requests."""
 
 from __future__ import annotations
 
@@ -21,36 +21,27 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 
 LENGTH: Final = 500
 """Characters of a reason, at most."""
 
 
-def one_line(text: str) -> str:
-    """``text`` as a reason may be: one line, nothing that controls or that cannot be seen."""
-    return "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
-
-
 class ReasonInput(LineInput):
-    """A field of one line, of at most :data:`LENGTH` characters, whatever is typed or pasted."""
-
-    def recall(self, value: str) -> None:
-        """Put another text in place of what stands there."""
-        self.value = one_line(value)[:LENGTH]
-        self.cursor_position = len(self.value)
+    """A one-line field of at most :data:`LENGTH` visible characters, whatever is typed or pasted."""
 
     def replace(self, text: str, start: int, end: int) -> None:
         start, end = sorted((max(0, start), min(len(self.value), end)))
-        room = LENGTH - len(self.value) + end - start
-        super().replace(one_line(text)[: max(0, room)], start, end)
+        room = max(0, LENGTH - len(self.value) + end - start)
+        visible = [" " if each.isspace() else each for each in text if each.isspace() or each.isprintable()]
+        super().replace("".join(visible)[:room], start, end)
 
 
 class ReasonField(Horizontal):
-    """A labelled field for a reason. :meth:`recall` goes through ``recent`` ones, the latest first."""
+    """A labelled field for a reason, with recent ones to choose from, the latest first."""
 
-    def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
+    def __init__(self, placeholder: str, recent: Sequence[str] = ()) -> None:
         self.input = ReasonInput(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
         self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
         self._at = -1
@@ -59,44 +50,46 @@ class ReasonField(Horizontal):
 
     @property
     def text(self) -> str:
-        """What was typed, empty for nothing."""
+        """The typed text without the spaces around it."""
         return self.input.value.strip()
 
+    def put(self, text: str) -> None:
+        """Replaces the whole text."""
+        self.input.replace(text, 0, LENGTH)
+
     def recall(self, step: int) -> None:
-        """Show an earlier reason; past the latest comes back what was typed before."""
+        """Shows an earlier reason; past the latest one, the draft that was typed before."""
         at = min(len(self.recent) - 1, max(-1, self._at + step))
         if at == self._at:
             return
         if self._at == -1:
             self._draft = self.input.value
         self._at = at
-        self.input.recall(self._draft if at == -1 else self.recent[at])
+        self.put(self._draft if at == -1 else self.recent[at])
 
 
-_SETTLED: Final = {
+_ENDED: Final = {
     State.COMPLETED: words("finished"),
     State.FAILED: words("failed"),
     State.LOST: words("lost"),
 }
 
-
-def settled(row: Request) -> SafeText:
-    """Why there is nothing left to cancel of a request that is over, in one sentence."""
-    if row.state not in _SETTLED:
-        timed_out = row.cause in TIMEOUTS
-        return words("Already timed out and cancelled") if timed_out else words("Already cancelled")
-    how = words("answered with a tool error") if row.is_error else _SETTLED[row.state]
-    return safe("Already {} – nothing to cancel", how)
-
-
 _COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$error", "late": "$accent"}
 
 
-class CancelPrompt(Dialog[str | None]):
-    """Asks for the reason of a cancel, with ``recent`` ones to choose from; dismisses it, or ``None`` to cancel nothing.
+def _ended(row: Request) -> SafeText:
+    """Returns one sentence that says why there is nothing left to cancel of a request that is over."""
+    if row.state not in _ENDED:
+        return words("Already timed out and cancelled" if row.cause in TIMEOUTS else "Already cancelled")
+    how = words("answered with a tool error") if row.is_error else _ENDED[row.state]
+    return safe("Already {} – nothing to cancel", how)
 
-    A reason is one line, never empty, without control characters and of at most
-    :data:`LENGTH` characters. The caller cancels, and may still find that the answer came first.
+
+class CancelPrompt(Dialog[str | None]):
+    """Asks for the reason of a cancel; dismisses the reason, or ``None`` to cancel nothing.
+
+    The caller cancels, and may still find that the answer came first. ``over`` says that there is nothing to cancel (any
+    more): enter only closes then.
     """
 
     SCOPES = (REASON,)
@@ -104,16 +97,13 @@ class CancelPrompt(Dialog[str | None]):
 
     CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")
 
+    over = False
+
     def __init__(
         self, recent: Sequence[str], *, above: Sequence[Widget] = (), below: Sequence[Widget] = ()
     ) -> None:
-        self.field = ReasonField(placeholder=DEFAULT_REASON, recent=recent)
+        self.field = ReasonField(DEFAULT_REASON, recent)
         super().__init__(*above, self.field, *below)
-
-    @property
-    def over(self) -> bool:
-        """Whether there is nothing to cancel: enter only closes."""
-        return False
 
     @property
     def unsent(self) -> str:
@@ -131,11 +121,14 @@ class CancelPrompt(Dialog[str | None]):
         self.action_cancel()
 
     def action_cancel(self) -> None:
-        """Cancel with what is typed."""
-        self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
+        """Cancels with the typed reason; says first if everything ended unseen."""
+        shown = self.over
+        self.tick()
+        if shown or not self.over:
+            self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
 
     def action_recall(self, step: int) -> None:
-        """Go through the recent reasons; past the latest stands what was typed before."""
+        """Goes through the recent reasons."""
         if not self.over:
             self.field.recall(step)
 
@@ -143,8 +136,8 @@ class CancelPrompt(Dialog[str | None]):
 class ReasonScreen(CancelPrompt):
     """Asks for the reason of one cancel.
 
-    ``None`` comes of esc, of a request that has finished, before or while the prompt is open, and of one that cannot be
-    cancelled at all (``initialize``): the prompt then says so, hears no text, and enter only closes it.
+    A request that has finished, or one that cannot be cancelled at all (``initialize``), leaves nothing to cancel: the
+    prompt then says so and takes no text.
 
     Args:
         row: the request; it is looked at while the prompt is open.
@@ -170,11 +163,6 @@ class ReasonScreen(CancelPrompt):
     def on_resize(self) -> None:
         self.tick()
 
-    @property
-    def over(self) -> bool:
-        """Whether the prompt says that there is nothing to cancel."""
-        return self.has_class("-over")
-
     def heading(self) -> SafeText:
         row = self.row
         now = self.read_at(self.now(), row.state)
@@ -187,38 +175,33 @@ class ReasonScreen(CancelPrompt):
         row = self.row
         over = self.refused or not row.open
         if over is not self.over:
+            self.over = over
             self.set_class(over, "-over")
             self.set_focus(None if over else self.field.input)
+        why = clean(self.way.why)
         if not row.open:
             mark, came = badge(row), info(row, self.now(), wide=True)
             style = _COLOURS.get(mark.style, "bold $warning")
-            self.say(self._over, (mark.glyph, style), words(" "), (settled(row), "bold"))
-            self.say(self._why, join((words("nothing was sent to the server"), came), " · "))
+            self.say(self._over, (mark.glyph, style), words(" "), (_ended(row), "bold"))
+            why = join((words("nothing was sent to the server"), came), " · ")
         elif self.refused:
-            self.say(self._over, (clean(self.way.why), "bold $warning"))
-            way_out = hint("{server.menu} in the workbench disconnects")
-            if row.method not in UNCANCELLABLE:
-                way_out = hint("{app.palette} can stop waiting for it")
-            self.say(self._why, way_out)
+            self.say(self._over, (why, "bold $warning"))
+            disconnects = row.method in UNCANCELLABLE
+            why = hint(
+                "{server.menu} in the workbench disconnects"
+                if disconnects
+                else "{app.palette} can stop waiting for it"
+            )
         elif row.sent_at is None:
-            self.say(self._why, words("still queued: withdrawn unsent if possible; logged"))
-        else:
-            self.say(self._why, clean(self.way.why))
+            why = words("still queued: withdrawn unsent if possible; logged")
+        self.say(self._why, why)
         super().tick()
-
-    def action_cancel(self) -> None:
-        """Cancel with what is typed; of a request that settled unseen, say so first."""
-        if self.over or self.row.open:
-            super().action_cancel()
-        else:
-            self.tick()
 
 
 class MarkedScreen(CancelPrompt):
     """Asks for the reason of several cancels.
 
-    Requests that end meanwhile leave the list; where none is left enter only closes. The caller cancels. ``spared`` are
-    those in flight that are not meant.
+    Requests that end meanwhile leave the list. ``spared`` are running requests that are not meant.
     """
 
     CANCEL = ("reason.cancel", "Cancel them")
@@ -233,16 +216,12 @@ class MarkedScreen(CancelPrompt):
 
     @property
     def open(self) -> list[Request]:
-        """Those that an answer is still waited for."""
+        """The requests that still wait for an answer."""
         return [row for row in self._rows if row.open]
-
-    @property
-    def over(self) -> bool:
-        return not self.open
 
     def heading(self) -> SafeText:
         spared = sum(row.open for row in self._spared)
-        rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else words("")
+        rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else NOTHING
         return safe("Cancel {}{}", plural(len(self.open)), rest)
 
     def on_mount(self) -> None:
@@ -251,34 +230,33 @@ class MarkedScreen(CancelPrompt):
     def tick(self) -> None:
         left = self.open
         gone = len(self._rows) - len(left)
+        self.over = not left
         self.say(self._list, join(listed(left), "\n") if left else words("Nothing left to cancel."))
-        self.say(self._over, safe("{} already finished", plural(gone)) if gone else words(""))
+        self.say(self._over, safe("{} already finished", plural(gone)) if gone else NOTHING)
         super().tick()
 
 
 LISTED: Final = 6
-"""Overdue requests that are listed; the rest is counted."""
+"""Overdue requests that are listed at most."""
 
 DEAF: Final = 0.5
-"""Seconds after its opening in which the prompt hears no key: it comes unasked, and keys were meant for what was there."""
-
+"""Seconds after opening in which the prompt ignores keys: it opens unasked, and they were meant for something else."""
 
 OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
 """What to do with overdue requests."""
 
 
 class TimeoutScreen(Dialog[None]):
-    """Shows every request that is overdue. It decides nothing: the ledger cancels when a countdown runs out.
+    """Shows every overdue request. It decides nothing: the ledger cancels when a countdown runs out.
 
-    It closes when nothing is overdue any more, for whatever cause, and on esc, with which the countdowns go on.
+    It closes when no request is overdue any more, for whatever cause, and on esc, which leaves the countdowns running.
 
     Args:
-        book: where the requests are; those whose ``overdue_until`` is set are shown.
+        book: the requests; those whose ``overdue_until`` is set are shown.
         now: monotonic seconds.
-        on_choice: called with the choice, the ids of the requests that were on show and the reason. Requests with
-            different limits come in one call for each reason, unless a person wrote one for all. Nothing is dismissed by
-            it: the prompt closes when the book says that nothing is overdue.
-        why: where the reason of a cancel will go, in one sentence, if it is known.
+        on_choice: called with the choice, the ids of the requests on show, and the reason; once for each reason, unless
+            a person wrote one for all.
+        why: one sentence about where the reason of a cancel goes, if that is known.
     """
 
     SCOPES = (OVERDUE_KEYS,)
@@ -303,17 +281,14 @@ class TimeoutScreen(Dialog[None]):
         self._prefilled = ""
         self._shown_at = now()
         self._origin = clock.origin()
-        self._list = place("list")
-        self._countdown = place("countdown")
-        self.field = ReasonField(placeholder="timed out, each after its own limit")
-        super().__init__(
-            *(self._list, self._countdown, self.field, place("why", clean(why))),
-            buttons=(
-                KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
-                KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
-                KeyButton("overdue.wait-on", words("No limit"), "wait_forever"),
-            ),
+        self._list, self._countdown = place("list"), place("countdown")
+        self.field = ReasonField("timed out, each after its own limit")
+        buttons = (
+            KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
+            KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
+            KeyButton("overdue.wait-on", words("No limit"), "wait_forever"),
         )
+        super().__init__(self._list, self._countdown, self.field, place("why", clean(why)), buttons=buttons)
 
     def heading(self) -> SafeText:
         count = len(self._rows)
@@ -321,7 +296,7 @@ class TimeoutScreen(Dialog[None]):
 
     @property
     def deaf(self) -> bool:
-        """Whether keys are not meant for this prompt yet."""
+        """Whether keys are still ignored."""
         return self.now() - self._shown_at < DEAF
 
     def tick(self) -> None:
@@ -339,11 +314,11 @@ class TimeoutScreen(Dialog[None]):
         super().tick()
 
     def _prefill(self) -> None:
-        """Keep the reason true while nobody has edited it."""
+        """Keeps the reason true while nobody has edited it."""
         reasons = {row.timeout_reason for row in self._rows}
         prefilled = reasons.pop() if len(reasons) == 1 else ""
         if prefilled != self._prefilled and self.field.input.value == self._prefilled:
-            self.field.input.recall(prefilled)
+            self.field.put(prefilled)
             self._prefilled = prefilled
 
     def _describe(self, now: float) -> None:
@@ -366,7 +341,7 @@ class TimeoutScreen(Dialog[None]):
         self.say(self._list, *pieces)
         first = min(rows, key=lambda row: _seconds(row, now))
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
-        which = words("") if count == 1 else safe("{} ", brief(str(first.id), 20))
+        which = NOTHING if count == 1 else safe("{} ", brief(str(first.id), 20))
         when = self._when(first, now, words(" s"))
         said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
         if self.app.timers != "off":
@@ -374,7 +349,7 @@ class TimeoutScreen(Dialog[None]):
         self.say(self._countdown, *said)
 
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
-        """When a request is cancelled: in so many seconds, or at what time, where no clock runs to count them."""
+        """Returns in how many seconds a request is cancelled; at what time, if no clock runs to count them."""
         if self.app.timers == "off" and row.overdue_until is not None and row.paused_at is None:
             return safe("at {}", moment(row.overdue_until, self._origin)[:8])
         return safe("in {:>2}{}", math.ceil(_seconds(row, now)), unit)
@@ -387,8 +362,8 @@ class TimeoutScreen(Dialog[None]):
 
     @property
     def unsent(self) -> str:
-        """The reason that a person wrote; empty where none did."""
-        return self.field.input.value.strip() if self.field.input.value != self._prefilled else ""
+        """The reason that a person wrote; empty for none."""
+        return self.field.text if self.field.input.value != self._prefilled else ""
 
     def action_edit(self) -> None:
         self.field.input.focus()
@@ -398,7 +373,7 @@ class TimeoutScreen(Dialog[None]):
             self.dismiss(None)
 
     def action_choose(self, choice: OverdueAction) -> None:
-        """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
+        """Reports the choice for the requests on show that are still overdue."""
         if self.deaf:
             return
         edited = self.unsent
@@ -413,6 +388,6 @@ class TimeoutScreen(Dialog[None]):
 
 
 def _seconds(row: Request, now: float) -> float:
-    """Seconds until ``row`` is cancelled; while its clocks stand still they do not pass."""
+    """Returns the seconds until ``row`` is cancelled; they do not pass while its clocks are paused."""
     until = now if row.overdue_until is None else row.overdue_until
     return max(0.0, until - (now if row.paused_at is None else row.paused_at))

@@ -1,8 +1,8 @@
-"""What the keys of the workbench do to requests in flight: cancel one, the marked, or all of them, or give them time."""
+"""The keys of the workbench that cancel requests in flight (one, the marked, or all) or give them more time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from mcp_tui.client.client import DEFAULT_REASON
@@ -20,10 +20,10 @@ from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.cancelling import OverdueAction
+    from mcp_tui.tui.screens.cancelling import CancelPrompt, OverdueAction
 
 MORE: Final = 30.0
-"""Seconds that `+` and *wait 30 s more* give."""
+"""Seconds that ``+`` and *Wait 30 s more* give."""
 
 _OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
@@ -37,7 +37,7 @@ RECENT: Final = 20
 
 
 class Cancelling:
-    """A request is always named by its id, never by its place. ``reasons`` are those given so far, the latest first."""
+    """Cancels requests by their ids, never by their places. ``reasons`` are those given so far, the latest first."""
 
     def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
         self._screen = screen
@@ -50,35 +50,42 @@ class Cancelling:
     # -- one request -----------------------------------------------------------------------------------------
 
     async def cancel(self) -> None:
-        """Ask for a reason, then cancel the selected request, or the marked ones."""
+        """Asks for a reason, then cancels the marked requests, or else the selected one."""
         row = self._table.selected
         if self._table.marks:
-            await self._cancel_marked()
+            if rows := self._marked():
+                await self._ask_reason_of(rows)
         elif row is None:
             self._screen.refuse(words("No request selected"))
         else:
             await self.ask_reason(row)
 
     async def ask_reason(self, row: Request) -> None:
-        """Open the prompt for the reason; of a request that is over it says just that, and takes what is typed."""
+        """Opens the prompt for the reason of one cancel; for a request that is over it only says so."""
         from mcp_tui.tui.screens.cancelling import ReasonScreen
 
         client = self._session.client
+        prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
+        prompt.line = lambda: self._table.line_on_screen
+        await self._prompt(prompt, lambda reason: self.cancel_id(row.id, reason))
 
+    async def _prompt(self, prompt: CancelPrompt, cancel: Callable[[str], None]) -> None:
         def given(reason: str | None) -> None:
             self.remember(prompt.unsent)
             if reason is not None:
-                self.cancel_id(row.id, reason.strip() or DEFAULT_REASON)
+                cancel(reason)
 
-        prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
-        prompt.line = lambda: self._table.line_on_screen
         await self._screen.ask(prompt, given)
 
     async def cancel_now(self) -> None:
-        """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
+        """Cancels with the default reason: the marked requests, confirmed once, or else the selected one.
+
+        A selected row that is out of sight is brought into sight first.
+        """
         screen, row = self._screen, self._table.selected
         if self._table.marks:
-            await self._cancel_marked(now=True)
+            if rows := self._marked():
+                await self._confirm(rows)
         elif row is None:
             screen.refuse(words("No request selected"))
         elif row.state is State.CANCEL_REQUESTED:
@@ -94,7 +101,7 @@ class Cancelling:
             self.cancel_id(row.id, DEFAULT_REASON)
 
     def cancel_id(self, id: RequestId, reason: str) -> None:
-        """Cancel one request by its id, and say where that came to nothing."""
+        """Cancels one request by its id; says so if that came to nothing."""
         client = self._session.client
         outcome = client.cancel(id, Cause.USER, reason)
         row = client.book.get(id)
@@ -110,67 +117,49 @@ class Cancelling:
         self._screen.look()
 
     def remember(self, reason: str) -> None:
-        """Offer a reason again, the latest first."""
+        """Offers a reason again, the latest first."""
         if reason and reason != DEFAULT_REASON:
             self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT]
 
     # -- several ---------------------------------------------------------------------------------------------
 
-    async def _cancel_marked(self, *, now: bool = False) -> None:
-        """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
-        from mcp_tui.tui.screens.dialog import ConfirmScreen
-
-        screen = self._screen
+    def _marked(self) -> list[Request]:
+        """Returns the marked requests that can be cancelled; says so if there are none."""
         rows = [row for row in self._table.marked_rows if row.open and row.method not in UNCANCELLABLE]
         if not rows:
-            screen.refuse(hint("No marked request can be cancelled. {app.back} clears the marks."))
-            return
+            self._screen.refuse(hint("No marked request can be cancelled. {app.back} clears the marks."))
+        return rows
 
-        def agreed(yes: bool | None) -> None:
-            if yes:
-                self._table.unmark()
-                self._cancel_rows(rows, DEFAULT_REASON)
+    async def _confirm(self, rows: list[Request]) -> None:
+        from mcp_tui.tui.screens.dialog import ConfirmScreen
 
-        if now:
-            title = safe("Cancel {} marked?", plural(len(rows)))
-            await screen.ask(ConfirmScreen(title, listed(rows), yes="Cancel them", no="Keep waiting"), agreed)
-        else:
-            await self._ask_reason_of(rows)
+        title = safe("Cancel {} marked?", plural(len(rows)))
+        screen = ConfirmScreen(title, listed(rows), yes="Cancel them", no="Keep waiting")
+        await self._screen.ask(screen, lambda yes: self._cancel_rows(rows, DEFAULT_REASON) if yes else None)
 
     async def cancel_all(self) -> None:
-        """Cancel everything in flight for one reason; under a filter what it shows."""
-        rows, hidden = self._cancellable()
-        if not rows and hidden:
-            self._screen.refuse(words("The filter shows no running request"))
-        elif not rows:
-            self._screen.refuse(words("No running requests"))
+        """Cancels all running requests for one reason; under a filter, those that it shows."""
+        table = self._table
+        shown = {key(item.row) for item in table.items() if item.row is not None}
+        rows: list[Request] = []
+        hidden: list[Request] = []
+        for row in self._session.running:
+            if row.method not in UNCANCELLABLE:
+                (rows if not table.filter or key(row) in shown else hidden).append(row)
+        if not rows:
+            why = "The filter shows no running request" if hidden else "No running requests"
+            self._screen.refuse(words(why))
         elif self._screen.steady():
             await self._ask_reason_of(rows, hidden)
 
     async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
-        """Cancel several requests once a reason is given."""
         from mcp_tui.tui.screens.cancelling import MarkedScreen
 
         prompt = MarkedScreen(rows, recent=self.reasons, spared=spared)
-
-        def answered(reason: str | None) -> None:
-            self.remember(prompt.unsent)
-            if reason is not None:
-                self.remember(reason)
-                self._table.unmark()
-                self._cancel_rows(rows, reason)
-
-        await self._screen.ask(prompt, answered)
-
-    def _cancellable(self) -> tuple[list[Request], list[Request]]:
-        """The running requests that the table's filter shows, and those that it hides."""
-        table = self._table
-        shown = {key(item.row) for item in table.items() if item.row is not None} if table.filter else None
-        running = [row for row in self._session.running if row.method not in UNCANCELLABLE]
-        hidden = [row for row in running if shown is not None and key(row) not in shown]
-        return [row for row in running if shown is None or key(row) in shown], hidden
+        await self._prompt(prompt, lambda reason: self._cancel_rows(rows, reason))
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
+        self._table.unmark()
         ids = [row.id for row in rows if row.open]
         cancelling = self._session.client.cancel_all(Cause.USER, reason, ids)
         self._screen.app.run_worker(cancelling, group="cancelling")
@@ -178,7 +167,7 @@ class Cancelling:
     # -- limits ----------------------------------------------------------------------------------------------
 
     def extend(self) -> None:
-        """30 seconds more for the selected request."""
+        """Gives the selected request 30 seconds more."""
         row = self._table.selected
         if row is not None and self._session.client.extend(row.id, MORE):
             self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
@@ -187,8 +176,7 @@ class Cancelling:
         self._screen.look()
 
     def ask_about_overdue(self) -> None:
-        """Ask about what is overdue, once for all of it, and not over what is being typed."""
-        screen = self._screen
+        """Opens one prompt for all overdue requests; while another screen is open, warns about each once instead."""
         new = [
             row
             for row in self._session.running
@@ -198,21 +186,18 @@ class Cancelling:
             return
         from mcp_tui.tui.screens.cancelling import TimeoutScreen
 
-        if any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
-            return  # it shows what is new by itself
+        screen, client = self._screen, self._session.client
         if screen.on_top:
             self._asked.update((row.id, row.overdue_until) for row in new)
-            client = self._session.client
             why = client.cancellation(new[0]).why
             prompt = TimeoutScreen(client.book, now=client.now, on_choice=self._chosen, why=why)
             screen.app.push_screen(prompt, lambda _: self.remember(prompt.unsent))
-            return
-        # What is being typed comes first; it is said once, and asked when that is over.
-        for row in new:
-            if row.id not in self._warned:
-                self._warned.add(row.id)
-                said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
-                screen.app.notify(self._session.named(said), severity="warning", markup=False)
+        elif not any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
+            for row in new:
+                if row.id not in self._warned:
+                    self._warned.add(row.id)
+                    said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
+                    screen.app.notify(self._session.named(said), severity="warning", markup=False)
 
     def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
         client = self._session.client
