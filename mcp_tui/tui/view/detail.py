@@ -1,4 +1,4 @@
-"""All that is known about one request, as sections of lines or in Markdown: what it is, what was sent, what came, when."""
+"""Sections of lines about one request, the server, or the connection; and a request in Markdown."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ LONG: Final = 2000
 """Characters of a line of the history that are shown."""
 
 WAITED: Final = 0.02
-"""Seconds in a queue from which on the history of a request says that it waited."""
+"""Seconds in a queue above which the history of a request says that it waited."""
 
-ERROR: Final = words("Error")
-"""The title of an error in full."""
+_ERROR: Final = words("Error")
 
 
 @frozen
@@ -63,53 +62,60 @@ def sections(
     advice: SafeText = NOTHING,
     server_requests: Iterable[ServerRequest] = (),
 ) -> list[Section]:
-    """What the detail of ``row`` says at ``now`` (monotonic seconds): the answer, then the request, then the story.
+    """Returns the detail of ``row`` at ``now`` (monotonic seconds): the answer, then the request, then the history.
 
-    The payloads come from :func:`sent`, :func:`ignored` and :func:`received`; make them once, they are what takes time.
-    ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
-    ``server_requests`` are those that belong to the row.
+    Args:
+        row: the request.
+        now: monotonic seconds.
+        payloads: sections made by :func:`sent`, :func:`ignored`, and :func:`received`; expensive, so make them once.
+        command: made by :func:`mcp_tui.tui.view.headless.headless_command`.
+        advice: what a person can do about the request.
+        server_requests: the server's requests that belong to it.
     """
     payloads = list(payloads)
-    known = list(_outcome(row, now, error=all(each.title != ERROR for each in payloads)))
+    known = [*_outcome(row, now, error=all(each.title != _ERROR for each in payloads))]
     if advice:
         known.insert(1, fact("help", advice, "accent"))
-    found = [Section(NOTHING, known), *payloads, Section(words("About"), [*_about(row)])]
-    found.append(Section(words("History"), [*history(row, server_requests)]))
+    found = [
+        Section(NOTHING, known),
+        *payloads,
+        Section(words("About"), [*_about(row)]),
+        Section(words("History"), [*history(row, server_requests)]),
+    ]
     if command:
         found.append(Section(words("Headless"), [line(command)]))
     return found
 
 
 def sent(params: object) -> list[Section]:
-    """The request's parameters (a JSON value), on one line where they are short."""
+    """Returns a request's parameters (a JSON value), on one line if they are short."""
     return [Section(words("Request"), texts(compact(params)))]
 
 
 def ignored(sections: Iterable[Section]) -> list[Section]:
-    """Sections of what came after the row was given up: to be looked at, struck through, and no result."""
+    """Returns the sections of a late answer, struck through: it can be read, and was not used."""
     struck = [Section(each.title, [*map(_struck, each.lines)]) for each in sections]
     return [Section(words("Late, ignored"), struck[0].lines), *struck[1:]] if struck else []
 
 
 def _struck(shown: Line) -> Line:
-    """A line struck through, but for its indentation; not where it is a note of ours, which is muted."""
+    """Strikes a line through, except for its indentation; muted lines are our own notes and stay as they are."""
     if all(tone == "muted" for _, tone in shown.segments):
         return shown
-    text = shown.text
-    said = clean(text.lstrip(" "))
-    return line(clean(" " * (len(text) - len(said))), (said, "struck"), key=shown.key)
+    said = clean(shown.text.lstrip(" "))
+    return line(clean(" " * (len(shown.text) - len(said))), (said, "struck"), key=shown.key)
 
 
 # -- facts -----------------------------------------------------------------------------------------------------
 
 
 def facts(row: Request, now: float) -> Iterable[Line]:
-    """What is true of ``row``, in a few lines."""
+    """Returns a few lines of facts about ``row``, its badge first."""
     return [*_outcome(row, now), *_about(row)]
 
 
 def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
-    """What came of ``row``, or how far it is; its ``error`` where no section shows it in full."""
+    """Yields the outcome or progress of ``row``; its error only if ``error``."""
     shown = badge(row, now)
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
     ago = NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
@@ -117,8 +123,7 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     if row.sent_at is not None:
         answered = row.state in (State.COMPLETED, State.FAILED)
         ran = "running" if row.open else "took" if answered else "after"
-        ran = safe("{} {}", ran, durations.elapsed(row.elapsed(now)))
-        took = safe(" · {}", join((ran, silence(row, now)), ", "))
+        took = join((safe(" · {} {}", ran, durations.elapsed(row.elapsed(now))), silence(row, now)), ", ")
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
     if row.cancel_at is not None and row.cause is not None:
         until = evidence.end_of_watching(row, now)
@@ -139,29 +144,24 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
 
 
 def _about(row: Request) -> Iterable[Line]:
+    idle, maximum = row.limits.timeout, row.limits.max_timeout
+    limits = (
+        NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
+        NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
+    )
     yield fact("what", request(row))
     yield fact("id", safe("{}{}", brief(str(row.id), 80), ", internal" if row.internal else ""))
-    yield fact("limit", limits(row))
+    yield fact("limit", join(limits, ", ") or words("none"))
 
 
 def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:
-    """A line of a list of facts: a name in so many cells, and what there is to say."""
+    """Returns a line of a list of facts: a name, padded to ``cells``, and its value."""
     return line((safe("{:<{}}", name, cells), "muted"), (value, tone))
 
 
 def fact_lines(facts: Iterable[tuple[str, SafeText]], cells: int) -> list[Line]:
-    """A line of each fact about which there is something to say."""
+    """Returns a line for each fact that has a value."""
     return [fact(name, value, cells=cells) for name, value in facts if value]
-
-
-def limits(row: Request) -> SafeText:
-    """Both clocks: ``60s without progress, 10m in all``."""
-    idle, maximum = row.limits.timeout, row.limits.max_timeout
-    parts = (
-        NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
-        NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
-    )
-    return join(parts, ", ") or words("none")
 
 
 _VIA: Final = {
@@ -172,7 +172,7 @@ _VIA: Final = {
 
 
 def _via(row: Request, until: float) -> SafeText:
-    """How the cancel left and whether it was received, and where the reason stayed."""
+    """Returns how the cancel left, whether it was received, and where the reason went."""
     via = None if row.signal is None else _VIA.get(row.signal)
     told = evidence.delivery_words(row, until)
     if via is None or row.signal is Signal.STREAM_CLOSED:
@@ -183,17 +183,14 @@ def _via(row: Request, until: float) -> SafeText:
 
 # -- history ---------------------------------------------------------------------------------------------------
 
-_Told = tuple[float, SafeText, SafeText, str]
-"""When something happened, its arrow, its words, and their style."""
+_Moment = tuple[float, SafeText, SafeText, str]
+"""The time of an entry of the history, its arrow, its words, and their tone."""
 
 
 def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
-    """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``.
-
-    ``server_requests`` are those that belong to it.
-    """
+    """Returns the history of ``row`` and its ``server_requests``, in seconds from its sending: ``+2.104 ← progress 30%``."""
     start = row.called_at if row.sent_at is None else row.sent_at
-    found: list[_Told] = []
+    found: list[_Moment] = []
     for event in row.history:
         if isinstance(event, ev.Called) and start - event.at < WAITED and row.sent_at is not None:
             continue
@@ -202,12 +199,12 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
         found.append((event.at, clean(known.arrow(event)), brief(said, LONG), known.tone(event)))
     asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
-        found = sorted([*found, *asked], key=lambda told: told[0])
+        found = sorted([*found, *asked], key=lambda moment: moment[0])
     for at, arrow, said, tone in found:
         yield line((safe("{:>8} {} ", durations.offset(at - start), arrow), "muted"), (said, tone))
 
 
-def _asked(server_request: ServerRequest) -> Iterable[_Told]:
+def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
     about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
     yield server_request.at, words(IN), safe("asks {}", about), "awaiting-input"
     if server_request.ended_at is not None:
@@ -219,7 +216,7 @@ def _asked(server_request: ServerRequest) -> Iterable[_Told]:
 def server_request_sections(
     server_request: ServerRequest, now: float, sent: Iterable[Section] = ()
 ) -> list[Section]:
-    """What the detail of a request of the server's says; ``sent`` is what it sent, see :func:`sent`."""
+    """Returns the detail of a request of the server's; ``sent`` are its parameters, see :func:`sent`."""
     shown = server_request_badge(server_request)
     parent = server_request.parent
     rows = (
@@ -234,7 +231,7 @@ def server_request_sections(
 
 
 def server_sections(info: ServerInfo) -> list[Section]:
-    """Who the server is and what it can do."""
+    """Returns the detail of a connected server."""
     rows = (
         ("server", join((brief(info.name), brief(info.version, 60)), " ")),
         ("title", brief(info.title)),
@@ -249,7 +246,7 @@ def server_sections(info: ServerInfo) -> list[Section]:
 
 
 def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now: float) -> list[Section]:
-    """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
+    """Returns the steps of connecting so far, and how long the last one has taken; ``now`` in monotonic seconds."""
     lines = _steps(steps)
     if steps:
         lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
@@ -260,9 +257,9 @@ def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now:
 def failure_sections(
     trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], *, process: bool
 ) -> list[Section]:
-    """Why there is no connection, what to do about it, how far it came, and what the server said last.
+    """Returns why there is no connection, what to do, the steps so far, and the last lines of stderr.
 
-    ``process`` says that the server is one that is started here. Nothing where nothing is wrong.
+    ``process`` says that the server is a process started here. Empty if there is no ``trouble``.
     """
     if not trouble:
         return []
@@ -274,9 +271,8 @@ def failure_sections(
 
 
 def _steps(steps: Sequence[ev.Note]) -> list[Line]:
-    return [
-        line((safe("+{:.3f}  ", each.at - steps[0].at), "muted"), brief(each.text, 400)) for each in steps
-    ]
+    first = steps[0].at if steps else 0.0
+    return [line((safe("+{:.3f}  ", each.at - first), "muted"), brief(each.text, 400)) for each in steps]
 
 
 def _last_words(stderr: Iterable[str]) -> list[Section]:
@@ -284,11 +280,11 @@ def _last_words(stderr: Iterable[str]) -> list[Section]:
     return [Section(words("Last stderr lines"), said)] if said else []
 
 
-# -- Markdown: words of a server's stand in code, where they are no markup, no mention and no link --
+# -- Markdown: a server's words are put in code, where they are no markup, no mention, and no link ---------------
 
 
 def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
-    """Lines in a fence that nothing inside can close."""
+    """Yields lines in a fence that nothing inside can close."""
     some = [line.rstrip("\n") for line in lines]
     ticks = "`" * max(3, max(map(_longest, some), default=0) + 1)
     yield f"{ticks}{language}"
@@ -297,7 +293,7 @@ def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """A code span of one line; empty for an empty text."""
+    """Returns a code span of one line; empty for an empty text."""
     shown = brief(text, 1000)
     if not shown.strip():
         return ""
@@ -307,7 +303,7 @@ def code(text: str) -> str:
 
 
 def _longest(text: str) -> int:
-    """The longest run of backticks."""
+    """Returns the length of the longest run of backticks."""
     return max(map(len, re.findall(r"`+", text)), default=0)
 
 
@@ -316,16 +312,12 @@ LONGEST: Final = 16_000
 
 
 def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now: float) -> Iterator[str]:
-    """Lines about requests one after the other: facts, history, and what ``exported`` says of each (JSON)."""
+    """Yields Markdown about requests: the facts, the history, and the JSON that ``exported`` returns for each."""
     yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
     for row in rows:
-        yield ""
-        yield f"## {code(f'{row.id} {request(row)}')}: {badge(row).word}"
-        yield ""
+        yield from ("", f"## {code(f'{row.id} {request(row)}')}: {badge(row).word}", "")
         yield from fence(line.text.rstrip() for line in list(facts(row, now))[1:])
-        yield ""
-        yield "Timeline in seconds:"
-        yield ""
+        yield from ("", "Timeline in seconds:", "")
         yield from fence(line.text.rstrip() for line in history(row))
         yield ""
         yield from fence(pretty(json.loads(exported(row)), limit=LONGEST), "json")
@@ -343,24 +335,24 @@ TOLD: Final = 65_536
 """Characters of all texts of an answer that are shown."""
 
 BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
-"""Parts that are no text."""
+"""Parts that are not text."""
 
 FOLDED: Final = 24
-"""Lines of JSON that are shown beside other things."""
+"""Lines of a JSON value that are shown at most."""
 
 _SHOWN: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
 )
-"""Members of a result that are shown in another way than as JSON, or that say nothing about what came back."""
+"""Members of a result that are shown as parts, or not at all, instead of as JSON."""
 
 
 def received(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
-    """The result, or the error object where ``error``: structured content, text, other parts, then what else it holds.
+    """Returns the sections of a result, or of an error object if ``error``: its parts, then its other members.
 
-    ``broken`` is what it breaks of its output schema (:func:`mcp_tui.client.results.differences`).
+    ``broken`` are its violations of the output schema (:func:`mcp_tui.client.results.differences`).
     """
     if error:
-        return [Section(ERROR, _error(response))]
+        return [Section(_ERROR, _error(response))]
     found = ordered(parts(response)[:-1])
     sections = [Section(NOTHING, told(found))] if found else []
     if broken:
@@ -369,9 +361,11 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     rest: Json = response
     if isinstance(response, dict):
         known = _SHOWN if found else {"resultType"}
-        members = as_object(response).items()
-        members = ((name, value) for name, value in members if name not in known or _odd(value))
-        rest = {name: _shortened(value) if name in _NESTED else value for name, value in members}
+        rest = {
+            name: _shortened(value) if name in _NESTED else value
+            for name, value in as_object(response).items()
+            if name not in known or _odd(value)
+        }
     if rest or not found:
         title = words("Also in the result") if found else words("Result")
         sections.append(Section(title, _folded(rest)))
@@ -379,7 +373,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
 
 
 def ordered(found: Sequence[Part]) -> list[Part]:
-    """Parts with structured content first, and without a text that only repeats it for clients that know no other."""
+    """Returns parts with the structured content first, without texts that only repeat it for older clients."""
     structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
     if structured is None:
         return list(found)
@@ -388,7 +382,7 @@ def ordered(found: Sequence[Part]) -> list[Part]:
 
 
 def _repeats(part: Part, structured: Json) -> bool:
-    """Whether a text is nothing but the structured content as JSON."""
+    """Returns whether a text is just the structured content as JSON."""
     if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > TOLD:
         return False
     try:
@@ -398,7 +392,7 @@ def _repeats(part: Part, structured: Json) -> bool:
 
 
 def _error(response: Json) -> list[Line]:
-    """An error's code and message in full, and whatever else it holds."""
+    """Returns the lines of an error: its message, then its other members as JSON."""
     error = as_object(response)
     said = as_text(error.get("message"))
     lines = texts(paragraphs(said), "error") if said else []
@@ -407,7 +401,7 @@ def _error(response: Json) -> list[Line]:
 
 
 def _folded(value: Json) -> list[Line]:
-    """A JSON value as lines; of many, the first."""
+    """Returns the lines of a JSON value, :data:`FOLDED` at most."""
     lines = texts(compact(value))
     if len(lines) > FOLDED:
         more = len(lines) - FOLDED + 1
@@ -417,17 +411,17 @@ def _folded(value: Json) -> list[Line]:
 
 
 def _odd(value: Json) -> bool:
-    """Whether a list holds what is no object, and so no part."""
+    """Returns whether a list holds anything but objects: that is not shown as a part."""
     return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
 
 
 def held(response: Json) -> Section:
-    """What a resource held when it was read: its text, and what is no text by type and size."""
+    """Returns the content of a resource as it was read last."""
     return Section(words("Last read"), told(parts(response)[:-1]))
 
 
 def told(found: Sequence[Part]) -> list[Line]:
-    """Parts in their order: text and JSON as lines, others by type and size; in a prompt, with who says it."""
+    """Returns the lines of parts: text and JSON in full, others by type and size; in a prompt, below their role."""
     lines: list[Line] = []
     left = TOLD
     for part in found[:_ROWS]:
@@ -449,7 +443,7 @@ def told(found: Sequence[Part]) -> list[Line]:
 
 
 def plain(message: Json) -> str:
-    """The text of an answer, for whoever copies it: structured content as JSON, else its texts, else all of it as JSON."""
+    """Returns an answer as text to copy: its structured content as JSON, else its texts, else all of it as JSON."""
     members = as_object(message)
     if "result" not in members:
         return messages.text(members.get("error", message), indented=True)
@@ -461,28 +455,28 @@ def plain(message: Json) -> str:
 
 
 def label(part: Part) -> SafeText:
-    """A part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
-    sort = clean(part.sort.value)
-    mime = brief(part.mime, 60)
-    uri = brief(part.uri, 200)
-    role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
+    """Returns a part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
+    mime, uri = brief(part.mime, 60), brief(part.uri, 200)
+    size = durations.size(part.size)
     match part.sort:
         case PartKind.LINK:
-            return join((role, sort, brief(part.name, 80), uri, mime, brief(part.text, 120)), "  ")
+            said = brief(part.name, 80), uri, mime, brief(part.text, 120)
         case PartKind.TEXT:
-            return join((role, sort, uri, durations.size(part.size)), "  ")
+            said = uri, size
         case PartKind.STRUCTURED | PartKind.WHOLE:
-            return join((role, sort), "  ")
+            said = ()
         case _:
-            return join((role, sort, join((mime, durations.size(part.size)), ", "), uri), "  ")
+            said = join((mime, size), ", "), uri
+    role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
+    return join((role, clean(part.sort.value), *said), "  ")
 
 
 _NESTED: Final = ("content", "contents", "messages", "resource")
-"""Members in which the protocol puts base64."""
+"""Members that hold base64 in the protocol."""
 
 
 def _shortened(value: Json, depth: int = 3) -> Json:
-    """Blocks, or one, with their base64 cut short."""
+    """Returns blocks, or one block, with their base64 shortened."""
     if isinstance(value, list):
         return [_shortened(each, depth) for each in cast("list[Json]", value)]
     if not isinstance(value, dict) or not depth:
