@@ -1,4 +1,4 @@
-"""The app: owns the servers, the themes and the way out."""
+"""The app: owns the servers, the themes, and the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.widget import AwaitMount
 
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
-from mcp_tui.tui.host import Host
+from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
@@ -33,51 +33,58 @@ if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation
     from mcp_tui.journal.recording import Recording
     from mcp_tui.protocol.events import RequestId
+    from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.session import Servers, Session
 
 
 def collect_again() -> None:
-    """Collect garbage again where the start has turned that off; what was loaded until now is left out for ever."""
+    """Turns garbage collection on again if the start turned it off; leaves out for good what was loaded until now."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
-# What the first frame does not need is loaded where it is used: client and workbench take as long as Textual does.
+# Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
 
 
 def commands() -> type[Provider]:
-    """What the palette lists."""
+    """Returns the provider of the palette's commands."""
     from mcp_tui.tui.commands import Commands
 
     return Commands
 
 
 EMPTY: Final = "empty"
-"""The mode of no server."""
+"""The mode without a server."""
 
-OF_APP: Final = WORKBENCH._replace(keys=tuple(key for key in WORKBENCH.keys if key.action.startswith("app.")))
-"""The keys of the workbench that the app obeys."""
+_OF_APP: Final = WORKBENCH._replace(
+    keys=tuple(key for key in WORKBENCH.keys if key.action.startswith("app."))
+)
+"""The keys of the workbench that the app handles."""
 
 WATCH: Final = 0.25
-"""Seconds between two looks at servers that are out of sight."""
+"""Seconds between two looks at the servers that are not on the screen."""
 
 
 class WorkbenchApp(Host, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
-    It takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that.
+    Keys typed before the first screen is ready wait for it. Exits with the status of the process.
 
-    ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
-    ``themes`` is the folder of the person's own themes, ``preferences`` what they set. Exits with the status of the process.
+    Args:
+        target: the first server; ``None`` to let a person pick one.
+        client: makes a client for a target, once the loop runs.
+        ascii_only: draw no glyphs.
+        themes: the folder of the person's own themes.
+        preferences: the person's settings.
     """
 
     TITLE = "mcp-tui"
     SCOPES = (EVERYWHERE,)
     BINDINGS = bindings(*SCOPES)
     COMMANDS = {commands}
-    DEFAULT_MODE = "server-1"  # that of the first server: nothing has to be switched to for it
+    DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     ENABLE_COMMAND_PALETTE = True
     NOTIFICATION_TIMEOUT = 8
@@ -94,8 +101,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         super().__init__(ascii_only=ascii_only, timers=preferences.settings.timers)
         self.preferences = preferences
         self.defect: Exception | None = None
-        self._ahead: list[events.Event] | None = None
         self.benches: dict[Session, Workbench] = {}
+        self._ahead: list[events.Event] | None = None
         self._target = target
         self._client = client
         self._leaving = False
@@ -104,9 +111,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._themes = themes
-        self.theme_names: list[str] = []
         self.chosen_theme = ""
-        """The theme in force while another one is only looked at."""
+        """The theme in force while another one is previewed."""
         self._stamp = stamp(themes)
         first = first_theme(preferences.settings.theme, themes)
         if first is not None:
@@ -117,7 +123,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     # -- the way in ------------------------------------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[None]:
-        """The first frame: the places of the workbench, whose other parts are loaded once these can be seen."""
+        """Returns the first frame: the empty panes of the workbench, shown while the rest is loaded."""
         if self._target is None:
             return Screen()
         return Opening(self._target, self.preferences)
@@ -134,7 +140,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.set_interval(2, self._look_at_themes)
 
     def begin(self, load: Callable[[], Awaitable[None]]) -> None:
-        """Have ``load`` put the real screen in place of the first frame, once that can be seen. Called while mounting."""
+        """Replaces the first frame, once it is drawn, with what ``load`` opens; keys wait until then."""
         self._ahead = []
         self.call_after_refresh(self.call_later, self._begin, load)
 
@@ -157,20 +163,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
             await super().on_event(event)
 
     def _swallows(self, event: events.Key) -> bool:
-        """Whether a key was typed for something that is not there any more; the bar says so."""
+        """Returns whether a key was typed for something that is gone, and says so in the bar."""
         benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
         if not self.guard.swallows(text=event.is_printable or event.character == "\r"):
             if benches:
-                benches[-1].keys.hush()  # what it said was about something before this key
+                benches[-1].keys.hush()  # its message was about something before this key
             return False
         if benches:
             benches[-1].keys.tell(safe("Keys ignored: pause for a second · {}", self.guard.reason))
         return True
 
     def _use_keys(self) -> list[str]:
-        """Use the person's own keys; what cannot be had of them."""
+        """Applies the person's own keys; returns a sentence for each that cannot be used."""
         keys = self.preferences.settings.keys
         if not keys:
             return []
@@ -182,19 +188,19 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return problems
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where a text is typed, letters are letters, whatever a person has put on them."""
+        """Lets letters be letters while a text is typed, whatever a person has bound to them."""
         typing = self.focused is not None and self.focused.check_consume_key("a", "a")
-        return not (typing and is_typed(action, EVERYWHERE, OF_APP))
+        return not (typing and is_typed(action, EVERYWHERE, _OF_APP))
 
     def action_command_palette(self) -> None:
-        """Open the palette."""
+        """Opens the palette."""
         from mcp_tui.tui.commands import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
-        """Show a theme while it is looked at in the palette."""
+        """Previews a theme while it is highlighted in the palette."""
         from mcp_tui.tui.commands import theme_of
 
         self.chosen_theme = self.chosen_theme or self.theme
@@ -204,7 +210,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
 
     async def action_help(self) -> None:
-        """Show the keys of where one is; once more takes them away."""
+        """Shows the keys of the focused place, or closes them."""
         from mcp_tui.tui.screens.help import HelpScreen
 
         screen = self.screen
@@ -215,7 +221,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             await self.push_screen(HelpScreen(scopes_of(nodes)))
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
-        """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""
+        """Registers every theme; reports broken files, and other ``problems``, in one toast."""
         found, broken = load_themes(self._themes)
         self.theme_names = [theme.name for theme in found]
         for theme in found:
@@ -230,7 +236,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify("\n".join((*told[:5], *more)), severity="warning", markup=False)
 
     def _look_at_themes(self) -> None:
-        """Load the themes again when a file in the person's folder changed."""
+        """Loads the themes again if a file in the person's folder changed."""
         now = stamp(self._themes)
         if now != self._stamp:
             self._stamp = now
@@ -238,7 +244,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.refresh_css(animate=False)
 
     def pick(self) -> None:
-        """Ask for a server: the first one, or one more."""
+        """Asks for a server: the first one, or one more."""
         from mcp_tui.tui.screens.picker import PickerScreen
 
         def picked(target: Target | None) -> None:
@@ -257,11 +263,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if self._leaving:
             return
         await self.open(target)
-        if self.servers.current is not None:
-            self.benches[self.servers.current].look()
+        if self._bench is not None:
+            self._bench.look()
 
     def open(self, target: Target) -> AwaitMount:
-        """Open a workbench on a server, over the others, and connect it."""
+        """Opens a workbench on a server, over the others, and connects it."""
         from mcp_tui.config.saved import remember
         from mcp_tui.tui.screens.workbench import Workbench
         from mcp_tui.tui.session import Session
@@ -283,7 +289,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     @cached_property
     def servers(self) -> Servers:
-        """Those that are open."""
+        """The open servers."""
         from mcp_tui.tui.session import Servers
 
         return Servers()
@@ -294,30 +300,59 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return self.servers.current
 
     @property
+    def _bench(self) -> Workbench | None:
+        """The workbench that is on the screen, perhaps below a dialog."""
+        return None if self.session is None else self.benches[self.session]
+
+    @property
     def whose(self) -> SafeText:
         return words("") if self.session is None else self.session.around.whose
 
+    def offers(self) -> Iterator[Offer]:
+        from mcp_tui.tui.view.rows import plural
+
+        servers = self.servers
+        for server in servers.all if len(servers.all) > 1 else ():
+            name = servers.name(server)
+            running = safe("{}, {} in flight", server.link.value, plural(len(server.calls)))
+            if not server.shown:
+                yield safe("Server: {}", name), running, partial(self.show, server)
+            yield safe("Close server {}", name), running, partial(self.close_server, server)
+        yield words("Add a server…"), words("connect to one more server"), self.pick
+
+    def offers_elsewhere(self, query: str) -> Iterator[Offer]:
+        from mcp_tui.tui.commands import narrowed, row_text
+        from mcp_tui.tui.view.rows import request
+
+        for server in self.servers.all:
+            for row in narrowed([] if server.shown else server.calls[::-1], row_text, query):
+                said = safe("Cancel {} {} at {}", row.id, request(row), self.servers.name(server))
+                yield said, words("go there and ask for a reason"), partial(self._cancel_at, server, row)
+
+    async def _cancel_at(self, server: Session, row: Request) -> None:
+        self.show(server)
+        await self.benches[server].cancelling.ask_reason(row)
+
     def show(self, server: Session) -> None:
-        """Put the workbench of a server on the screen, as it was left. Those out of sight go on without being drawn."""
-        if self.servers.current is not None:
-            self.benches[self.servers.current].rest()
+        """Puts the workbench of a server on the screen, as it was left; the others go on without being drawn."""
+        if self._bench is not None:
+            self._bench.rest()
         self.servers.show(server)
-        self.servers.refresh()
         self.switch_mode(server.mode)
         self.benches[server].wake()
         if self._watch is None and len(self.servers.all) > 1:
-            self._watch = self.set_interval(WATCH, self._look_around)
+            self._watch = self.set_interval(WATCH, self._tell_news)
 
     def action_next_server(self) -> None:
-        """Go on to the next server in the list."""
-        server = self.servers.next(1)
+        """Goes to the next server in the list."""
+        server = self.servers.next()
         if server is not None:
             self.show(server)
         elif isinstance(self.screen, LayoutScreen):
             self.screen.keys.tell(hint("No other server. {server.list} adds one."))
 
     async def action_servers(self) -> None:
-        """Open the list of servers."""
+        """Opens the list of servers."""
         from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
 
         def chosen(what: ServerPick | None) -> None:
@@ -332,17 +367,16 @@ class WorkbenchApp(Host, inherit_bindings=False):
                     bench = self.benches[server]
                     bench.run_worker(bench.connection.menu(), exit_on_error=True)
 
-        if self.servers.current is not None:
-            await self.benches[self.servers.current].ask(ServersScreen(self.servers), chosen)
+        if self._bench is not None:
+            await self._bench.ask(ServersScreen(self.servers), chosen)
 
-    def _look_around(self) -> None:
-        """Tell what servers out of sight want."""
+    def _tell_news(self) -> None:
+        """Reports the news of the servers that are not on the screen."""
         for said in self.servers.news():
             self.notify(said, severity="warning", markup=False)
-        self.servers.refresh()
 
     def close_server(self, server: Session) -> None:
-        """Close one server; asks once while requests are in flight there."""
+        """Closes one server; confirms if requests are in flight there."""
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
@@ -350,7 +384,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if not running:
             self._close_server(server)
             return
-
         title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
         screen = ConfirmScreen(title, listed(running), yes="Cancel and close", no="Stay")
         self.push_screen(screen, lambda yes: self._close_server(server) if yes else None)
@@ -366,12 +399,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
         elif seen:
             self.switch_mode(EMPTY)
             self.pick()
-        self.servers.refresh()
         self._ending.add(server)
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 
     async def _end(self, server: Session) -> None:
-        """Cancel what is in flight at a server that was closed, and end its connection and its screens."""
+        """Ends a server that was closed: its requests, its connection, and its screens."""
         for worker in self.workers:
             if worker.group == "connection" and worker.node is self.benches.get(server):
                 worker.cancel()
@@ -385,7 +417,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.benches.pop(server, None)
 
     def _open_recording(self, path: Path, cancel: RequestId | None = None) -> None:
-        """Open a recording over what is open, at its end or where a request was cancelled; or say why it cannot be read."""
+        """Opens a recording, at its end or where ``cancel`` was cancelled; or says why it cannot be read."""
         from mcp_tui.journal.recording import Recording
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
@@ -396,7 +428,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify(brief(str(error), 400), severity="error", markup=False)
 
     async def action_recordings(self) -> None:
-        """Let a person choose one of the sessions that were kept."""
+        """Lets a person choose a recording, and opens it."""
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
@@ -408,7 +440,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)
 
     def action_history(self) -> None:
-        """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
+        """Lets a person choose a cancellation of any session, and opens its recording there."""
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
@@ -421,7 +453,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     # -- defects ---------------------------------------------------------------------------------------------
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the app and leave the error in :attr:`defect`: what Textual would print has local variables in it."""
+        """Ends the app and keeps the error in :attr:`defect`: the report of Textual would print local variables."""
         self.defect = self.defect or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
@@ -432,7 +464,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     # -- the way out -----------------------------------------------------------------------------------------
 
     def action_suspend(self) -> None:
-        """Go back to the shell until it continues this; requests and their clocks go on."""
+        """Suspends the process until the shell continues it; requests and their clocks go on."""
         try:
             with self.suspend():
                 os.kill(os.getpid(), signal.SIGSTOP)
@@ -440,11 +472,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
     async def action_ask_quit(self) -> None:
-        """Quit, if that is agreed to."""
+        """Quits, after a confirmation."""
         await self.action_quit(ask=True)
 
     async def action_quit(self, *, ask: bool = False) -> None:
-        """Quit; asks once while requests are in flight or where ``ask``, and the second time goes at once."""
+        """Quits; confirms if requests are in flight or if ``ask``. A second time it quits at once."""
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
@@ -458,14 +490,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if running:
             title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
-        screen = ConfirmScreen(
-            title, lines, yes="Cancel and quit" if running else "Quit", no="Stay", interrupt=True
-        )
+        yes = "Cancel and quit" if running else "Quit"
+        screen = ConfirmScreen(title, lines, yes=yes, no="Stay", interrupt=True)
         screen.id = "quit"
         await self.push_screen(screen, lambda yes: self.leave(0) if yes else None)
 
     def leave(self, status: int) -> None:
-        """Cancel what is in flight, end every connection and exit with ``status``; the second time exit at once."""
+        """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once."""
         sessions = [*self.servers.all, *self._ending]
         again, self._leaving = self._leaving, True
         if again or not sessions:
@@ -480,13 +511,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
             for worker in self.workers:
                 if worker.group == "connection":
                     worker.cancel()
-            # together, so that many take no longer than the slowest
+            # together: many take no longer than the slowest
             await asyncio.gather(*(each.client.close() for each in sessions), return_exceptions=True)
         finally:
             self.exit(status, return_code=status)
 
     def leave_soon(self, status: int) -> bool:
-        """:meth:`leave` from a signal; false where no loop runs that could do it."""
+        """Calls :meth:`leave` from a signal handler; returns false if no loop runs that could do it."""
         loop = self._loop
         if loop is None or not loop.is_running() or not self.is_running:
             return False
@@ -499,7 +530,7 @@ def _no_client(target: Target) -> Client:
 
 
 class ReplayApp(WorkbenchApp):
-    """A recording, at its end; with a ``speed`` at its start and playing that many times as fast as it happened."""
+    """The app on a recording, at its end; with a ``speed``, at its start and playing that many times as fast."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""What every screen of ours may ask of its app."""
+"""The app as every screen of ours sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +17,15 @@ from mcp_tui.tui.widgets.canvas import AsciiTwins
 STYLESHEET: Final = Path(__file__).with_name("app.tcss")
 """The stylesheet of all screens and widgets."""
 
+Offer = tuple[SafeText, SafeText, Callable[[], object]]
+"""A command of the palette: its name, a note, and its function."""
+
 
 class Host(App[int], inherit_bindings=False):
-    """An app that screens of ours can stand in.
+    """An app for our screens.
 
-    ``ascii`` says that the terminal cannot show the glyphs; they are drawn as their twins then. ``timers`` says how clocks
-    run: ``live``, ``slow`` (once a second), or ``off``, only with what changes.
+    ``ascii`` says that the terminal cannot show the glyphs, so their ASCII twins are drawn. ``timers`` says how clocks
+    run: ``live``, ``slow`` (once a second), or ``off`` (only when something else changes).
     """
 
     CSS_PATH = STYLESHEET
@@ -32,6 +35,7 @@ class Host(App[int], inherit_bindings=False):
         self.ascii = ascii_only
         self.timers: Timers = timers
         self.guard = KeyGuard()
+        self.theme_names: list[str] = []
         self._twins = [AsciiTwins()] if ascii_only else []
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -39,5 +43,13 @@ class Host(App[int], inherit_bindings=False):
 
     @property
     def whose(self) -> SafeText:
-        """What the server on the screen is called; empty while there is no other."""
+        """The name of the server on the screen; empty while there is only one."""
         return NOTHING
+
+    def offers(self) -> Iterable[Offer]:
+        """Returns the commands about servers."""
+        return ()
+
+    def offers_elsewhere(self, query: str) -> Iterable[Offer]:
+        """Returns the commands about requests of servers that are not on the screen."""
+        return ()

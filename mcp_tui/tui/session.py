@@ -1,4 +1,4 @@
-"""One client and everything that the screen shows of it, the sessions of one app, and how a session counts its requests."""
+"""One client with everything that the screen shows of it, the sessions of one app, and the counts of a session."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import has, put
+from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -46,18 +47,24 @@ from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines
 
 SLOW: Final = 1.0
-"""Seconds of connecting after which the screen tells step by step what is waited for."""
+"""Seconds of connecting after which the screen shows the steps."""
 
 
 class Session:
-    """The connection of a workbench. ``version`` grows with what :meth:`facts` would say differently.
+    """A client and what the workbench shows of it, on the screen or not.
 
-    ``trouble`` is why there is no connection, in one sentence; empty while there is one or one is being made.
-    ``renewing`` says that the client opens a new session by itself: what is asked for meanwhile waits for it.
-    ``broke`` says that the last connection ended without anybody here having asked for that.
-
-    It goes on whether it is seen or not: ``mode`` names the stack of screens that it has for itself in the app. ``shown``
-    says that it is the one on the screen; ``late`` counts what was answered too late since it was seen.
+    Attributes:
+        mode: the name of its stack of screens in the app.
+        servers: the list of all open servers, once it is in one.
+        shown: whether it is the one on the screen.
+        version: grows whenever :meth:`facts` change.
+        link: the state of the connection.
+        trouble: why there is no connection, in one sentence; empty while there is one or one is being made.
+        since: when the connection was made, in monotonic seconds.
+        renewing: whether the client opens a new session by itself; calls wait for it meanwhile.
+        broke: whether the last connection ended without anybody here having asked for it.
+        late: how many late answers came since it was last on the screen.
+        stale: the lists of the catalogue that have to be read again.
     """
 
     mode = ""
@@ -80,14 +87,14 @@ class Session:
         self.link = Link.LOST
         self.trouble = NOTHING
         self.version = 0
-        self.around = ALONE
+        self.servers: Servers | None = None
         self.shown = self._told_lost = False
         self.late = 0
         self._overdue: dict[ev.RequestId, bool] = {}
         self._attempts = 0
         self.since: float | None = None
         self.stale: set[str] = set()
-        self.renewing = self.broke = self._parting = False
+        self.renewing = self.broke = self._closing = False
         self._counters = Counters(client.book)
         self._counted: tuple[object, Counts] = None, Counts()
         self.lists = Lists(client)
@@ -96,7 +103,7 @@ class Session:
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
         self.sign_in = None if client.tokens is None else SignIn(client.tokens, now=client.now)
-        """How a person signs in to this server; ``None`` where no sign-in is possible."""
+        """The sign-in to this server; ``None`` if it cannot be signed in to."""
         self.apply(DEFAULTS)
         client.listen(self._take)
 
@@ -116,7 +123,7 @@ class Session:
                 if self.renewing:
                     self.stale.update(LISTS)
                 self.renewing = False
-                self._stand(Link.CONNECTED)
+                self._set_link(Link.CONNECTED)
                 self.since = event.at
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
@@ -132,59 +139,58 @@ class Session:
     def _lost(self, detail: SafeText) -> None:
         was, self.renewing = self.renewing, self.client.renewal.active
         if not self.renewing:
-            self._stand(Link.LOST, detail)
-            self.broke = not self._parting
+            self._set_link(Link.LOST, detail)
+            self.broke = not self._closing
         elif not was:
-            self._stand(Link.CONNECTING, safe("Connecting: {}", detail))
+            self._set_link(Link.CONNECTING, safe("Connecting: {}", detail))
 
-    def _stand(self, link: Link, trouble: SafeText = NOTHING) -> None:
+    def _set_link(self, link: Link, trouble: SafeText = NOTHING) -> None:
         said = clean(sentence(trouble)) if trouble else trouble
         self.link, self.trouble, self.since, self.broke = link, said, None, False
         self.version += 1
 
-    def place(self, around: Around) -> None:
-        """Take in what there is to be shown of other servers."""
-        if around != self.around:
-            self.around = around
-            self.version += 1
-
     def named(self, text: SafeText) -> SafeText:
-        """``text`` with the server's name before it, where there is more than one."""
+        """Returns ``text``, after the server's name if there are several servers."""
         return safe("{}: {}", self.around.whose, text) if self.around.whose else text
 
     @property
+    def around(self) -> Around:
+        """The other servers, as this one shows them."""
+        return ALONE if self.servers is None else self.servers.around(self)
+
+    @property
     def running(self) -> list[Request]:
-        """Requests in flight, those of the client itself among them, oldest first."""
+        """The requests in flight, internal ones too, the oldest first."""
         unfinished = self.client.book.unfinished.values()
         return [row for row in unfinished if row.open and not row.listening]
 
     @property
     def unwritten(self) -> list[Request]:
-        """Requests whose cancel waits for a server that does not read its stdin."""
+        """The requests whose cancel waits because the server does not read its stdin."""
         if not isinstance(self.client.target, StdioTarget):
             return []
         return [row for row in self.client.book.unfinished.values() if waits_to_cancel(row)]
 
     @property
     def calls(self) -> list[Request]:
-        """Requests in flight that a person asked for."""
+        """The requests in flight that are not internal."""
         return [row for row in self.running if not row.internal]
 
-    # -- out of sight ----------------------------------------------------------------------------------------
+    # -- while another server is on the screen -----------------------------------------------------------------
 
     @property
     def overdue(self) -> list[Request]:
-        """Requests whose limit passed out of sight, and whose countdown goes on."""
+        """The requests that became overdue while another server was on the screen, and still are."""
         rows = [self.book.get(id_) for id_ in self._overdue]
         return [row for row in rows if row is not None and row.overdue_until is not None]
 
     def seen(self) -> None:
-        """It is on the screen from here on."""
+        """Notes that it is on the screen from now on."""
         self.shown, self._told_lost, self.late = True, False, 0
         self._overdue.clear()
 
     def news(self) -> Iterator[SafeText]:
-        """What happened out of sight that a person should be told, once."""
+        """Yields what a person should be told while another server is on the screen, each thing once."""
         for question in self.questions.waiting:
             if not question.shown:
                 question.shown = True
@@ -202,9 +208,9 @@ class Session:
     # -- facts for the bar -----------------------------------------------------------------------------------
 
     def _counts(self, now: float) -> Counts:
-        """The counts, gathered once for each version of the book."""
+        """Returns the counts, computed once for each version of the book."""
         before, counts = self._counted
-        # whether progress goes on is a matter of the time alone
+        # whether progress goes on also depends on the time
         stamp = (self.client.book.version, int(now) if counts.progressing else 0)
         if stamp != before:
             counts = self._counters.counts(now)
@@ -213,14 +219,14 @@ class Session:
 
     @property
     def name(self) -> SafeText:
-        """The server as it calls itself, or the target's name."""
+        """The server's own name and version, or else the target's name."""
         info = self.client.info
         said = NOTHING if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
         return said or title(self.client.target)
 
     @property
     def doing(self) -> SafeText:
-        """What connecting waits for; empty while nothing is being connected."""
+        """The current step of connecting; empty while no connection is being made."""
         if self.link is Link.CONNECTING and self.sign_in is not None and self.sign_in.active:
             return self.sign_in.state()
         steps = self.client.steps
@@ -228,7 +234,7 @@ class Session:
 
     @property
     def slow(self) -> bool:
-        """Whether it takes so long to connect that a person wants to know what it waits for."""
+        """Whether connecting takes so long that a person wants to see the steps."""
         steps = self.client.steps
         return bool(steps and self.doing) and self.client.now() - steps[0].at > SLOW
 
@@ -238,7 +244,7 @@ class Session:
         return safe("stopped while {}", self.doing) if self.doing else words("stopped")
 
     def facts(self, now: float) -> ServerFacts:
-        """What the server bar says at ``now`` (monotonic seconds)."""
+        """Returns what the server bar shows at ``now`` (monotonic seconds)."""
         info = self.client.info
         sign_in = NOTHING if self.sign_in is None else self.sign_in.word
         connecting = self.link is Link.CONNECTING
@@ -246,7 +252,7 @@ class Session:
         return ServerFacts(
             link=self.link,
             name=self.name,
-            transport=(clean(kind) if info is None else clean(info.transport)),
+            transport=clean(kind if info is None else info.transport),
             pid=None if info is None else info.pid,
             revision=NOTHING if info is None else clean(info.revision.name),
             detail=self.trouble or (sign_in if connecting else NOTHING) or self.doing,
@@ -257,39 +263,34 @@ class Session:
             sign_in=NOTHING if connecting else sign_in,
         )
 
-    # -- what the panes show ---------------------------------------------------------------------------------
+    # -- the scene ---------------------------------------------------------------------------------------------
 
     @property
     def ticking(self) -> bool:
-        """Whether what the server bar says changes with the time alone."""
+        """Whether the server bar changes with the time alone."""
         return self.since is not None or self.link is Link.CONNECTING
 
     def redactor(self) -> Redactor:
-        """What takes out of a text what the journal would."""
+        """Returns what masks the secrets of this server as the journal does."""
         return redactor(self.client.target, self.client.store.learned)
 
     def now(self) -> float:
-        """The moment that is shown."""
+        """Returns the moment that is shown, in monotonic seconds."""
         return self.client.now()
 
     def stamp(self) -> object:
-        """Something that is equal to what it was as long as no pane has to be drawn anew."""
+        """Returns a value that stays equal as long as no pane has to be drawn again."""
         client = self.client
-        versions = (self.version, self.catalogue.version, tuple(self.questions.waiting))
+        versions = (self.version, self.around, self.catalogue.version, tuple(self.questions.waiting))
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 
     def none(self) -> SafeText:
-        """What stands in place of requests where there are none."""
+        """Returns the text of the empty table of requests."""
         match self.link:
             case Link.CONNECTING:
-                doing = self.doing or words("…")
-                return safe(
-                    "Connecting to {}: {} ({} stops)",
-                    self.name,
-                    doing,
-                    key_of("request.cancel"),
-                )
+                said = "Connecting to {}: {} ({} stops)"
+                return safe(said, self.name, self.doing or "…", key_of("request.cancel"))
             case Link.CONNECTED:
                 return first_steps()
             case Link.LOST:
@@ -297,11 +298,11 @@ class Session:
 
     @property
     def fault(self) -> SafeText:
-        """:attr:`trouble` as it follows a colon."""
+        """:attr:`trouble` for use after a colon."""
         return clean(within(self.trouble))
 
     def about(self) -> list[Section]:
-        """What the detail says while no request is selected."""
+        """Returns the detail that is shown while no request is selected."""
         client = self.client
         if client.info is not None:
             return server_sections(client.info)
@@ -312,11 +313,11 @@ class Session:
         return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
 
     def called(self) -> bool:
-        """Whether a person has called anything."""
+        """Returns whether a person has called anything."""
         return any(not row.internal for row in self.client.book.order)
 
     def frame(self, seq: int) -> FrameHead | None:
-        """What is known of a frame."""
+        """Returns the head of a frame; ``None`` if it is not kept."""
         frames = self.client.store.frames
         index = frames.find(seq)
         return None if index is None else frames[index]
@@ -324,68 +325,61 @@ class Session:
     # -- the connection --------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Connect and read the catalogue. What goes wrong is told in :attr:`trouble` and the log."""
+        """Connects and reads the catalogue; an error is reported in :attr:`trouble` and the log."""
         self.renewing = False
         self._attempts = attempt = self._attempts + 1
-        await self._part()
+        await self._close()
         self.catalogue.clear()
         self.client.steps.clear()
-        self._stand(Link.CONNECTING)
+        self._set_link(Link.CONNECTING)
         try:
             await self.client.connect()
         except TransportError as error:
             self.client.note(f"not connected: {error}")
-            self._stand(Link.LOST, brief(str(error), 2000))
+            self._set_link(Link.LOST, brief(str(error), 2000))
         except asyncio.CancelledError:
-            # another attempt, or what came after this one, may stand already
+            # a later attempt may have set its state already
             if attempt == self._attempts and self.link is Link.CONNECTING:
-                self._stand(Link.LOST, self._given_up())
+                self._set_link(Link.LOST, self._given_up())
             raise
         else:
             await self.read(LISTS)
             self.client.subscriptions.watch_lists()
-            waiting = self.left_behind()
-            if waiting:
+            if waiting := len(self.left_behind()):
+                palette = key_of("app.palette")
                 self.client.note(
-                    f"{len(waiting)} tasks of earlier sessions may be running: {key_of('app.palette')} resumes them"
+                    f"{waiting} tasks of earlier sessions may be running: {palette} resumes them"
                 )
 
     def optional_tasks(self) -> list[str]:
-        """Tools that may be called as a task, and need not be."""
+        """Returns the tools that may, but need not, be called as a task."""
         client = self.client
-        return [
-            name
-            for name, said in client.task_support.items()
-            if said == "optional" and client.may_be_task(name)
-        ]
+        optional = (name for name, support in client.task_support.items() if support == "optional")
+        return list(filter(client.may_be_task, optional))
 
     def left_behind(self) -> dict[str, str]:
-        """Tasks of earlier sessions that may still be there, and that no row here follows: their names by their ids."""
+        """Returns the names, by id, of tasks of earlier sessions that may still run and that no row here follows."""
         here = {row.task_id for row in self.client.book.order if row.task_id}
         return {task_id: name for task_id, name in self.kept.read().items() if task_id not in here}
 
     async def stop(self) -> None:
-        """Cancel what is in flight and end the connection."""
-        # one that is being connected was stopped by the same key, and may have said so already
+        """Cancels all requests and ends the connection."""
+        # the same key stops connecting, which may have set its trouble already
         trouble = self.trouble if self.link is Link.LOST and self.trouble else self._given_up()
         self.renewing = False
-        await self._part()
-        self._stand(Link.LOST, trouble)
+        await self._close()
+        self._set_link(Link.LOST, trouble)
 
-    async def terminate(self) -> None:
-        """End a server that hears nothing any more: SIGTERM, and soon SIGKILL."""
-        await self.client.terminate()
-
-    async def _part(self) -> None:
-        self._parting = True
+    async def _close(self) -> None:
+        self._closing = True
         try:
             if self.client.transport is not None or self.client.renewal.active:
                 await self.client.close()
         finally:
-            self._parting = False
+            self._closing = False
 
     async def read(self, kinds: Collection[str]) -> None:
-        """Read these lists of the catalogue anew, where the server offers them."""
+        """Reads some lists of the catalogue again, if the server offers them."""
         for kind in LISTS:
             if kind not in kinds or not offers(self.client, kind):
                 continue
@@ -393,8 +387,7 @@ class Session:
             try:
                 before = self.catalogue.entries.get(kind)
                 found, problem = await self.lists.read(kind), NOTHING
-                changed = difference([] if before is None else [each.raw for each in before], found)
-                if before is not None and changed:
+                if before is not None and (changed := difference([each.raw for each in before], found)):
                     self.client.note(f"{kind}: {changed}")
             except ListFailed as failed:
                 if kind == "templates" and failed.row.code == -32601:
@@ -405,32 +398,34 @@ class Session:
     # -- requests --------------------------------------------------------------------------------------------
 
     def call(self, method: str, params: dict[str, Json] | None) -> ev.RequestId:
-        """Send a request for the person at the screen: its timeout asks before it cancels."""
+        """Sends a request for the person at the screen; its timeout asks before it cancels."""
         name = params.get("name") if params is not None and method == "tools/call" else ""
         id_ = self.client.call(method, params, limits=self.limits_of(str(name or "")))
-        sent = [each for each in self._unsent if (row := self.client.book.get(each)) and row.request_seq]
-        for each in sent:
+        written = (
+            each for each in [*self._unsent] if (row := self.client.book.get(each)) and row.request_seq
+        )
+        for each in written:
             del self._unsent[each]
         self._unsent[id_] = params or {}
         return id_
 
     def unsent(self, row: Request) -> dict[str, Json] | None:
-        """The params of a request whose message is not written yet; ``None`` where they are not kept."""
+        """Returns the params of a request whose message is not written yet; ``None`` if they are not kept."""
         return self._unsent.get(row.id)
 
     def limits_of(self, tool: str) -> Limits:
-        """The limits of a request to a tool, or of any other for an empty name."""
+        """Returns the limits of a call of a tool, or of any other request for an empty name."""
         if self._limits_of is None:
             return replace(self.client.settings.limits, ask=ASK)
         return self._limits_of(tool)
 
 
 NAME: Final = 32
-"""Characters of what a server is called among others."""
+"""Characters of a server's name in the list of servers."""
 
 
 class Servers:
-    """All of them, in the order in which they were opened. ``current`` is the one on the screen."""
+    """All open servers in the order in which they were opened; ``current`` is the one on the screen."""
 
     def __init__(self) -> None:
         self.all: list[Session] = []
@@ -438,13 +433,13 @@ class Servers:
         self._opened = 0
 
     def add(self, session: Session) -> None:
-        """Another one."""
+        """Adds a server."""
         self._opened += 1
-        session.mode = f"server-{self._opened}"
+        session.mode, session.servers = f"server-{self._opened}", self
         self.all.append(session)
 
     def remove(self, server: Session) -> Session | None:
-        """Forget one; the server to be shown in its place, if there is any."""
+        """Removes a server; returns the one to show in its place, if there is any."""
         at = self.all.index(server)
         self.all.remove(server)
         if self.current is server:
@@ -452,74 +447,71 @@ class Servers:
         return self.all[min(at, len(self.all) - 1)] if self.all else None
 
     def show(self, server: Session) -> None:
-        """Have one on the screen in place of the other."""
+        """Makes a server the one on the screen."""
         if self.current is not None:
             self.current.shown = False
         self.current = server
         server.seen()
 
-    def next(self, step: int) -> Session | None:
-        """The server so many places on in the list, which is a ring; ``None`` where there is no other."""
+    def next(self) -> Session | None:
+        """Returns the server after the one on the screen; ``None`` if there is no other."""
         if self.current is None or len(self.all) < 2:
             return None
-        return self.all[(self.all.index(self.current) + step) % len(self.all)]
+        return self.all[(self.all.index(self.current) + 1) % len(self.all)]
 
     def name(self, server: Session) -> SafeText:
-        """What a server is called here: by its configuration, else by itself; numbered where two are alike."""
-        called = _called(server)
-        alike = [each for each in self.all if _called(each) == called]
+        """Returns a server's name, as configured or else its own; numbered if several have the same."""
+        called = _name(server)
+        alike = [each for each in self.all if _name(each) == called]
         at = alike.index(server) if server in alike else 0
         return safe("{} {}", called, at + 1) if at else called
 
-    def news(self) -> list[SafeText]:
-        """What is to be told of servers out of sight, with their names."""
-        return [
-            safe("{} {}", self.name(each), said)
-            for each in self.all
-            if not each.shown
-            for said in each.news()
-        ]
+    def news(self) -> Iterator[SafeText]:
+        """Yields the news of the servers that are not on the screen, with their names."""
+        for each in self.all:
+            for said in () if each.shown else each.news():
+                yield safe("{} {}", self.name(each), said)
 
-    def refresh(self) -> None:
-        """Tell every session its place among the others, and the one on the screen what the others want."""
+    def around(self, server: Session) -> Around:
+        """Returns a server's place among the others; for the one on the screen, with what the others want."""
         count = len(self.all)
-        for at, server in enumerate(self.all, 1):
-            whose = self.name(server) if count > 1 else NOTHING
-            wants = tuple(self._wants()) if server.shown else ()
-            server.place(Around(at, count, whose, wants))
+        if count < 2 or server not in self.all:
+            return ALONE
+        wants = self._wants() if server.shown else ()
+        return Around(self.all.index(server) + 1, count, self.name(server), wants)
 
-    def _wants(self) -> Iterator[tuple[SafeText, str]]:
-        """What servers out of sight want, the most urgent first."""
-        others = [each for each in self.all if not each.shown]
-        for each in others:
+    def _wants(self) -> Segments:
+        """Returns what the other servers want, the most urgent first."""
+        wants: list[tuple[int, SafeText, str]] = []
+        for each in self.all:
+            name = self.name(each)
+            if each.shown:
+                continue
             if each.questions.waiting:
-                yield safe("? {} asks", self.name(each)), "warning"
-        for each in others:
+                wants.append((1, safe("? {} asks", name), "warning"))
             if each.sign_in is not None and each.sign_in.waits:
-                yield safe("! sign-in: {}", self.name(each)), "warning"
-        for each in others:
+                wants.append((2, safe("! sign-in: {}", name), "warning"))
             if each.overdue:
-                yield safe("! {} overdue", self.name(each)), "warning"
-        for each in others:
+                wants.append((3, safe("! {} overdue", name), "warning"))
             if each.broke and each.link is Link.LOST:
-                yield safe("{} {} lost", GLYPHS[Link.LOST][0], self.name(each)), "error"
-        for each in others:
+                wants.append((4, safe("{} {} lost", GLYPHS[Link.LOST][0], name), "error"))
             if each.late:
-                yield safe("{} {} {:,} late", LATE.glyph, self.name(each), each.late), LATE.style
+                wants.append((5, safe("{} {} {:,} late", LATE.glyph, name, each.late), LATE.style))
+        return tuple((said, tone) for _, said, tone in sorted(wants, key=lambda want: want[0]))
 
 
-def _called(server: Session) -> SafeText:
+def _name(server: Session) -> SafeText:
     target, info = server.client.target, server.client.info
     if target.name:
         return brief(target.name, NAME)
-    return (brief(info.name, NAME) if info is not None else NOTHING) or brief(clean(title(target)), NAME)
+    return (brief(info.name, NAME) if info is not None else NOTHING) or brief(title(target), NAME)
 
 
 # -- counts ----------------------------------------------------------------------------------------------------
 
 
 class Counters:
-    """The counts over the rows of a book, adjusted with each event instead of made anew. Feed it what the book took in."""
+    """The counts over the rows of a book, adjusted with each event that the book takes in."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -530,7 +522,7 @@ class Counters:
             self._take(place, row)
 
     def note(self, event: ev.Event) -> None:
-        """Take in an event."""
+        """Takes in an event."""
         if type(event) in _COUNTED and isinstance(event, ev.RequestEvent):
             place = self._book.place(event.id)
             if place is not None:
@@ -548,7 +540,7 @@ class Counters:
             self._progressing.pop(place, None)
 
     def counts(self, now: float) -> Counts:
-        """The counts at a moment, in monotonic seconds."""
+        """Returns the counts at a moment, in monotonic seconds."""
         in_flight = requested = 0
         for row in self._book.unfinished.values():
             if row.open:
@@ -565,4 +557,4 @@ class Counters:
 
 
 _COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
-"""Events that may change what counts of a row that is not in flight."""
+"""The events that may change the counts of rows that are not in flight."""

@@ -226,7 +226,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         )
         await driven.until(lambda: lost.link is Link.LOST)
         await driven.until(lambda: "∅ web lost" in driven.inside("server"))
-        assert "web lost: server " in toasts(driven)
+        await driven.until(lambda: "web lost: server " in toasts(driven))
 
 
 async def test_what_is_overdue_out_of_sight_is_announced_and_asked_about_when_it_is_seen():

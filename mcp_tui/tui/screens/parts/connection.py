@@ -97,7 +97,7 @@ class ConnectionKeys:
             note = safe("The server does not read its stdin. {} not written.", cancels)
 
         def chosen(key: str | None) -> None:
-            ways = {"reconnect": session.connect, "stop": session.stop, "terminate": session.terminate}
+            ways = {"reconnect": session.connect, "stop": session.stop, "terminate": session.client.terminate}
             if key is not None:
                 self._run(ways[key]())
 

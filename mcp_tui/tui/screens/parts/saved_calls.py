@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,16 +12,14 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import NAME, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
-
-Found = tuple[SafeText, SafeText, Callable[[], object]]
-"""A command: its name, a note, and what it does."""
 
 
 @dataclass(eq=False)
@@ -42,7 +40,7 @@ class SavedCalls:
     def _folder(self) -> Path:
         return self._session.settings.saved_folder
 
-    def offers(self) -> Iterator[Found]:
+    def offers(self) -> Iterator[Offer]:
         """The selected call to be saved, and the calls that are saved for this server."""
         row = self._table.selected
         if row is not None and row.method == "tools/call" and not row.internal:
