@@ -14,7 +14,6 @@ from mcp_tui.cli.output import Exit, Failure, out, show, table, warn
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.filling import command_words, url, what
 from mcp_tui.config.servers import FoundServers, discover, find
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean
@@ -61,7 +60,7 @@ def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
     startable = (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
     rows: list[list[SafeText]] = []
     for each, state, said in stands:
-        shown = what(each) if state in startable else said
+        shown = each.summary if state in startable else said
         row = (each.name, state.value, each.source.title, around.short(each.place), shown)
         rows.append([clean(cell) for cell in row])
     yield from table(rows)
@@ -73,7 +72,7 @@ def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
 
 def _fields(each: Definition, state: Availability, said: str) -> dict[str, object]:
     launch = each.launch
-    words = command_words(each)
+    words = each.command_words
     return {
         "name": each.name,
         "state": state.value,
@@ -87,7 +86,7 @@ def _fields(each: Definition, state: Availability, said: str) -> dict[str, objec
         "command": words[0] if words else None,
         "args": words[1:] if words else None,
         "env": None if launch is None else list(launch.env),
-        "url": url(each) or None,
+        "url": each.url or None,
         "headers": None if launch is None else list(launch.headers),
         "disabled": each.disabled,
         "unread": list(each.unread),

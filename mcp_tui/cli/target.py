@@ -153,10 +153,8 @@ def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | 
         ConfigError: it cannot be used.
         Failure: nobody answers, or an option does not fit it.
     """
-    from mcp_tui.config import filling
-
-    known = _answers(found) if answers is None and not filling.problem(found) else answers
-    made = filling.target(found, known)
+    known = _answers(found) if answers is None and not found.find_problem() else answers
+    made = found.target(known)
     kind = "has a URL" if isinstance(made, HttpTarget) else "is a stdio server"
     return _with_options(made, given, f"{found.name!r} {kind}")
 
@@ -167,13 +165,11 @@ def _answers(definition: Definition) -> dict[str, str]:
     Raises:
         Failure: there is no terminal to ask at, or nothing was answered.
     """
-    from mcp_tui.config.filling import input_name, questions
-
-    asked = questions(definition)
+    asked = definition.questions
     if not asked:
         return {}
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        names = ", ".join(input_name(each.id) for each in asked)
+        names = ", ".join(each.variable for each in asked)
         text = f"Server {definition.name!r} ({definition.place}) needs {asked[0].id!r}. Set {names}, or use a terminal."
         raise Failure(text)
     return {each.id: _ask(each) for each in asked}

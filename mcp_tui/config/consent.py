@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.config import filling
-from mcp_tui.config.definitions import Definition
+from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition
 from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_text, write_private
-from mcp_tui.config.filling import MAX_BYTES, env_path, input_name, questions, shown
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.protocol.messages import Json, as_object
 
@@ -37,9 +35,8 @@ def is_needed(definition: Definition) -> bool:
 
 def is_given(definition: Definition) -> bool:
     """Whether a person agreed to this server as it is defined now."""
-    wanted = _digest(definition)
-    kept = _read(consents_folder() / f"{wanted}.json")
-    return kept.get("digest") == wanted and kept.get("env file") == _env_digest(definition)
+    kept = _read(_file(definition))
+    return bool(kept) and kept.get("env file") == _env_digest(definition)
 
 
 def give(definition: Definition) -> None:
@@ -48,15 +45,13 @@ def give(definition: Definition) -> None:
     Raises:
         ConfigError: it cannot be written.
     """
-    digest = _digest(definition)
     kept = {
-        "digest": digest,
         "env file": _env_digest(definition),
         "file": str(_path(definition)),
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
     }
-    write_private(consents_folder() / f"{digest}.json", json.dumps(kept, indent=2) + "\n")
+    write_private(_file(definition), json.dumps(kept, indent=2) + "\n")
 
 
 def withdraw(definition: Definition) -> bool:
@@ -89,10 +84,10 @@ def account(definition: Definition) -> list[tuple[str, str]]:
     if launch is None:
         return said
     if launch.transport == "stdio":
-        command = shown(definition, launch.command)
-        words = (command, *(shown(definition, each) for each in launch.args))
+        command = definition.shown(launch.command)
+        words = (command, *(definition.shown(each) for each in launch.args))
         folder = definition.folder or definition.around.cwd
-        cwd = folder / (shown(definition, launch.cwd) if launch.cwd else "")
+        cwd = folder / (definition.shown(launch.cwd) if launch.cwd else "")
         said += [("command", " ".join(_quoted(each) for each in words)), ("folder", str(cwd))]
         program = shutil.which(command, path=definition.around.env.get("PATH"))
         if os.sep in command:
@@ -101,9 +96,9 @@ def account(definition: Definition) -> list[tuple[str, str]]:
             said.append(("program", program))
         said += [("sets", name) for name in launch.env]
         if launch.env_file:
-            said.append(("env file", shown(definition, launch.env_file)))
+            said.append(("env file", definition.shown(launch.env_file)))
     else:
-        said.append(("URL", shown(definition, launch.url)))
+        said.append(("URL", definition.shown(launch.url)))
         said += [("header", name) for name in launch.headers]
     said += [("reads", name) for name in launch.names(VariableKind.ENV)]
     said += [("input", each.id) for each in launch.inputs]
@@ -118,7 +113,8 @@ def _quoted(word: str) -> str:
     return word if _BARE.fullmatch(word) else shlex.quote(word)
 
 
-def _digest(definition: Definition) -> str:
+def _file(definition: Definition) -> Path:
+    """Returns the file of the consent to a server as it is defined now."""
     whole = {
         "file": str(_path(definition)),
         "source": definition.source.id,
@@ -126,16 +122,16 @@ def _digest(definition: Definition) -> str:
         "fields": definition.fields,
         "inputs": [repr(each) for each in definition.inputs],
     }
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    text = json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")
+    return consents_folder() / f"{hashlib.sha256(text).hexdigest()}.json"
 
 
 def _env_digest(definition: Definition) -> str:
     """A hash of the ``envFile``; empty for none."""
-    named = env_path(definition)
-    if named is None:
+    if definition.env_path is None:
         return ""
     try:
-        return hashlib.sha256(read_bytes(named, MAX_BYTES)).hexdigest()
+        return hashlib.sha256(read_bytes(definition.env_path, MAX_ENV_BYTES)).hexdigest()
     except ConfigError:
         return "unreadable"
 
@@ -160,8 +156,7 @@ class Availability(Enum):
 
 def availability(definition: Definition) -> tuple[Availability, str]:
     """Whether a definition can be used, and what there is to say of that, without a full stop."""
-    wrong = problem(definition)
-    if wrong:
+    if wrong := problem(definition):
         return Availability.PROBLEM, wrong
     if definition.shadowed:
         return Availability.SHADOWED, f"overridden by {definition.shadowed}"
@@ -169,16 +164,15 @@ def availability(definition: Definition) -> tuple[Availability, str]:
         return Availability.DISABLED, f"disabled in {definition.source.title}"
     if is_needed(definition):
         return Availability.CONSENT, "from a project's file"
-    asked = questions(definition)
-    if asked:
-        names = ", ".join(input_name(each.id) for each in asked)
+    if asked := definition.questions:
+        names = ", ".join(each.variable for each in asked)
         return Availability.ASKS, f"needs {', '.join(each.id for each in asked)} (or set {names})"
     return Availability.USABLE, ""
 
 
 def problem(definition: Definition) -> str:
-    """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given.
+    """Returns why a definition cannot be used, without a full stop; empty if it can be, once its inputs are given.
 
     The file of variables that a project's server names is read only after consent: it may be anything on this machine.
     """
-    return filling.problem(definition, reads_env_file=not is_needed(definition))
+    return definition.find_problem(reads_env_file=not is_needed(definition))

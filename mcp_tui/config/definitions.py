@@ -1,42 +1,52 @@
-"""What one server's definition in a config file says, in one form for every tool; its variables are not filled yet.
+"""One server's definition in a config file, in one form for every tool, and the target that it means.
 
-A definition that cannot be used is kept with the reason, so that a list shows it. Nothing here starts or asks anything.
+A definition that cannot be used is kept with the reason, so that a list shows it. Its variables are filled only when it is
+used: a missing value is an error, never empty or literal text. Nothing here starts a server.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.config.files import at
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
+from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.values import fact, frozen
 
-_TYPES: Final = {
+_TRANSPORTS: Final = {
+    "": "",
+    "remote": "",
+    "local": "stdio",
+    "stdio": "stdio",
     "http": "http",
     "streamable-http": "http",
     "streamablehttp": "http",
-    "streamable_http": "http",
     "sse": "sse",
 }
-"""The words for the transports of a URL, in lower case, and ours."""
-
+"""The names that tools give to transports, in lower case with hyphens, and ours."""
 
 _ABOUT: Final = (
     "name", "description", "title", "type", "transport", "disabled", "enabled", "gallery", "version",
 )  # fmt: skip
-"""Members that say something about a server, but not how to reach it."""
+"""Members that describe a server, but not how to reach it."""
+
+
+class Unset(ConfigError):
+    """A variable has no value."""
 
 
 @frozen
 class Input:
-    """A value that a file asks for. ``options`` are those to choose from, none for any text."""
+    """A value that a file asks for. ``options`` are the choices; empty for any text."""
 
     id: str
     description: str = ""
@@ -44,13 +54,18 @@ class Input:
     secret: bool = False
     options: tuple[str, ...] = ()
 
+    @property
+    def variable(self) -> str:
+        """The environment variable that answers it: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""
+        return "MCP_TUI_INPUT_" + re.sub(r"\W", "_", self.id, flags=re.ASCII).upper()
+
 
 @fact
 class ServerLaunch:
     """How a server is reached: a ``command``, or a ``url``; the other is empty.
 
     ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
-    ``optional`` are names in ``env`` that are left out where their variables have no value.
+    ``optional`` are names in ``env`` that are left out if their variables have no value.
     """
 
     command: Template = ()
@@ -65,7 +80,7 @@ class ServerLaunch:
     optional: frozenset[str] = frozenset()
 
     def names(self, kind: VariableKind) -> list[str]:
-        """The names of the variables of a kind in all of its texts, each once."""
+        """Returns the names of the variables of a kind in all texts, each once."""
         env, headers = self.env.values(), self.headers.values()
         texts = (self.command, *self.args, *env, self.cwd, self.env_file, self.url, *headers)
         parts = (part for text in texts for part in text)
@@ -79,7 +94,7 @@ class Definition:
 
     ``project`` says that the file belongs to a project and not to the person: what it defines starts only after consent.
     ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
-    ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui makes nothing of.
+    ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
     ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
     definition of the same tool and name that counts before this one.
     """
@@ -108,9 +123,152 @@ class Definition:
         """The values that it asks for."""
         return () if self.launch is None else self.launch.inputs
 
+    # -- for a person to see ---------------------------------------------------------------------------------
 
-class Unusable(Exception):
-    """A definition says nothing that can be used. The text is one sentence without the file."""
+    @property
+    def command_words(self) -> list[str]:
+        """The command line of a stdio server, its variables by name and its secrets masked; empty for a URL."""
+        launch = self.launch
+        if launch is None or launch.transport != "stdio":
+            return []
+        return mask_command(self.shown(each) for each in (launch.command, *launch.args))
+
+    @property
+    def url(self) -> str:
+        """The URL of a server that has one, likewise."""
+        launch = self.launch
+        return "" if launch is None or launch.transport == "stdio" else mask_url(self.shown(launch.url))
+
+    @property
+    def summary(self) -> str:
+        """The command line or URL, in one line."""
+        return " ".join(self.command_words) or self.url
+
+    def shown(self, template: Template) -> str:
+        """Returns a text with only its places filled: the value of any other variable may be a secret."""
+
+        def seen(variable: ConfigVariable) -> str:
+            place = self._value(variable, {}) if variable.kind is VariableKind.PLACE else ""
+            return place or variable.written
+
+        return "".join(part if isinstance(part, str) else seen(part) for part in template)
+
+    # -- its target ------------------------------------------------------------------------------------------
+
+    @property
+    def questions(self) -> list[Input]:
+        """The inputs that a person has to give: those without a default or a variable in the environment."""
+        return [each for each in self.inputs if each.default is None and each.variable not in self.around.env]
+
+    @property
+    def env_path(self) -> Path | None:
+        """The file with more variables; ``None`` if there is none, or its name has no value yet."""
+        launch = self.launch
+        if launch is None or not launch.env_file:
+            return None
+        try:
+            return self._within(self._fill(launch.env_file, {}))
+        except Unset:
+            return None
+
+    def target(self, answers: Mapping[str, str] | None = None) -> Target:
+        """Returns the server to connect to.
+
+        Raises:
+            ConfigError: it cannot be used, and why; one sentence that begins with its place.
+        """
+        try:
+            return self._target(answers or {})
+        except ConfigError as error:
+            raise ConfigError(f"Cannot use server {self.name!r} ({self.place}): {error}.") from None
+
+    def find_problem(self, *, reads_env_file: bool = True) -> str:
+        """Returns why it cannot be used, without a full stop; empty if it can be, once its inputs are given.
+
+        ``reads_env_file`` says whether the file of variables may be read.
+        """
+        try:
+            made = self._target({each.id: "" for each in self.inputs}, reads_env_file=reads_env_file)
+        except ConfigError as error:
+            return str(error)
+        if isinstance(made, StdioTarget) and made.cwd is not None and not made.cwd.is_dir():
+            return f"directory not found: {made.cwd}"
+        return ""
+
+    def _target(self, answers: Mapping[str, str], *, reads_env_file: bool = True) -> Target:
+        launch = self.launch
+        if launch is None:
+            raise ConfigError(self.problem)
+
+        def made(template: Template) -> str:
+            return self._fill(template, answers)
+
+        if launch.transport != "stdio":
+            headers = {name: made(value) for name, value in launch.headers.items()}
+            for name, value in headers.items():
+                if not is_header(name, value):
+                    raise ConfigError(f"invalid name or value of header {name!r}")
+            url = made(launch.url)
+            if not url.lower().startswith(("http://", "https://")):
+                scheme, found, _ = self.shown(launch.url).partition("://")
+                plain = "url does not start with http:// or https://"
+                raise ConfigError(f"unsupported URL scheme {scheme}://" if found else plain)
+            return HttpTarget(url=url, headers=headers, transport=launch.transport, name=self.name)
+        env: dict[str, str] = {}
+        if launch.env_file:
+            path = self._within(made(launch.env_file))
+            env |= read_env(path) if reads_env_file else {}
+        for name, value in launch.env.items():
+            if not name or "=" in name or "\0" in name:
+                raise ConfigError(f"{name!r} in env is not a valid variable name")
+            try:
+                env[name] = made(value)
+            except Unset:
+                if name not in launch.optional:
+                    raise
+        command = made(launch.command)
+        if not command:
+            raise ConfigError("empty command")
+        cwd = self._within(made(launch.cwd)) if launch.cwd else self.folder
+        words = (command, *map(made, launch.args))
+        return StdioTarget(command=words, env=env, cwd=cwd, name=self.name)
+
+    def _within(self, path: str) -> Path:
+        """Returns a path of the file, which begins at the project's folder."""
+        return (self.folder or Path()) / Path(path).expanduser()
+
+    def _fill(self, template: Template, answers: Mapping[str, str]) -> str:
+        return "".join(part if isinstance(part, str) else self._value(part, answers) for part in template)
+
+    def _value(self, variable: ConfigVariable, answers: Mapping[str, str]) -> str:
+        """Returns the value of a variable. An empty one counts, unless the variable has a default.
+
+        Raises:
+            Unset: it has none.
+        """
+        env, name = self.around.env, variable.name
+        match variable.kind:
+            case VariableKind.ENV:
+                found = env.get(name)
+                if variable.default is not None:
+                    found = found or variable.default
+                missing = f"environment variable {name} is not set"
+            case VariableKind.INPUT:
+                asked = next((each for each in self.inputs if each.id == name), Input(name))
+                found = answers.get(name, env.get(asked.variable, asked.default))
+                missing = f"{name!r} is not set (or set {asked.variable})"
+            case VariableKind.PLACE:
+                folder = self.folder or self.around.cwd
+                places = {"home": str(self.around.home), "folder": str(folder), "folder name": folder.name}
+                found, missing = places.get(name, os.sep), ""
+            case VariableKind.FOREIGN:
+                found, missing = None, f"{variable.written} is known only to {self.source.title}"
+        if found is None:
+            raise Unset(missing)
+        return found
+
+
+# -- reading one -------------------------------------------------------------------------------------------------
 
 
 class DefinitionReader:
@@ -122,29 +280,28 @@ class DefinitionReader:
         self._dialect = dialect
 
     def get(self, name: str) -> Json:
-        """A member as it is; ``None`` where it is missing."""
+        """Returns a member as it is; ``None`` if it is missing."""
         self.seen.add(name)
         return self.fields.get(name)
 
     def text(self, name: str) -> Template:
-        """A text; nothing where it is missing or empty."""
+        """Returns a text; empty if it is missing."""
         value = self._of(name, str, "a string")
         return () if value is None else self._template(value, name)
 
     def words(self, name: str) -> tuple[Template, ...]:
-        """A list of texts; numbers are taken as they are written."""
+        """Returns a list of texts; numbers are taken as they are written."""
         return tuple(self._template(each, name) for each in as_list(self._of(name, list, "a list")))
 
     def table(self, name: str) -> dict[str, Template]:
-        """An object of texts; ``null`` leaves a member out."""
+        """Returns an object of texts; ``null`` leaves a member out."""
         members = as_object(self._of(name, dict, "an object")).items()
         return {key: self._template(each, f"{name} {key}") for key, each in members if each is not None}
 
     def _of(self, name: str, kind: type[object], what: str) -> Json:
-        """A member of one type, or ``None`` where it is missing."""
         value = self.get(name)
         if value is not None and not isinstance(value, kind):
-            raise Unusable(f"{name} is not {what}")
+            raise ConfigError(f"{name} is not {what}")
         return value
 
     def _template(self, value: Json, name: str) -> Template:
@@ -153,25 +310,24 @@ class DefinitionReader:
         elif isinstance(value, (int, float)):
             value = str(value)
         if not isinstance(value, str):
-            raise Unusable(f"{name} is not a string")
+            raise ConfigError(f"{name} is not a string")
         if "\0" in value:
-            raise Unusable(f"{name} contains a NUL character")
+            raise ConfigError(f"{name} contains a NUL character")
         return self._dialect(value)
 
 
 def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
-    """A definition with all that its ``fields`` say: how the server is reached, or why not."""
-    fields = made.fields
-    reader = DefinitionReader(fields, made.source.dialect)
+    """Returns a definition with what its ``fields`` say: how the server is reached, or why not."""
+    reader = DefinitionReader(made.fields, made.source.dialect)
     try:
         launch = _launch(reader, made.source)
-    except Unusable as error:
+    except ConfigError as error:
         return replace(made, problem=str(error))
     asked = launch.names(VariableKind.INPUT)
     return replace(
         made,
         launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
-        unread=tuple(name for name in fields if name not in reader.seen),
+        unread=tuple(name for name in made.fields if name not in reader.seen),
     )
 
 
@@ -179,36 +335,31 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     kind = _kind(reader)
     url = reader.text("httpUrl") or reader.text("serverUrl") or reader.text("url")
     command = reader.get("command")
-    if isinstance(command, dict):  # Zed, before it took the fields side by side
-        inner = DefinitionReader(as_object(command), source.dialect)
-        return ServerLaunch(
-            command=_given(inner.text("path")), args=inner.words("args"), env=inner.table("env")
-        )
+    if isinstance(command, dict):  # Zed's older form: command = {path, args, env}
+        inner = as_object(command)
+        reader.fields = {**reader.fields, **inner, "command": inner.get("path")}
     if command is not None and kind in ("stdio", ""):
         return _process(reader, source)
     if url:
         if kind == "stdio":
-            raise Unusable("type is stdio, but there is a url and no command")
+            raise ConfigError("type is stdio, but there is a url and no command")
         if source is GEMINI and not kind:
             kind = "http" if "httpUrl" in reader.fields else "sse"
-        _check(url)
         return ServerLaunch(url=url, headers=_headers(reader, source), transport=kind or "auto")
     fields = reader.fields
     if fields.get("source") == "extension" or ("settings" in fields and "url" not in fields):
-        raise Unusable(f"started by a {source.title} extension; no file says how")
-    raise Unusable("no command and no url")
+        raise ConfigError(f"started by a {source.title} extension; no file says how")
+    raise ConfigError("no command and no url")
 
 
 def _kind(reader: DefinitionReader) -> str:
-    """The transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
+    """Returns the transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
     said = reader.get("type") or reader.get("transport") or ""
     said = as_object(said).get("type", "") if isinstance(said, dict) else said
-    word = str(said).lower()
-    if word in ("", "stdio", "local", "remote"):
-        return "stdio" if word in ("stdio", "local") else ""
-    if word not in _TYPES:
-        raise Unusable(f"unknown transport {word!r}")
-    return _TYPES[word]
+    word = str(said).lower().replace("_", "-")
+    if word not in _TRANSPORTS:
+        raise ConfigError(f"unknown transport {word!r}")
+    return _TRANSPORTS[word]
 
 
 def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
@@ -217,11 +368,8 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     if source is CODEX:
         optional = frozenset(str(part) for word in reader.words("env_vars") for part in word)
         env = {name: (_variable(name),) for name in optional} | env
-    for name in env:
-        if not name or "=" in name or "\0" in name:
-            raise Unusable(f"{name!r} in env is not a valid variable name")
     return ServerLaunch(
-        command=_given(reader.text("command")),
+        command=reader.text("command"),
         args=reader.words("args"),
         env=env,
         cwd=reader.text("cwd"),
@@ -239,26 +387,43 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
         token = reader.get("bearer_token_env_var")
         if isinstance(token, str):
             headers["Authorization"] = ("Bearer ", _variable(token))
-    for name in headers:
-        if not is_header(name):
-            raise Unusable(f"{name!r} in headers is not a valid header name")
     return headers
 
 
 def _variable(name: str) -> ConfigVariable:
-    """A variable that a file names without writing it as one: Codex has no dialect."""
+    """Returns a variable that Codex names in a field of its own."""
     return ConfigVariable(VariableKind.ENV, name, f"${name}")
 
 
-def _given(command: Template) -> Template:
-    if not command:
-        raise Unusable("empty command")
-    return command
+# -- files of variables ------------------------------------------------------------------------------------------
+
+MAX_ENV_BYTES: Final = 256 * 1024
+
+_LINE: Final = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.\-]*)\s*=\s*
+    (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?""",
+    re.VERBOSE,
+)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def _check(url: Template) -> None:
-    first = url[0]
-    if isinstance(first, str) and not re.match(r"https?://", first, re.IGNORECASE):
-        scheme, found, _ = first.partition("://")
-        plain = "url does not start with http:// or https://"
-        raise Unusable(f"unsupported URL scheme {scheme}://" if found else plain)
+def read_env(path: Path) -> dict[str, str]:
+    """Returns the variables of a file. Values may be quoted; nothing in them is expanded.
+
+    Raises:
+        ConfigError: it cannot be read, or a line is not ``NAME=value``.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(read_text(path, MAX_ENV_BYTES).splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ConfigError(f"{at(path, number)}: not NAME=value")
+        if match["double"] is not None:
+            value = _ESCAPE.sub(lambda each: _ESCAPES.get(each[1], each[1]), match["double"])
+        else:
+            value = match["single"] if match["single"] is not None else match["bare"]
+        found[match["name"]] = value
+    return found

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from mcp_tui.config.definitions import Definition, Input, ServerLaunch, Unusable
+from mcp_tui.config.definitions import Definition, Input, ServerLaunch
+from mcp_tui.config.files import ConfigError
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dialect
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
@@ -60,7 +61,7 @@ def read(made: Definition) -> Definition:
     """A definition with all that its ``fields``, one of the ways, say: how the server is reached, or why not."""
     try:
         return replace(made, launch=_remote(made.fields) if "url" in made.fields else _package(made.fields))
-    except Unusable as error:
+    except ConfigError as error:
         return replace(made, problem=str(error))
 
 
@@ -73,15 +74,14 @@ class _Inputs:
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
         """A value to be given under an id, as ``said`` describes it."""
         default = said.get("default")
-        known = default if default is None else str(default)
         self.by_id[id_] = Input(
             id=id_,
             description=str(said.get("description") or ""),
-            default=known,
+            default=None if default is None else str(default),
             secret=said.get("is_secret") is True,
             options=tuple(str(each) for each in as_list(said.get("choices"))),
         )
-        return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}", known)
+        return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:
         """The value of an argument, variable or header; ``None`` for one that may be left out and has none."""
@@ -115,7 +115,7 @@ def _remote(way: dict[str, Json]) -> ServerLaunch:
     inputs = _Inputs()
     kind = str(way.get("type") or way.get("transport_type") or "")
     if kind not in ("streamable-http", "sse", "http"):
-        raise Unusable(f"unknown transport {kind!r}")
+        raise ConfigError(f"unknown transport {kind!r}")
     url = inputs.parts(str(way["url"]), as_object(way.get("variables")))
     return ServerLaunch(
         url=url,
@@ -130,12 +130,12 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
     if kind not in _KINDS:
-        raise Unusable(f"cannot start packages of type {kind!r}")
+        raise ConfigError(f"cannot start packages of type {kind!r}")
     over = str(as_object(way.get("transport")).get("type") or "stdio")
     if over != "stdio":
-        raise Unusable(f"the package uses {over}; start it yourself and use its URL")
+        raise ConfigError(f"the package uses {over}; start it yourself and use its URL")
     if not identifier:
-        raise Unusable("the package has no identifier")
+        raise ConfigError("the package has no identifier")
     env = inputs.named(way.get("environment_variables"))
     before = list(_arguments(objects_in(way.get("runtime_arguments")), inputs))
     behind = list(_arguments(objects_in(way.get("package_arguments")), inputs))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config import filling
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
@@ -34,7 +33,7 @@ class Machine:
         return found
 
     def target(self, name: str, **answers: str) -> Target:
-        return filling.target(self.named(name), answers)
+        return self.named(name).target(answers)
 
     def stdio(self, name: str, **answers: str) -> StdioTarget:
         target = self.target(name, **answers)
@@ -47,7 +46,7 @@ class Machine:
         return target
 
     def problem(self, name: str) -> str:
-        return filling.problem(self.named(name))
+        return self.named(name).find_problem()
 
 
 def on(tool: str):
@@ -130,7 +129,7 @@ def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
 @on("vscode")
 def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     perplexity = machine.named("perplexity")
-    (asked,) = filling.questions(perplexity)
+    (asked,) = perplexity.questions
     assert (asked.id, asked.secret, asked.description) == ("perplexity-key", True, "Perplexity API Key")
     assert availability(perplexity)[0] is Availability.ASKS
     made = machine.stdio("perplexity", **{"perplexity-key": "pplx"})
@@ -183,7 +182,7 @@ def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(ma
 @on("gemini")
 def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
     tools = machine.named("pythonTools")
-    assert filling.problem(tools) == "directory not found: /srv/tools"
+    assert tools.find_problem() == "directory not found: /srv/tools"
     assert machine.stdio("pythonTools").env == {
         "DATABASE_URL": "postgres://db",
         "API_KEY": "s3cret",
@@ -246,7 +245,7 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
     }
     first = machine.stdio("io.github.acme/weather", WEATHER_KEY="k")
     assert first.env == {"WEATHER_KEY": "k", "LOG_LEVEL": "info"}
-    (asked,) = filling.questions(machine.found.servers[0])
+    (asked,) = machine.found.servers[0].questions
     assert (asked.id, asked.secret) == ("WEATHER_KEY", True)
     assert machine.found.servers[4].problem == "cannot start packages of type 'mcpb'"
     remote = machine.http(machine.found.servers[5].name, key="k")

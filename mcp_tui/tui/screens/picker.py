@@ -15,11 +15,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config import consent, filling
+from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability, problem
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.filling import what
 from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.protocol.values import fact
@@ -73,7 +72,7 @@ def gather() -> ServerChoices:
 
 def _choice(definition: Definition) -> ServerChoice:
     state, said = availability(definition)
-    shown = said if state is Availability.PROBLEM else what(definition)
+    shown = said if state is Availability.PROBLEM else definition.summary
     return ServerChoice(
         group=clean(f"{definition.source.title}  {definition.around.short(str(definition.file))}"),
         name=brief(definition.name, 80),
@@ -148,7 +147,7 @@ class PickerScreen(Dialog[Target | None]):
     ) -> None:
         self._first = first
         self._back = back
-        self._complete: Complete = complete or filling.target
+        self._complete: Complete = complete or Definition.target
         self._gather = gathered
         self._all: Sequence[ServerChoice] = ()
         self._problems: Sequence[SafeText] = ()
@@ -350,8 +349,7 @@ class PickerScreen(Dialog[Target | None]):
             except ConfigError as error:  # it starts now, and is asked again
                 self.app.notify(brief(str(error), 300), severity="warning", markup=False)
         answers: dict[str, str] | None = {}
-        asked = filling.questions(definition)
-        if asked:
+        if asked := definition.questions:
             inputs = InputsScreen(definition.name, asked, typed=self._typed.get(definition.name))
             answers = await self.app.push_screen_wait(inputs)
             if answers is None:
