@@ -71,7 +71,7 @@ def run(_name: str, given: Words) -> int:
     elif options.sums:
         forms = _sum_forms(index.sums(found))
     else:
-        newest = [*map(index.logged, found[-(limit or 0) :])]
+        newest = found[-(limit or 0) :]
         hidden = len(found) - len(newest)
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         shown = lines(newest, columns, colour=colourful(sys.stdout))
@@ -90,7 +90,7 @@ def _sessions(where: Journal | None) -> list[RecordedSession]:
         Recording(where.paths[0]).close()
         sessions = [index.read_session(where)]
     else:
-        every = index.sessions(files.journal_folder(), _ahead, latest=True)
+        every = index.sessions(files.journal_folder(), _ahead)
         sessions = [each for each in every if where is None or each.name == where.name]
     if where is not None and (foreign := _foreign(sessions)):
         text = f"{foreign[0].path} is a recording of format {foreign[0].version}."

@@ -1,21 +1,21 @@
-"""The index over sessions and cancellations, and the questions to it: one file beside the journals, made of them.
+"""The index of recorded sessions and their cancellations: one file beside the journals, made from them.
 
-Its first line is a checksum of the others; these are JSON, one for each session. It can be deleted at any time, and is made
-anew where it is damaged or missing; where it cannot be written, the journals are read each time. A journal that changed is
-read again from its start, by the one reader of recordings.
+Its first line is a checksum of the others, which are JSON, one for each session. It can be deleted at any time, and is made
+again if it is damaged or missing; if it cannot be written, the journals are read each time. A journal that changed is read
+again from its start.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 from zlib import crc32
@@ -37,25 +37,21 @@ from mcp_tui.protocol.values import fact, frozen
 
 _Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-8.cache"
-"""The file's name; the number is that of the format: two versions of mcp-tui keep one each. No journal is called so."""
+NAME: Final = "index-9.cache"
+"""The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 LONG: Final = 64 * 1024 * 1024
 """Bytes of journals that take a second or so to read."""
 
-_BRIEF: Final = 0.25
-"""Seconds of reading that may be repeated at any time. What takes longer is read again, while it still grows, only after
-ten times as long, unless the latest is asked for."""
-
 
 @fact
 class RecordedSession:
-    """A line of the index: what is known of a session. ``wall`` and ``mono`` are when it began, as its header has them.
+    """A line of the index: one session. ``wall`` and ``mono`` are its start, as in its header.
 
-    ``written``, ``size`` and ``inode`` are the journal's when it was read, ``written`` of none where somebody watched a
-    cancel; ``again`` is from when on it is read anew while it grows. ``torn`` says that its last line was not whole.
-    ``version`` is the format's; of another one nothing else is known. ``server``, ``transport`` and ``revision`` are those
-    of its last connection. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
+    ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
+    watched. ``torn`` means that its last line was not complete. ``version`` is that of the format; of another one nothing
+    else is known. ``server``, ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that
+    are not records, ``lost`` records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
     """
 
     name: str
@@ -63,7 +59,6 @@ class RecordedSession:
     written: float
     size: int
     inode: int
-    again: float = 0.0
     torn: bool = False
     version: int = records.VERSION
     wall: float = 0.0
@@ -77,39 +72,50 @@ class RecordedSession:
     broken: int = 0
     lost: int = 0
     cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Each as :func:`_cancellations` makes it."""
 
 
-@frozen
+@dataclass(frozen=True)
 class LoggedCancellation:
-    """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection.
+    """A cancellation in the index. ``wall`` is its time in seconds since the epoch; the connection is that of the time.
 
-    ``until`` is the moment, on the clock of the row, up to which it was watched.
+    ``until`` is the time, on the clock of the row, up to which it was watched. ``kept`` is JSON, from which the row is
+    folded when it is needed.
     """
 
     session: RecordedSession
     wall: float
+    until: float
     server: str
     transport: str
     revision: str
-    row: Request
-    until: float
+    method: str
+    name: str
+    cause: ev.Cause
+    internal: bool
+    outcomes: tuple[Outcome, ...]
+    worst: float | None
+    kept: str
+
+    @cached_property
+    def row(self) -> Request:
+        """The cancelled request."""
+        kept: Any = records.parse_json(self.kept.encode())
+        row = fold([decode_event(record) for record in kept["events"]]).order[0]
+        row.late = [Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"]]
+        return row
 
 
 # -- from the journals -----------------------------------------------------------------------------------------
 
 
-def sessions(
-    folder: Path, notice: Callable[[int], None] | None = None, *, latest: bool = False
-) -> list[RecordedSession]:
-    """Bring the index of a folder's journals up to date; all sessions, the oldest first.
+def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[RecordedSession]:
+    """Updates the index of a folder of journals; returns all sessions, the oldest first.
 
-    ``notice`` is told how many bytes there are to be read, where that takes long. ``latest`` reads what is still being
-    written however long that takes; without it, the newest of a large session may be missing for a while.
+    ``notice`` is called with the number of bytes to read if that takes long.
     """
-    before = {each.name: each for each in _kept(folder / NAME)}
+    before = {each.name: each for each in _load(folder / NAME)}
     found = journals(folder)
-    changed = [each for each in found if _is_changed(each, before.get(each.name), latest=latest)]
+    changed = [each for each in found if _is_changed(each, before.get(each.name))]
     ahead = sum(journal.size for journal in changed)
     if notice is not None and ahead > LONG:
         notice(ahead)
@@ -119,12 +125,12 @@ def sessions(
             made[journal.name] = read_session(journal)
     finally:
         if changed or len(made) < len(before):
-            _keep(folder / NAME, made.values())
+            _save(folder / NAME, made.values())
     return [made[name] for name in sorted(made)]
 
 
-def _kept(path: Path) -> list[RecordedSession]:
-    """The lines of an index; none where there is none, or it is damaged."""
+def _load(path: Path) -> list[RecordedSession]:
+    """Reads an index; empty if it is missing or damaged."""
     with suppress(OSError, ValueError):
         checksum, _, lines = read_start(path, -1).partition(b"\n")
         if int(checksum) == crc32(lines):
@@ -132,49 +138,43 @@ def _kept(path: Path) -> list[RecordedSession]:
     return []
 
 
-def _keep(path: Path, sessions: Iterable[RecordedSession]) -> None:
-    """Write an index in place of the one that is there. That it cannot be written is no reason to stop."""
+def _save(path: Path, sessions: Iterable[RecordedSession]) -> None:
+    """Replaces an index. Errors are ignored, because it can be made again."""
     values = ({each.name: getattr(session, each.name) for each in fields(session)} for session in sessions)
     lines = "".join(f"{messages.encode(each).decode()}\n" for each in values)
     with suppress(OSError):
         replace_file(path, f"{crc32(lines.encode())}\n{lines}")
 
 
-def _is_changed(journal: Journal, known: RecordedSession | None, *, latest: bool) -> bool:
-    if known is None:
-        return True
-    if (known.written, known.size, known.inode) == (journal.written, journal.size, journal.inode):
-        return False
-    return latest or known.again < clock.wall() or not is_held(journal.paths[-1])
+def _is_changed(journal: Journal, known: RecordedSession | None) -> bool:
+    now = (journal.written, journal.size, journal.inode)
+    return known is None or (known.written, known.size, known.inode) != now
 
 
 def read_session(journal: Journal) -> RecordedSession:
-    """What a journal has to tell, read from its start."""
-    began = time.monotonic()
+    """Reads a journal from its start."""
     path = journal.paths[0]
     made = RecordedSession(
         name=journal.name, path=str(path), written=journal.written, size=journal.size, inode=journal.inode
     )
     try:
-        # of what grows, and is read again and again, lines are only looked at
+        # a journal that grows is read again and again, so that its records are not parsed
         recording = Recording(path, strict=False if is_held(journal.paths[-1]) else None)
         for _ in recording.scan():
             pass
     except records.OtherFormat as error:
         return replace(made, version=error.version)
-    except RecordingError:  # nothing in it is a record, or it was deleted meanwhile
+    except RecordingError:  # it has no record, or was deleted meanwhile
         return replace(made, broken=min(1, journal.size))
     connections = {-1: ev.Connected(at=0.0, transport="", revision="", server=""), **recording.connections()}
     *_, last = connections.values()
     cancellations = list(_cancellations(recording, connections))
     recording.close()
-    took = time.monotonic() - began
     watching = any(Outcome.WATCHING in each["outcomes"] for each in cancellations)
     return replace(
         made,
-        # While somebody watches, it is always taken for changed: no line tells when its writer is killed.
+        # while a cancel is watched the journal counts as changed, because no record says that its writer was killed
         written=-1.0 if watching else journal.written,
-        again=clock.wall() + 10 * took if took > _BRIEF else 0.0,
         torn=recording.torn,
         wall=recording.header.wall,
         mono=recording.header.mono,
@@ -194,10 +194,7 @@ _CANCEL: Final = KINDS.index(ev.CancelRequested)
 
 
 def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
-    """The requests that were cancelled, by the client itself too, in the order of their first cancels.
-
-    What is ``kept`` of each is JSON in a text: it is read of those alone that somebody looks at.
-    """
+    """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
     table, book, places = recording.table, RecordedBook.whole(recording), [*connections]
     until = recording.at(len(table))
     seen, place = {NONE}, -1
@@ -231,16 +228,15 @@ def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]
         }
 
 
-# -- questions -------------------------------------------------------------------------------------------------
+# -- queries ---------------------------------------------------------------------------------------------------
 
 
 @fact
 class Query:
-    """Which cancellations are wanted. What is empty or ``None`` asks for nothing; times are seconds since the epoch.
+    """A query for cancellations. Empty fields and ``None`` match everything; times are seconds since the epoch.
 
-    ``internal`` asks for the client's own cancels, too.
-    ``server`` is part of the server's name, its target or the session's name, in any case of letters; ``tool`` is the name
-    of a tool, a prompt, a resource, or a method.
+    ``internal`` includes the client's own cancels. ``server`` is part of the server's name, its target, or the session's
+    name, ignoring case; ``tool`` is the name of a tool, prompt, or resource, or a method.
     """
 
     server: str = ""
@@ -251,28 +247,23 @@ class Query:
     until: float | None = None
     internal: bool = False
 
-    def matches(self, found: Found) -> bool:
-        """Whether a cancellation is wanted."""
-        session, each = found
-        names = f"{each['server']}\n{session.target}\n{session.name}".casefold()
+    def matches(self, each: LoggedCancellation) -> bool:
+        """Whether a cancellation matches."""
+        names = f"{each.server}\n{each.session.target}\n{each.session.name}".casefold()
         return (
             self.server.casefold() in names
-            and self.tool in {"", each["name"], each["method"]}
-            and (self.internal or not each["internal"])
-            and (not self.outcomes or not self.outcomes.isdisjoint(map(Outcome, each["outcomes"])))
-            and (not self.causes or ev.Cause(each["cause"]) in self.causes)
-            and (self.since is None or each["wall"] >= self.since)
-            and (self.until is None or each["wall"] <= self.until)
+            and self.tool in {"", each.name, each.method}
+            and (self.internal or not each.internal)
+            and (not self.outcomes or not self.outcomes.isdisjoint(each.outcomes))
+            and (not self.causes or each.cause in self.causes)
+            and (self.since is None or each.wall >= self.since)
+            and (self.until is None or each.wall <= self.until)
         )
-
-
-Found = tuple[RecordedSession, dict[str, Any]]
-"""A cancellation as the index has it, and its session."""
 
 
 @frozen
 class Sum:
-    """How many cancellations of a tool, of ``total``, had an outcome, and the worst lag among them in seconds."""
+    """The number of cancellations of a tool, of ``total``, with an outcome, and the worst lag of them in seconds."""
 
     name: str
     outcome: Outcome
@@ -281,49 +272,41 @@ class Sum:
     total: int = 0
 
 
-def find(sessions: Iterable[RecordedSession], query: Query) -> list[Found]:
-    """The cancellations that are wanted, the oldest first."""
-    every = ((session, each) for session in sessions for each in session.cancellations)
-    return sorted(filter(query.matches, every), key=lambda found: found[1]["wall"])
+def find(sessions: Iterable[RecordedSession], query: Query) -> list[LoggedCancellation]:
+    """Returns the matching cancellations, the oldest first."""
+    every = (_logged(session, each) for session in sessions for each in session.cancellations)
+    return sorted(filter(query.matches, every), key=lambda each: each.wall)
 
 
-def logged(found: Found) -> LoggedCancellation:
-    """A cancellation with its request, folded from the events that the index has kept."""
-    session, each = found
-    kept: Any = records.parse_json(each["kept"].encode())
-    row = fold([decode_event(record) for record in kept["events"]]).order[0]
-    row.late = [Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"]]
-    on = each["server"], each["transport"], each["revision"]
-    return LoggedCancellation(session, each["wall"], *on, row, each["until"])
+def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:
+    more: dict[str, Any] = {"cause": ev.Cause(values["cause"])}
+    more["outcomes"] = tuple(map(Outcome, values["outcomes"]))
+    return LoggedCancellation(session, **values | more)
 
 
-def sums(found: Iterable[Found]) -> list[Sum]:
-    """How often each tool had each outcome, the most frequent tool first."""
+def sums(found: Iterable[LoggedCancellation]) -> list[Sum]:
+    """Counts the outcomes of each tool, the most frequent tool first."""
     totals: Counter[str] = Counter()
-    lags: dict[tuple[str, Outcome], list[float | None]] = {}
-    for _, each in found:
-        tool = each["name"] or each["method"]
+    lags: dict[tuple[str, Outcome], list[float]] = {}
+    counts: Counter[tuple[str, Outcome]] = Counter()
+    for each in found:
+        tool = each.name or each.method
         totals[tool] += 1
-        for outcome in map(Outcome, each["outcomes"]):  # of one cancellation several things may be true
-            late = outcome in _LATE or outcome is Outcome.STILL_PROGRESSING
-            lags.setdefault((tool, outcome), []).append(each["worst"] if late else None)
+        for outcome in each.outcomes:  # one cancellation may have several
+            counts[tool, outcome] += 1
+            if each.worst is not None and outcome in {*_LATE, Outcome.STILL_PROGRESSING}:
+                lags.setdefault((tool, outcome), []).append(each.worst)
     made = [
-        Sum(
-            tool,
-            outcome,
-            len(some),
-            max((lag for lag in some if lag is not None), default=None),
-            totals[tool],
-        )
-        for (tool, outcome), some in lags.items()
+        Sum(tool, outcome, count, max(lags.get((tool, outcome), ()), default=None), totals[tool])
+        for (tool, outcome), count in counts.items()
     ]
     return sorted(made, key=lambda each: (-each.total, each.name, -each.count, each.outcome.value))
 
 
-# -- in a person's words -----------------------------------------------------------------------------------------
+# -- parsing queries -------------------------------------------------------------------------------------------
 
 QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
-"""What can be asked for."""
+"""The fields of a query that the user can give."""
 
 _LATE: Final = frozenset(LATE.values())
 _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
@@ -331,10 +314,10 @@ _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 
 
 
 def parse_query(texts: Mapping[str, str], *, mark: str = "") -> Query:
-    """The query for ``texts``, which has texts for some of :data:`QUERY_NAMES`; ``mark`` precedes these in errors.
+    """Parses a query. ``texts`` has values for some of :data:`QUERY_NAMES`; ``mark`` precedes these in errors.
 
     Raises:
-        ValueError: a text says nothing that there is; the error is half a sentence for a person.
+        ValueError: a value is invalid; the error is a sentence for the user.
     """
     since, until = texts.get("since"), texts.get("until")
     outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": _LATE}
@@ -350,7 +333,7 @@ def parse_query(texts: Mapping[str, str], *, mark: str = "") -> Query:
 
 
 def _chosen(name: str, text: str | None, known: Mapping[str, frozenset[_Named]]) -> frozenset[_Named]:
-    """What words separated by commas stand for."""
+    """Parses words separated by commas."""
     found = frozenset[_Named]()
     for part in [] if text is None else text.split(","):
         word = re.sub(r"[\s-]+", "_", part.strip().lower())
@@ -361,12 +344,12 @@ def _chosen(name: str, text: str | None, known: Mapping[str, frozenset[_Named]])
 
 
 def parse_time(name: str, text: str, *, end: bool = False) -> float:
-    """A moment as a person says it, in seconds since the epoch: so long ago, a date, or a date and time.
+    """Parses an age, a date, or a date and time; returns seconds since the epoch.
 
-    A date alone means its beginning, or with ``end`` its last moment. Without a zone it is local time.
+    A date alone means its beginning, or with ``end`` its end. Without a time zone it is local time.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     ago = _AGO.fullmatch(text.strip().lower())
     if ago is not None:

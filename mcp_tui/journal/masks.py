@@ -16,17 +16,17 @@ from mcp_tui.transport.targets import HttpTarget, StdioTarget
 _SCHEME: Final = r"(?:(?:bearer|basic|digest|dpop|token) +(?=\S))?"
 _VALUE: Final = re.compile(rf"{_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
 _NAMED: Final = re.compile(
-    rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_SCHEME}(.+)".encode(), re.IGNORECASE | re.DOTALL
+    rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_SCHEME}(?!\Z)".encode(), re.IGNORECASE
 )
-"""``NAME=VALUE``, ``--name=value``, or ``Name: value``."""
+"""The beginning of ``NAME=VALUE``, ``--name=value``, or ``Name: value``, up to the value."""
 _OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
 _COOKIE: Final = re.compile(r"=([^;]+)")
-_URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://\S*")
+_URL: Final = re.compile(rb"://\S*")
 _RANDOM: Final = re.compile(
     rb"(?:(?<=[^/]/)|(?<==))(?=[\w\-]*[0-9])(?=[\w\-]*[A-Za-z])[\w\-]{20,}={0,2}(?=[/?&#;]|\Z)"
 )
 """A part of a URL that looks random: long, with letters and digits."""
-_MIXED: Final = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
+_MIXED: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
 """A value that may be random, if its name suggests a secret."""
 _DEPTH: Final = 32
 """Levels of a message that are searched."""
@@ -60,7 +60,7 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def mask_given(name: str, value: str) -> str:
     """Masks a value that the user gave for a server, for its own field, unless it is clearly not secret."""
-    return mask_url(value) if is_harmless(value) and not is_secret_name(name) else MASK if value else value
+    return mask_url(value) if is_harmless(value) and not is_secret_name(name) else MASK
 
 
 def mask_command(argv: Iterable[str]) -> list[str]:
@@ -162,8 +162,8 @@ def _spans(raw: bytes) -> list[Span]:
     at = 0
     while named := _NAMED.match(raw, at):
         if is_secret_name(named[1].decode()):
-            return [Span(*named.span(2), MASK.encode())]
-        at = named.start(2)
+            return [Span(named.end(), len(raw), MASK.encode())]
+        at = named.end()
     random = (part for url in _URL.finditer(raw) for part in _RANDOM.finditer(raw, *url.span()))
     return [*_untagged().spans(raw, 0, len(raw)), *(Span(*part.span(), MASK.encode()) for part in random)]
 

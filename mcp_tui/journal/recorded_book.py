@@ -1,6 +1,4 @@
-"""The requests of a recording as they were at one moment: each folded by the one fold, from its own events, when it is
-looked at.
-"""
+"""The requests of a recording at one position. Each is folded from its own events when it is looked at."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ from mcp_tui.protocol.requests import (
 )
 
 CACHED: Final = 1024
-"""Requests that are kept folded."""
+"""Requests whose folded rows are cached."""
 
 NEAR: Final = 1000
-"""Events between two positions up to which it is told which rows changed."""
+"""Events between two positions up to which the changed rows are listed."""
 
 
 @dataclass(slots=True)
@@ -45,10 +43,10 @@ class _Folded:
 
 
 class RecordedBook:
-    """A book that can be put to any position of a recording. It has what views ask of a book; ``version`` changes with the
-    position, and ``internal`` has the places of requests to come as well.
+    """A book that can be moved to any position of a recording, with the interface that views need of a book.
 
-    ``position`` is how many events have happened, ``over`` whether that is all that will ever be in the recording.
+    ``position`` is the number of events that have happened; ``over`` means that no more will come. ``version`` changes with
+    them. ``internal`` also lists requests that are called later.
     """
 
     sortable = CACHED
@@ -63,18 +61,18 @@ class RecordedBook:
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
         self._cancelled = array("I")
         self._server_requests: list[ServerRequest] = []
-        self._asked = 0
-        self._stood: deque[tuple[int, bool]] = deque([(0, False)], maxlen=100)
+        self._server_events = 0
+        self._positions: deque[tuple[int, bool]] = deque([(0, False)], maxlen=100)
 
     @classmethod
     def whole(cls, recording: Recording) -> RecordedBook:
-        """The requests at the end of a recording that was read."""
+        """Returns the book at the end of a recording that was read."""
         book = cls(recording)
         book.seek(len(recording.table))
         return book
 
     def seek(self, position: int) -> bool:
-        """Go to a position; false where that is where it stands."""
+        """Moves to a position; returns false if nothing changes."""
         recording = self.recording
         position = max(0, min(len(recording.table), position))
         over = 0 < position == len(recording.table) and not is_held(parts_of(recording.path)[-1])
@@ -83,37 +81,37 @@ class RecordedBook:
             return False
         self.position, self.over = position, over
         self.version += 1
-        self._stood.append((position, over))
+        self._positions.append((position, over))
         return True
 
     def get(self, id: RequestId) -> Request | None:
-        """The row of an id of ours, by type and value, if it was called by now."""
+        """Returns the row of an id, compared by type and value, if it was called by now."""
         number = self.recording.row(id)
         if number is None or self.recording.table.first[number] >= self.position:
             return None
         return self.row(number)
 
     def place(self, id: RequestId) -> int | None:
-        """Where the row of an id stands in :attr:`order`, now or later."""
+        """Returns the index in :attr:`order` that the row of an id has, or will have."""
         return self.recording.row(id)
 
     def parent(self, place: int) -> int | None:
-        """The place of the request that an internal one was called for."""
+        """Returns the place of the request for which an internal one was called."""
         event = self.recording.event(self.recording.table.first[place])
         parent = event.parent if isinstance(event, ev.Called) else None
         return None if parent is None else self.place(parent)
 
     def changed_since(self, version: int) -> set[int] | None:
-        """The places of the rows that may differ from a version, ``None`` where that is far away."""
+        """Returns the places of rows that may have changed since a version; ``None`` if it is too far away."""
         count, table = self.version - version, self.recording.table
-        if not 0 <= count < len(self._stood):
+        if not 0 <= count < len(self._positions):
             return None
-        stood, over = self._stood[-1 - count]
-        low, high = sorted((stood, self.position))
+        before, over = self._positions[-1 - count]
+        low, high = sorted((before, self.position))
         if high - low > NEAR:
             return None
         places = {*table.rows[low:high]}
-        if over is not self.over:  # nobody watches behind the end
+        if over is not self.over:  # after the end no cancel is watched
             places.update(
                 place for place in map(table.rows.__getitem__, table.cancels) if table.over[place] == NONE
             )
@@ -121,7 +119,7 @@ class RecordedBook:
 
     @property
     def cancelled(self) -> Sequence[int]:
-        """The places of the requests that were cancelled by now, but for the client's own, in the order of their cancels."""
+        """The places of the requests cancelled by now, in the order of the cancels, without the client's own."""
         table, known = self.recording.table, self._cancelled
         count = bisect_left(table.cancels, self.position)
         del known[count:]
@@ -130,7 +128,7 @@ class RecordedBook:
 
     @property
     def called(self) -> int:
-        """Requests that were called by now."""
+        """The number of requests called by now."""
         return bisect_left(self.recording.table.first, self.position)
 
     def is_over(self, place: int) -> bool:
@@ -138,7 +136,7 @@ class RecordedBook:
         return self.recording.table.over[place] < self.position
 
     def counts(self) -> tuple[int, int, int]:
-        """Requests in flight, cancel requested, and answered too late. A subscription of the client's own is no work."""
+        """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
         table, until = self.recording.table, self.position
         count = table.count
         requested = count(event_table.REQUESTED, until) - count(event_table.WITHDRAWN, until)
@@ -149,11 +147,11 @@ class RecordedBook:
 
     @property
     def server_requests(self) -> list[ServerRequest]:
-        """The server's own requests by now; another list where more, or less, happened to them."""
+        """The server's requests by now: a new list if anything changed."""
         numbers = self.recording.table.server_request
         count = bisect_left(numbers, self.position)
-        if count != self._asked:
-            self._asked, book = count, Book()
+        if count != self._server_events:
+            self._server_events, book = count, Book()
             for event in filter(None, map(self.recording.event, numbers[:count])):
                 book.apply(event)
             self._server_requests = book.server_requests
@@ -162,12 +160,12 @@ class RecordedBook:
     # -- rows ------------------------------------------------------------------------------------------------
 
     def row(self, place: int) -> Request:
-        """The request of a number, from 0; one that comes later as it was called."""
+        """Returns the request at a place. One that is called later is returned as it was called."""
         folded = self._folded.pop(place, None)
         if folded is None or folded.last >= self.position:
             folded = _Folded(Book(), self.recording.table.first[place])
             self._apply(folded.book, folded.last)
-        self._go_on(folded)
+        self._continue(folded)
         self._folded[place] = folded
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
@@ -176,11 +174,11 @@ class RecordedBook:
         row = folded.book.order[0]
         return left_at_end(row, self.recording.at(self.position)) if self.over else row
 
-    def _go_on(self, folded: _Folded) -> None:
-        """Fold what came since. Of many events of one kind in a row the last ones and their number say it all.
+    def _continue(self, folded: _Folded) -> None:
+        """Folds the events since then. Of a long run of one kind only the number and the last events matter.
 
-        A row's history grows to twice ``HISTORY``, then it is cut to ``HISTORY``: it is the same without any multiple of
-        that, if twice as many follow.
+        A row's history grows to twice ``HISTORY`` and is then cut to ``HISTORY``: leaving out a multiple of that does not
+        change it, if twice as many follow.
         """
         table, book, numbers = self.recording.table, folded.book, array("I")
         number = table.after[folded.last]
@@ -190,25 +188,25 @@ class RecordedBook:
             number = table.after[number]
         for (kind, move), run in groupby(numbers, lambda each: (table.kinds[each], table.moves[each])):
             events, at = array("I", run), 0
-            while at < len(events) and not (at and (kind, move) in _ENDLESS and _says_no_more(book, move)):
+            while at < len(events) and not (at and (kind, move) in _COUNTABLE and _is_counted(book, move)):
                 self._apply(book, events[at])
                 at += 1
-            left_out = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
-            if left_out and book.order:
-                _leave_out(book.order[0], KINDS[kind], left_out)
-                book.version += left_out
-            for each in events[at + left_out :]:
+            skipped = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
+            if skipped and book.order:
+                _add_count(book.order[0], KINDS[kind], skipped)
+                book.version += skipped
+            for each in events[at + skipped :]:
                 self._apply(book, each)
 
     def _apply(self, book: Book, number: int) -> None:
-        """Fold an event, unless its record turns out to be damaged."""
+        """Folds an event, unless its record is damaged."""
         event = self.recording.event(number)
         if event is not None:
             with suppress(IllegalTransition):
                 book.apply(event)
 
 
-_ENDLESS: Final = frozenset(
+_COUNTABLE: Final = frozenset(
     (KINDS.index(kind), move)
     for kind, move in (
         (ev.Progress, event_table.STAYED),
@@ -221,8 +219,8 @@ _ENDLESS: Final = frozenset(
 )
 
 
-def _says_no_more(book: Book, move: int) -> bool:
-    """Whether the next event that does this to a row is only counted: late progress may have crossed the cancel first."""
+def _is_counted(book: Book, move: int) -> bool:
+    """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
     if move != event_table.LATE_PROGRESS or not book.order:
         return True
     row = book.order[0]
@@ -230,8 +228,8 @@ def _says_no_more(book: Book, move: int) -> bool:
     return signalled is None or (last is not None and last - signalled > TRANSIT)
 
 
-def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
-    """Count events of a kind that the row has just taken in one of, and that are followed by more of them."""
+def _add_count(row: Request, kind: type[ev.Event], count: int) -> None:
+    """Counts events of a kind in the middle of a run, without folding them."""
     row.version += count
     if kind is ev.Progress:
         row.progress_count += count
@@ -248,7 +246,7 @@ def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
 
 
 def left_at_end(row: Request, at: float) -> Request:
-    """A row as a recording leaves it that nobody goes on with: what was watched by then is not watched any more."""
+    """Returns a row as it is at the end of a finished recording, after which no cancel is watched."""
     if row.state is not State.CANCEL_REQUESTED:
         return row
     left = replace(row, history=[*row.history])
@@ -257,7 +255,7 @@ def left_at_end(row: Request, at: float) -> Request:
 
 
 class RecordedRows:
-    """The requests that were called by the moment, oldest first."""
+    """The requests called by now, oldest first."""
 
     def __init__(self, book: RecordedBook) -> None:
         self._book = book

@@ -61,7 +61,7 @@ def ask(seconds: float) -> dict[str, object]:
         folder = journal_folder()
         if folder.is_dir():
             found = index.find(index.sessions(folder), Query())
-            latest = len([index.logged(each) for each in found[-50:]])
+            latest = len([each.row for each in found[-50:]])
             asked += 1
         time.sleep(0.01)
     return {"asked": asked, "count": latest}

@@ -63,9 +63,8 @@ def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
             store.event(event)
 
 
-def entries(place: Path, query: Query | None = None, *, latest: bool = False) -> list[LoggedCancellation]:
-    found = index.find(index.sessions(place, latest=latest), query or Query())
-    return [index.logged(each) for each in found]
+def entries(place: Path, query: Query | None = None) -> list[LoggedCancellation]:
+    return index.find(index.sessions(place), query or Query())
 
 
 def cancelled(place: Path, query: Query | None = None) -> list[Request]:
@@ -133,7 +132,7 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, until) for row in live)
     assert len(entries(place)) == sum(not row.cancel_is_internal for row in live)
     again = index.find(map(index.read_session, files.journals(place)), query)
-    assert [each for _, each in again] == [each for _, each in index.find(index.sessions(place), query)]
+    assert again == index.find(index.sessions(place), query)
     for entry in found:
         assert (entry.row.state, entry.row.late) == (rows[entry.row.id].state, rows[entry.row.id].late)
     store.close()  # without a word, as the system does it for a client that is killed
@@ -209,25 +208,6 @@ def test_only_a_file_that_changed_is_read_again(tmp_path: Path, monkeypatch: pyt
     found = [Outcome.NO_REPLY, Outcome.LATE_RESULT, Outcome.WATCHING]
     assert outcomes(tmp_path) == found
     assert read == [writer.path]
-
-
-def test_what_takes_long_to_read_and_still_grows_is_not_read_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index, "_BRIEF", 0.0)
-    writer = journal(tmp_path)
-    write(writer, cancel(1), settled(1))
-    monkeypatch.setattr(index.clock, "wall", lambda: WALL)
-    assert len(entries(tmp_path)) == 1
-    write(writer, cancel(2))
-    assert len(entries(tmp_path)) == 1
-    monkeypatch.setattr(index.clock, "wall", lambda: WALL + 60.0)
-    assert len(entries(tmp_path)) == 2
-    write(writer, cancel(3))
-    assert len(entries(tmp_path, latest=True)) == 3
-    write(writer, cancel(4))
-    writer.close()
-    assert len(entries(tmp_path)) == 4
 
 
 def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:

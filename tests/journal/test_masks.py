@@ -103,6 +103,12 @@ def test_secrets_in_what_is_sent(message: Json, found: set[str]) -> None:
     assert {each for each in secrets_in(message) if "\n" not in each} == found
 
 
+@pytest.mark.parametrize("text", ["a", "a=", "a:", "http:", "http://a/", "-", "token "])
+def test_long_text_that_is_sent_is_searched_in_linear_time(text: str) -> None:
+    """Quadratic time would exceed the time limit of a test."""
+    assert secrets_in({"token": text * 200_000}) == set()
+
+
 def test_each_line_of_a_secret_is_one() -> None:
     key = "-----BEGIN KEY-----\nabcdef12\nshort\n-----END KEY-----"
     assert known_secrets(StdioTarget(command=("run",), env={"TLS_KEY": key})) == {key, "abcdef12"}

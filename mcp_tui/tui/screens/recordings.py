@@ -1,4 +1,4 @@
-"""The sessions that were kept, and the cancellations of all of them: which to open."""
+"""Dialogs to open a recording: the list of recorded sessions, and of the cancellations in all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, parse_query
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.protocol import evidence
 from mcp_tui.tui.keys import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
@@ -28,13 +27,13 @@ from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
 MOST: Final = 500
-"""Sessions that are listed, the newest. Those of the probe are not: it makes many, and reports on them itself."""
+"""Newest sessions that are listed. Those of the probe are not: it makes many, and has a report of its own."""
 
 _STAMP: Final = len("2026-11-21T031500")
 
 
 class RecordingsScreen(MenuScreen):
-    """Dismisses the path of the recording that is to be opened, or ``None`` on esc.
+    """Dismisses with the path of the recording to open, or with ``None`` on esc.
 
     ``current`` are the files of the open session.
     """
@@ -62,7 +61,7 @@ class RecordingsScreen(MenuScreen):
             self.run_worker(self._look_up(), group="recordings", exit_on_error=False)
 
     def _row(self, journal: Journal, session: RecordedSession | None) -> SafeText:
-        """A session in one line: when it began, its server, how long it is, how many cancellations it has."""
+        """Returns the line of a session: its start, server, size, and number of cancellations."""
         stamp = journal.name[:_STAMP]
         time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
         server = journal.name[_STAMP + 1 :].rpartition("-")[0]
@@ -77,7 +76,7 @@ class RecordingsScreen(MenuScreen):
         return safe("{}  {} {}  {}", brief(time, 20), fit(brief(server, 60), 22), size, said)
 
     async def _look_up(self) -> None:
-        """Ask the index for what names of files do not tell. It may have to be made first: the list is there before."""
+        """Adds what only the index knows, in a thread because it may have to be made first."""
         try:
             known = {each.name: each for each in await asyncio.to_thread(index.sessions, self._folder)}
         except RecordingError:
@@ -89,13 +88,13 @@ class RecordingsScreen(MenuScreen):
 
 
 LOGGED: Final = 1000
-"""Cancellations that are listed, the newest."""
+"""Newest cancellations that are listed."""
 
 _MEASURED: Final = 200
-"""Cancellations, the newest, that the columns are made for."""
+"""Newest cancellations that the columns are fitted to."""
 
 _WIDE: Final = 100
-"""Cells from which on a line has room for the server."""
+"""Cells from which on a line shows the server."""
 
 
 def parse_filter(text: str) -> Query:
@@ -115,7 +114,7 @@ def parse_filter(text: str) -> Query:
 
 
 class HistoryScreen(Dialog[LoggedCancellation | None]):
-    """Dismisses the cancellation that is to be opened, or ``None`` on esc."""
+    """Dismisses with the cancellation to open, or with ``None`` on esc."""
 
     SCOPES = (CHOOSE,)
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
@@ -124,9 +123,9 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._entries: Sequence[LoggedCancellation] = ()
-        self._count = 0
-        """How many are wanted, listed or not."""
+        self._has_sessions = False
+        self._all: list[LoggedCancellation] | None = None
+        self._entries: list[LoggedCancellation] = []
         self._height = 0
         self._input = LineInput(
             placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
@@ -143,44 +142,47 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         )
 
     def on_mount(self) -> None:
-        self._ask(Query())
+        self.say(self._about, (words("Reading the index …"), "$text-muted"))
+        self.run_worker(self._load(), exit_on_error=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        try:
-            self._ask(parse_filter(event.value))
-        except ValueError as error:  # while it is typed it is often wrong
-            # An answer that is still to come would take the place of this sentence.
-            self.workers.cancel_group(self, "history")  # pyright: ignore[reportUnknownMemberType]
-            self.say(self._about, (brief(str(error), 300), "$warning"))
+        self._show()
 
-    # -- the index -------------------------------------------------------------------------------------------
+    # -- entries ---------------------------------------------------------------------------------------------
 
-    def _ask(self, query: Query) -> None:
-        if not self._count:
-            self.say(self._about, (words("Reading the index …"), "$text-muted"))
-        self.run_worker(self._look_up(query), group="history", exclusive=True, exit_on_error=False)
+    async def _load(self) -> None:
+        """Reads the index, in a thread because it may have to be made first."""
 
-    async def _look_up(self, query: Query) -> None:
-        """Ask the index beside the screen: it may have to be made first."""
-
-        def look() -> tuple[bool, int, list[LoggedCancellation]]:
+        def load() -> tuple[bool, list[LoggedCancellation]]:
             sessions = index.sessions(self._folder)
-            found = index.find(sessions, query)
-            return bool(sessions), len(found), list(map(index.logged, found[-LOGGED:]))
+            return bool(sessions), index.find(sessions, Query())
 
         try:
-            has_sessions, self._count, self._entries = await asyncio.to_thread(look)
+            self._has_sessions, self._all = await asyncio.to_thread(load)
         except RecordingError as error:
             self.say(self._about, (safe("Cannot read the index: {}.", brief(str(error), 200)), "$error"))
             return
         if self.is_mounted:
-            self._columns.reset()
-            self._columns.measure(entry.row for entry in self._entries[-_MEASURED:])
-            self._lines.source = self._lines.source  # from its newest line on
-            self._grow()
-            self._lines.action_top()
-            self.say(self._about, (self._sum(query, has_sessions=has_sessions), "$text-muted"))
+            self._show()
+
+    def _show(self) -> None:
+        """Lists the cancellations that match the filter."""
+        if self._all is None:
+            return
+        try:
+            query = parse_filter(self._input.value)
+        except ValueError as error:  # while it is typed it is often incomplete
+            self.say(self._about, (brief(str(error), 300), "$warning"))
+            return
+        found = list(filter(query.matches, self._all))
+        self._entries = found[-LOGGED:]
+        self._columns.reset()
+        self._columns.measure(entry.row for entry in self._entries[-_MEASURED:])
+        self._lines.source = self._lines.source  # starts at its newest line
+        self._resize()
+        self._lines.action_top()
+        self.say(self._about, (self._sum(query, len(found)), "$text-muted"))
 
     def _entry(self, number: int) -> LoggedCancellation:
         return self._entries[number]
@@ -194,28 +196,28 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
     def on_resize(self) -> None:
-        self._grow()
+        self._resize()
 
-    def _grow(self) -> None:
-        """Be as high as the longest list so far, whatever the filter leaves of it."""
+    def _resize(self) -> None:
+        """Makes the dialog as high as the longest list so far, whatever the filter leaves of it."""
         self._height = max(self._height, len(self._entries), 1)
         self._lines.styles.height = max(3, min(self._height, self.size.height - 10))
 
-    def _sum(self, query: Query, *, has_sessions: bool) -> SafeText:
-        """How many there are, and what came of them."""
-        if not self._count:
+    def _sum(self, query: Query, count: int) -> SafeText:
+        """Summarises the outcomes."""
+        if not count:
             if query != Query():
                 return words("No matching cancellations.")
-            if not has_sessions:
+            if not self._has_sessions:
                 return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
             return words("No cancellations in any session.")
-        came = tally(came for each in self._entries for came in evidence.outcomes(each.row, each.until))
-        listed, count = len(self._entries), self._count
+        outcomes = tally(outcome for each in self._entries for outcome in each.outcomes)
+        listed = len(self._entries)
         every = words("1 cancellation") if count == 1 else safe("{:,} cancellations", count)
         head = safe("newest {:,} of {}", listed, every) if listed < count else every
-        return safe("{}: {}", head, came)
+        return safe("{}: {}", head, outcomes)
 
-    # -- what a person does ----------------------------------------------------------------------------------
+    # -- keys ------------------------------------------------------------------------------------------------
 
     def action_choose(self, step: str) -> None:
         getattr(self._lines, f"action_{step}")()
@@ -230,7 +232,7 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
             self.dismiss(event.about)
 
     def action_close(self) -> None:
-        """Clear what was typed; else close."""
+        """Clears the filter, or closes the dialog if it is empty."""
         if self._input.value:
             self._input.value = ""
         else:
