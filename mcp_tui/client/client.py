@@ -1,7 +1,7 @@
-"""The client: wires a transport, a ledger and a store together, and keeps the ledger's time.
+"""The client: wires a transport, a ledger, and a store together, and keeps the ledger's time.
 
-What the transport tells goes into the ledger; what comes out of it is stored, told to listeners, and carried out. All of
-it happens in the event loop's thread and in one call, so a cancel changes its row and is on its way before
+Reports of the transport go into the ledger; its events are stored and passed to listeners, and its actions carried out. All
+of it happens in the event loop's thread and in one call, so a cancel changes its row and is on its way before
 :meth:`Client.cancel` returns.
 """
 
@@ -45,23 +45,22 @@ SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
 
 BATCH: Final = 25
-"""Requests that are cancelled in one turn of the loop: two or three milliseconds' worth."""
+"""Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
 
 BREATH: Final = 0.002
-"""Seconds between two batches, in which keys are heard and the screen is drawn."""
+"""Seconds between two batches, for keys and for drawing the screen."""
 
 
 class Client:
     """One server, its requests, and everything that came of them.
 
-    ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
-    ``mirrors`` are the header annotations of the tools that were listed, ``task_support`` what each says of tasks.
-    ``tokens`` authorizes requests to a server behind a URL; without it a refusal is final.
-    ``respond`` answers what the server asks of a person; what it is told to expect is in ``settings.offers``.
+    ``disconnected`` is set while there is no connection, and ``last_words`` says why the last one ended. ``mirrors`` are the
+    header annotations of the tools that were listed, ``task_support`` their ``taskSupport``. ``tokens`` authorizes requests
+    to a server behind a URL; without it a refusal is final. ``respond`` answers the server's questions to a person;
+    ``settings.offers`` declares which. ``store`` keeps what happens; ``now`` is a monotonic clock in seconds, the loop's.
 
-    A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
-    Where an HTTP server ended its session alone, ``renewal`` opens a new one by itself.
-    ``store`` keeps what happens; ``now`` is a monotonic clock in seconds, the event loop's.
+    A client survives its connection: after a loss :meth:`connect` opens another one, with the same rows and new ids. If an
+    HTTP server ended only its session, ``renewal`` opens a new one.
     """
 
     def __init__(
@@ -87,9 +86,9 @@ class Client:
         self.last_words = ""
         self.stderr_tail: deque[str] = deque(maxlen=20)
         self.steps: list[ev.Note] = []
-        """What the last attempt to connect did, oldest first."""
+        """The steps of the last attempt to connect, oldest first."""
         self.refusals: dict[RequestId, base.Refusal] = {}
-        """What HTTP said while connecting, and to requests that were not authorized, by their rows; without bodies."""
+        """The HTTP refusals while connecting, and of requests that were not authorized, by their rows; without bodies."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
@@ -97,7 +96,7 @@ class Client:
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._initialized = asyncio.Event()
         self._refused: base.Challenge | None = None
-        """The answer that refused the notification which ends the handshake."""
+        """The challenge that refused ``notifications/initialized``."""
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -112,7 +111,7 @@ class Client:
 
     @property
     def transport(self) -> base.Transport | None:
-        """The transport of the connection that there is, or that is being opened."""
+        """The transport of the current connection, or of the one that is being opened."""
         return None if self.connection is None else self.connection.transport
 
     @property
@@ -133,19 +132,19 @@ class Client:
         return self.ledger.negotiated.revision
 
     async def connect(self) -> ServerInfo:
-        """Open the connection and settle on a revision, within ``connect_timeout``.
+        """Opens the connection and settles on a revision, within ``connect_timeout``.
 
         Raises:
             Unauthorized: the server requires authorization.
             NoCommonRevision: no revision in common.
-            TransportError: everything else that keeps a session from coming about, in one sentence.
+            TransportError: any other reason why there is no session, in one sentence.
         """
         await self.renewal.stop()
         self.held.stop()
         return await connect(self)
 
     async def close(self) -> None:
-        """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
+        """Cancels what is in flight, waits at most two seconds for those cancels to leave, and ends the connection."""
         self.held.stop()
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
@@ -156,12 +155,12 @@ class Client:
         self.store.flush()
 
     async def terminate(self) -> None:
-        """End the connection without waiting for the server: a process is sent SIGTERM, and SIGKILL half a second later."""
+        """Ends the connection without waiting for the server: a process gets SIGTERM, and SIGKILL half a second later."""
         if self.transport is not None:
             await self.transport.terminate()
 
     async def disconnect(self) -> None:
-        """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
+        """Ends the connection at once, and waits until nothing is left of it, or of one that ended by itself."""
         self.ledger.unheard("", at=self.now(), expected=True)
         self.drain()
         if self.transport is not None:
@@ -171,9 +170,10 @@ class Client:
             self._ended = None
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
-        """Cancel everything in flight, or ``ids``, and wait, at most two seconds, until the signals have left.
+        """Cancels everything in flight, or ``ids``, and waits at most two seconds until the signals have left.
 
-        Many are cancelled in batches, so that they hold nothing up; what ends meanwhile is left alone. How many there were.
+        Many are cancelled in batches, so that they hold nothing up; those that end meanwhile are left alone. Returns their
+        number.
         """
         ids = [row.id for row in self.book.unfinished.values() if row.open] if ids is None else ids
         for number, id_ in enumerate(ids, 1):
@@ -190,9 +190,9 @@ class Client:
     def call(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId:
-        """Send a request; returns its id at once. ``internal`` marks those that the client makes for itself.
+        """Sends a request; returns its id at once. ``internal`` marks those that the client makes for itself.
 
-        A tool that takes no other call than one as a task gets that, whoever calls it (tasks, 2025-11-25).
+        A tool that must be called as a task is, whoever calls it (tasks, 2025-11-25).
         """
         at = self.now()
         if method == "tools/call":
@@ -210,9 +210,9 @@ class Client:
     def call_tool(
         self, name: str, arguments: dict[str, Json], *, limits: ev.Limits | None = None, task: bool = False
     ) -> RequestId:
-        """Call a tool: ``tools/call`` with its name and arguments.
+        """Calls a tool: ``tools/call`` with its name and arguments.
 
-        ``task`` asks for a task where the tool takes such a call (2025-11-25).
+        ``task`` asks for a task if the tool supports that (2025-11-25).
         """
         params: dict[str, Json] = {"name": name, "arguments": arguments}
         if task and self.may_be_task(name):
@@ -226,7 +226,7 @@ class Client:
         return {"task": {}, **given} if must else params
 
     def may_be_task(self, name: str) -> bool:
-        """Whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
+        """Returns whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
         if self.info is None or not self.info.revision.core_tasks:
             return False
         requests = messages.as_object(messages.as_object(self.info.capabilities.get("tasks")).get("requests"))
@@ -234,7 +234,7 @@ class Client:
         return offered and self.task_support.get(name) in ("required", "optional")
 
     async def every(self, what: str) -> list[dict[str, Json]]:
-        """All entries of a list, every page, as the server sent them: ``tools``, ``resources``, ``templates``, ``prompts``.
+        """Returns all entries of a list, every page: ``tools``, ``resources``, ``templates``, or ``prompts``.
 
         Raises:
             ListFailed: a page failed, timed out, was cancelled or lost.
@@ -244,22 +244,22 @@ class Client:
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON, *, leave: bool = False
     ) -> CancelOutcome:
-        """Cancel a request: its row changes now, the signal leaves ahead of everything queued.
+        """Cancels a request: its row changes now, the signal leaves ahead of everything queued.
 
-        What no signal can cancel is refused to a person; with ``leave`` it is waited for no more instead.
+        A request that no signal can cancel is refused to a person; with ``leave`` it is given up instead.
         """
         outcome = self.ledger.cancel(id, cause, reason, at=self.now(), leave=leave)
         self.drain()
         return outcome
 
     def resume_task(self, task_id: str) -> RequestId:
-        """Take up a task that an earlier session left: its row becomes the task again with the server's answer."""
+        """Resumes a task that an earlier session left: its row becomes the task again with the server's answer."""
         return self.call("tasks/get", {"taskId": task_id})
 
     def set_log_level(self, level: str) -> RequestId | None:
-        """Have the server log from ``level`` on: asked for at once, or in 2026-07-28 with each request from here on.
+        """Lets the server log from ``level`` on: by a request, or by the ``_meta`` of each further one (2026-07-28).
 
-        The request that asks for it; ``None`` where there is none.
+        Returns the id of that request, ``None`` if there is none.
         """
         self.settings = replace(self.settings, log_level=level)
         agreed = self.ledger.negotiated
@@ -270,7 +270,7 @@ class Client:
         return self.call("logging/setLevel", {"level": level}) if level else None
 
     def cancellation(self, row: Request) -> Cancellation:
-        """How a cancel of this request would leave, and what would become of a reason."""
+        """Returns how a cancel of this request would leave, and whether a reason would reach the server."""
         agreed = self.ledger.negotiated
         task = row.as_task or bool(row.task_id)
         possible = agreed.cancels_tasks or (bool(row.task_id) and not row.task_core)
@@ -280,21 +280,21 @@ class Client:
         )
 
     def stop_waiting(self, id: RequestId) -> bool:
-        """Watch a task no more and let it run: not a cancel."""
+        """Stops watching a task and lets it run: not a cancel."""
         stopped = self.ledger.tasks.stop_waiting(id, at=self.now())
         self.drain()
         return stopped
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
-        """Give a request ``seconds`` more before its nearest limit, or lift its limits with ``None``."""
+        """Gives a request ``seconds`` more before its nearest limit, or lifts its limits with ``None``."""
         extended = self.ledger.extend(id, seconds, at=self.now())
         self.drain()
         return extended
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
-        """Wait until a request's outcome stands, or until it shows that its cancel cannot be delivered.
+        """Waits until the outcome of a request is final, or its cancel turns out to be undeliverable.
 
-        The response if it counts: a late one is evidence, and never returned.
+        Returns the response if it counts: a late one is evidence, and never returned.
         """
         row = self.book.get(id)
         if row is None:
@@ -303,58 +303,56 @@ class Client:
             return _stored_response(self.store, row) or _lost(row)
         if id not in self._waiting:
             self._waiting[id] = asyncio.get_running_loop().create_future()
-        # who waits no more leaves it to the others
+        # the cancel of one caller leaves the future to the others
         return await asyncio.shield(self._waiting[id]) or _lost(row)
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> ResponseFrame | None:
-        """Send a request and wait for its response; ``None`` where none came in time."""
+        """Sends a request and waits for its response; ``None`` if none came in time."""
         return await self.wait(self.call(method, params, limits=limits, internal=internal))
 
     def notify(self, method: str, params: Json = None) -> None:
-        """Send a notification."""
+        """Sends a notification."""
         self._write(messages.notification(method, params), method, None)
         self.drain()
 
     async def initialized(self) -> None:
-        """Say that the handshake is over, and wait until that was written, or over HTTP taken or refused.
+        """Sends ``notifications/initialized`` and waits until it was written, or over HTTP accepted or refused.
 
-        Refused for want of a token, it is said once more with another one.
+        If it is refused because it needs a token, it is sent once more with one.
         """
-        await self._say_initialized()
         with contextlib.suppress(base.TransportError):
-            if self._refused is not None and await self.held.authorized(self._refused):
-                await self._say_initialized()
-
-    async def _say_initialized(self) -> None:
-        self._refused = None
-        self._initialized.clear()
-        self.notify(INITIALIZED)
-        await self._initialized.wait()
+            for _ in range(2):
+                self._refused = None
+                self._initialized.clear()
+                self.notify(INITIALIZED)
+                await self._initialized.wait()
+                if self._refused is None or not await self.held.authorized(self._refused):
+                    return
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Be told every event as it happens; the result ends that."""
+        """Calls ``listener`` with every event as it happens; returns a function that ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def undelivered(self, id: RequestId) -> bool:
-        """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
+        """Returns whether the cancel of a request could not be delivered by now, so that it is not waited for."""
         row = self.book.get(id)
         return row is not None and row.state is State.CANCEL_REQUESTED and is_undelivered(row)
 
     def tell(self, event: ev.Event) -> None:
-        """Put an event into the store and tell it to the listeners."""
+        """Stores an event and passes it to the listeners."""
         self.store.event(event)
         for listener in tuple(self._listeners):
             listener(event)
 
-    # -- what the transport reports: its sink (mcp_tui.transport.base.Sink) -----------------------------------
+    # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
     def received(
         self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
     ) -> None:
-        """Journal a message and have the ledger judge it."""
+        """Journals a message and hands it to the ledger."""
         at = self.now()
         frame = messages.parse(raw)
         method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
@@ -372,17 +370,17 @@ class Client:
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
     ) -> None:
-        """Have the ledger judge what is known of a message that was dropped."""
+        """Hands the start and the end of a message that was dropped to the ledger."""
         self.ledger.responses.too_large(head, size, at=self.now(), tail=tail, stream=stream)
         self.drain()
 
     def writing(self, *, id: RequestId) -> None:
-        """From here on a request cannot be taken back."""
+        """Tells the ledger that a request cannot be taken back any more."""
         self.ledger.writing(id)
         self.drain()
 
     def written(self, *, message: base.Outgoing) -> None:
-        """Journal what was sent; a request's clocks start."""
+        """Journals a message that was sent; a request's clocks start."""
         at, id, method = self.now(), message.id, message.method
         seq = self.store.frame("out", message.raw, at=at, method=method, id=id)
         if id is not None:
@@ -392,44 +390,44 @@ class Client:
         self.drain()
 
     def accepted(self, *, method: str) -> None:
-        """A notification arrived."""
+        """Notes that a notification was accepted, or cannot be."""
         if method == INITIALIZED:
             self._initialized.set()
 
     def signal_leaving(self, *, id: RequestId) -> None:
-        """From here on a cancel cannot be withdrawn."""
+        """Tells the ledger that a cancel cannot be withdrawn any more."""
         self.ledger.signal_leaving(id)
         self.drain()
 
     def signalled(
         self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
     ) -> None:
-        """Journal a cancel that left."""
+        """Journals a cancel that left."""
         at = self.now()
         self.ledger.signalled(id, signal, at=at, answered=answered, seq=self._signal_frame(raw, at))
         self.drain()
 
     def signal_accepted(self, *, id: RequestId) -> None:
-        """The server took a cancel."""
+        """Tells the ledger that the server accepted a cancel."""
         self.ledger.signal_accepted(id, at=self.now())
         self.drain()
 
     def signal_failed(
         self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
     ) -> None:
-        """A cancel could not be written, or was refused."""
+        """Tells the ledger that a cancel could not be written, or was refused."""
         at = self.now()
         self._signal_frame(raw, at)
         self.ledger.signal_failed(id, detail, at=at, refused=refused)
         self.drain()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """Reports to the ledger that nothing more comes on the stream of a request."""
+        """Tells the ledger that nothing more comes on the stream of a request."""
         self.ledger.stream_ended(id, detail, at=self.now())
         self.drain()
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
-        """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""
+        """Fails a request that did not reach the server or was refused, or holds it until there is a token."""
         at, challenge, id, method = self.now(), refusal.challenge, message.id, message.method
         if id is None:
             self.note(f"{method} was not delivered: {detail}")
@@ -449,23 +447,23 @@ class Client:
             self.refusals[stream if row is None else row.id] = refusal
 
     def stderr_line(self, *, text: str) -> None:
-        """Log a line of the server's stderr."""
+        """Logs a line of the server's stderr."""
         self.stderr_tail.append(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
 
     def happened(self, *, text: str) -> None:
-        """Log a fact about the connection."""
+        """Logs a fact about the connection."""
         self.note(text)
 
     def unheard(self, *, detail: str) -> None:
-        """Nothing more can be heard of what was cancelled; how the connection ends is still waited for."""
+        """Settles what was cancelled, as nothing more can be heard of it; the end of the connection is still to come."""
         self.ledger.unheard(detail, at=self.now())
         self.drain()
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
-        """The connection is gone; where only its session is, a new one is opened."""
+        """Ends the connection; if only its session is gone, opens a new one."""
         if self._torn and not expected:
             detail += " in the middle of a message"
         self._torn = False
@@ -478,7 +476,7 @@ class Client:
         return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
 
     def lost(self, detail: str, *, expected: bool = False, exited: bool = False) -> None:
-        """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
+        """Loses what was in flight with the connection, but not what waits for a new session."""
         self.last_words = (
             ending(detail, self.ledger.last_signal(), self.now()) if exited and not expected else detail
         )
@@ -488,29 +486,29 @@ class Client:
         self._initialized.set()
 
     def note(self, text: str) -> None:
-        """Put a line about the connection into the log."""
+        """Puts a line about the connection into the log."""
         self.tell(ev.Note(at=self.now(), text=text))
 
-    # -- what the ledger has done: its port (mcp_tui.protocol.ports.LedgerPort) -------------------------------
+    # -- the ledger's port (mcp_tui.protocol.ports.LedgerPort) -------------------------------------------------
 
     def drain(self) -> None:
-        """Have everything told and done that the ledger decided, and look at its next deadline."""
+        """Carries out everything that the ledger decided, and sets the timer for its next deadline."""
         self.ledger.perform()
         self._keep_time()
 
     def event(self, event: ev.Event) -> None:
-        """Something became true."""
+        """Stores an event; if a cancel cannot be delivered, its request is not waited for any more."""
         self.tell(event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)) and self.undelivered(event.id):
             self._wake(event.id)
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Write a request, or hold it while a new session is opened."""
+        """Writes a request, or holds it while a new session is opened."""
         if not self.renewal.holds(id, method, message):
             self._write(message, method, id)
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Let a cancel leave."""
+        """Sends a cancel, ahead of everything queued."""
         connection = self.connection
         if connection is not None:
             method = "notifications/cancelled"
@@ -518,26 +516,26 @@ class Client:
             connection.transport.signal(id, signal, notification)
 
     def unqueue(self, id: RequestId) -> None:
-        """Take back a request of which no byte was written."""
+        """Takes back a request of which no byte was written."""
         if self.renewal.held.pop(id, None) is None and self.connection is not None:
             self.connection.transport.unqueue(id)
 
     def recall(self, id: RequestId) -> None:
-        """Take back a signal that has not begun to leave."""
+        """Takes back a signal that has not begun to leave."""
         if self.connection is not None:
             self.connection.transport.recall(id)
 
     def release(self, id: RequestId) -> None:
-        """Close what the transport still holds open for a request."""
+        """Closes the stream that the transport still holds open for a request."""
         if self.connection is not None:
             self.connection.transport.release(id)
 
     def reply(self, message: dict[str, Json]) -> None:
-        """Answer a request of the server's."""
+        """Answers a request of the server's."""
         self._write(message, "response", None)
 
     def relist(self, id: RequestId) -> None:
-        """List the tools for their header annotations, then send again what was refused."""
+        """Lists the tools for their header annotations, then sends the refused request again."""
         if self.connection is not None:
             base.spawn(self._relist(id), name="list the tools again")
 
@@ -552,7 +550,7 @@ class Client:
         self.drain()
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
-        """Let whoever waits for a request go on."""
+        """Resolves the wait for a request."""
         if id in self.ledger.live:
             self._resolved.add(id)
         else:
@@ -571,7 +569,7 @@ class Client:
     # -- time ------------------------------------------------------------------------------------------------
 
     def _keep_time(self) -> None:
-        """Have :meth:`_tick` called when the ledger's next deadline falls due."""
+        """Sets the timer for the ledger's next deadline."""
         due = self.ledger.deadlines.next()
         if due is None or (self._timer_at is not None and self._timer_at <= due):
             return
@@ -587,17 +585,17 @@ class Client:
 
 
 def is_undelivered(row: Request) -> bool:
-    """Whether the cancel of a request could not be written, was refused, or is not written although it should be."""
+    """Returns whether the cancel of a request could not be written in time, or was refused."""
     return bool(row.undelivered or row.delayed)
 
 
 def is_leaving(row: Request) -> bool:
-    """Whether the cancel of a request waits to be written."""
+    """Returns whether the cancel of a request waits to be written."""
     return row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row)
 
 
 def _lost(row: Request) -> ResponseFrame | None:
-    """The error that a request ends with which nobody can answer any more."""
+    """Returns the error of a request that was lost; ``None`` for any other."""
     if row.state is not State.LOST:
         return None
     return ResponseFrame(id=row.id, error=messages.RpcError(code=None, message=row.error))
@@ -613,14 +611,13 @@ def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
 
 
 SHORTLY: Final = 2.0
-"""Seconds after a cancel within which a server's exit is told together with it."""
+"""Seconds after a cancel within which a server's exit is reported together with it."""
 
 
 def ending(detail: str, last: Request | None, at: float) -> str:
-    """Why the connection is gone at ``at``, for a person; says so where a process ended shortly after a cancel left.
+    """Returns why the connection ended at ``at``, and how long after the cancel of ``last`` if that is short.
 
-    ``last`` is the request whose cancel left last. Some servers cannot bear to be cancelled. That the one came after the
-    other is all that is claimed.
+    Some servers exit when they are cancelled. The sentence claims only that the one came after the other.
     """
     if last is None or last.signalled_at is None or at - last.signalled_at > SHORTLY:
         return detail

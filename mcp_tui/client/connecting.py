@@ -1,4 +1,4 @@
-"""How a connection comes about: open the transport, probe, fall back, shake hands.
+"""Connecting: opens the transport, probes, falls back, shakes hands; and opens a new session when the server ended one.
 
 The decisions are in :mod:`mcp_tui.client.negotiation`; here they are carried out, each step with a line in the log.
 """
@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import takewhile
 from typing import Final, Protocol
 
 from mcp_tui import __version__
@@ -34,46 +33,35 @@ _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
 def timed_out(client: Connector) -> str:
-    """Why no session came about in time: what was waited for, what is unanswered since when, and what was heard last."""
-    now, steps = client.now(), client.steps
-    doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
+    """Returns why no session came about in time: the step that took so long, and what was heard since it began."""
+    doing, since = ("starting", 0.0)
+    if client.steps:
+        doing, since = client.steps[-1].text, client.steps[0].at
     text = f"No connection after {client.settings.connect_timeout:g} s ({doing})"
-    newest = takewhile(lambda row: row.called_at >= since, reversed(client.book.order))
-    asked = [row for row in newest if row.internal and row.sent_at is not None and not row.response_seq]
-    refused = [row for row in asked if row.state is State.FAILED]
-    waits = [row for row in reversed(asked) if row not in refused]
-    if waits:
-        since_when = (f"{row.method} for {now - (row.sent_at or now):.1f} s" for row in waits)
-        text += f"; waiting for: {', '.join(since_when)}"
-    heard = [head.at for head in client.store.frames if head.direction == "in" and head.at >= since]
     noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
     if noise:
         text += f"; unexpected stdout: {noise[0].strip()[:80]}"
     if client.stderr_tail:
         text += f"; last stderr line: {telling(client.stderr_tail)}"
-    if heard:
-        text += f"; last message {now - heard[-1]:.1f} s ago"
-    elif not client.stderr_tail and not refused:
-        text += "; nothing received"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
     return f"{text}. Check the {where} or raise --connect-timeout."
 
 
 def telling(lines: Iterable[str]) -> str:
-    """The last line that speaks of an error, else the last one: Node ends a crash with its version, not with the error."""
+    """Returns the last line that mentions an error, else the last one: Node ends a crash with its version."""
     said = [line for line in lines if line.strip()] or [""]
     errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
     return (errors or said)[-1].strip()[:200]
 
 
 PROBE_WAIT: Final = 5.0
-"""Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
+"""Seconds of silence on stdio after which a probe is given up: some old servers never answer an unknown method."""
 
 LATE_WAIT: Final = 1.0
-"""Seconds that a server which answered the probe after all is given to answer ``initialize`` as well (C-24)."""
+"""C-24: seconds that a server which answered the probe after all has to answer ``initialize`` as well."""
 
 EXIT_WAIT: Final = 1.0
-"""Seconds that a server which closed its pipes is given to exit, so that its exit status can be told."""
+"""Seconds that a server which closed its pipes has to exit, so that its exit code can be reported."""
 
 NO_COMMON: Final = "No common protocol version"
 
@@ -83,11 +71,11 @@ UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
 
 _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpoint event"}
-"""What the opening of a transport takes its time for."""
+"""The first step, by the kind of transport."""
 
 
 class Connector(Caller, base.Sink, Protocol):
-    """What connecting asks of a client, which is told how it goes."""
+    """The part of a client that connecting uses, and updates."""
 
     target: Target
     held: HeldRequests
@@ -104,7 +92,7 @@ class Connector(Caller, base.Sink, Protocol):
 
 
 async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
-    """See :meth:`mcp_tui.client.client.Client.connect`. With ``handshake`` the server is known to want ``initialize``."""
+    """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe."""
     client.stderr_tail.clear()
     client.steps.clear()
     attempt = _Attempt(client)
@@ -120,7 +108,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
 
 
 class _Attempt:
-    """One attempt to connect. The client's ``steps`` say, for a person, how far it came."""
+    """One attempt to connect. The client's ``steps`` show a person how far it came."""
 
     def __init__(self, client: Connector) -> None:
         self.client = client
@@ -128,7 +116,7 @@ class _Attempt:
         self.ready = False
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
-        """A probe that was given up, and may be answered yet."""
+        """A probe that was given up, and may still be answered."""
 
     async def run(self, *, handshake: bool) -> ServerInfo:
         wanted = self.client.settings.protocol
@@ -239,7 +227,7 @@ class _Attempt:
         return await self._ready(decision.revision, as_object(outcome.result))
 
     async def _slow(self, id_: RequestId) -> Reply:
-        """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
+        """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
         client, probe, row = self.client, self.unanswered, self.client.ledger.row(id_)
         if probe is None:
             return await self._outcome(id_, None)
@@ -261,10 +249,10 @@ class _Attempt:
         return await self._outcome(id_, LATE_WAIT if row.open else None)
 
     async def _second_look(self, outcome: Reply) -> Decision | None:
-        """The decision for a server that did not answer the probe and then failed ``initialize``.
+        """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or ``None``.
 
-        It may have been too slow for the probe, and have become a modern server by answering it (C-24); or the probe broke
-        it, so that it ends with the next message: the ``mcp`` package of 1.2 does. ``None`` where nothing says so.
+        C-24: it may have been too slow for the probe, and have become a modern server by answering it. Or the probe broke
+        it, so that it exits with the next message, as the ``mcp`` package of 1.2 does.
         """
         if self.unanswered is None:
             return None
@@ -281,7 +269,7 @@ class _Attempt:
         return decision if decision.step is Step.SPEAK else None
 
     async def _ready(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
-        """Speak a revision from here on; the server as its answer to the opening request describes it."""
+        """Speaks a revision from now on; returns the server as its answer to the opening request describes it."""
         client, connection = self.client, self.client.connection
         if connection is None:
             when = "after the probe" if revision.modern else "during the handshake"
@@ -323,14 +311,14 @@ class _Attempt:
         return info
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
-        """Have requests claim a revision by their headers and their ``_meta``, before one is settled."""
+        """Lets requests claim a revision by their headers and their ``_meta``, before one is settled."""
         client = self.client
         client.ledger.negotiated = replace(client.ledger.negotiated, meta=meta)
         if client.connection is not None:
             client.connection = replace(client.connection, speaking=revision)
 
     async def _outcome(self, id_: RequestId, wait: float | None) -> Reply:
-        """Wait for a request of the handshake and say what became of it."""
+        """Waits for a request of the handshake and returns what came of it."""
         client = self.client
         try:
             async with asyncio.timeout(wait):
@@ -354,7 +342,7 @@ class _Attempt:
         return Reply(code=code, message=error.message, data=error.data, status=status)
 
     async def _exit(self) -> str:
-        """A server that closed its pipes is about to exit: its exit status says more than the broken pipe."""
+        """Waits for the exit of a server that closed its pipes: its exit code says more than the broken pipe."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EXIT_WAIT):
                 await self.client.disconnected.wait()
@@ -363,7 +351,7 @@ class _Attempt:
 
     @property
     def _offers(self) -> Offers:
-        """What this client declares, with the extensions that its authorization is part of."""
+        """The capabilities that this client declares, with the extensions that its authorization is part of."""
         offers, tokens = self.client.settings.offers, self.client.tokens
         if tokens is None:
             return offers
@@ -375,7 +363,7 @@ def _text(value: Json) -> str:
 
 
 def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict[str, Json]:
-    """The ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
+    """Returns the ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
     made: dict[str, Json] = {
         negotiation.PROTOCOL_VERSION: revision.name,
         negotiation.CLIENT_INFO: CLIENT_INFO,
@@ -385,7 +373,7 @@ def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict
 
 
 def make_transport(client: Connector, kind: str = "") -> base.Transport:
-    """The transport for a client's target. HTTP libraries are loaded for HTTP alone."""
+    """Returns the transport for a client's target. HTTP libraries are loaded for HTTP alone."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
         from mcp_tui.transport.stdio import StdioTransport
@@ -398,7 +386,7 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)
-"""Seconds before each attempt at a new session; behind the last one it is given up."""
+"""Seconds before each attempt at a new session; after the last one it is given up."""
 
 YOUNG: Final = 5.0
 """Seconds that a new session has to live for the next attempt to count as the first again."""
@@ -407,8 +395,8 @@ YOUNG: Final = 5.0
 class Renewal:
     """Opens new sessions for one client.
 
-    ``active`` says that one is being opened. Requests made meanwhile are ``held`` and leave, in order, once it stands;
-    they are lost where none comes about, and cancelled in time they never leave.
+    ``active``: one is being opened. Requests made meanwhile are ``held`` and leave, in order, once it is there; they are
+    lost if none comes about, and never leave if they are cancelled in time.
     """
 
     def __init__(self, client: Connector) -> None:
@@ -420,14 +408,14 @@ class Renewal:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, why: str) -> None:
-        """The server ended the session, for this reason: open a new one."""
+        """Opens a new session after the server ended the last one, for this reason."""
         if self._client.now() - self._ready_at >= YOUNG:
             self._attempts = 0
         self.active = True
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:
-        """Open none any more: a person decided otherwise. What was held is lost."""
+        """Stops opening one, because a person decided otherwise. What was held is lost."""
         task, self._task, self._attempts = self._task, None, 0
         if task is not None:
             task.cancel()
@@ -436,7 +424,7 @@ class Renewal:
             self._give_up("no new session was opened")
 
     def holds(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
-        """Whether a request has to wait for the new session; then it is held."""
+        """Holds a request if it has to wait for a new session; returns whether it does."""
         if not self.active or method == "initialize":
             return False
         self.held[id] = method, message
@@ -467,7 +455,7 @@ class Renewal:
         self._give_up(f"{why}{ended}")
 
     def _give_up(self, detail: str) -> None:
-        """Say why there is no session, once; what was held is lost with it."""
+        """Reports why there is no session, once; what was held is lost with it."""
         self.active = False
         self.held.clear()
         self._client.lost(detail)

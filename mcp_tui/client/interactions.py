@@ -1,4 +1,4 @@
-"""What a server may ask of the person in front of this client: sampling, elicitation, roots.
+"""Questions that a server asks the person in front of this client: sampling, elicitation, roots.
 
 In the handshake era it sends requests of its own; in 2026-07-28 it answers one of ours by asking for input, or puts its
 questions into a task. For whoever answers they are the same: an :class:`Inquiry` comes in, an answer goes back.
@@ -20,7 +20,7 @@ from mcp_tui.transport.base import spawn
 
 @frozen
 class Refusal:
-    """No, as an answer. Elicitation has a word of its own for that, ``{"action": "decline"}``, and needs none of these."""
+    """A refusal to answer. Elicitation has its own, ``{"action": "decline"}``, and needs none of these."""
 
     text: str = "the user declined"
     code: int = REJECTED
@@ -34,8 +34,8 @@ class Inquiry:
     """One question of the server's. ``params`` are its words, and hostile.
 
     ``server`` is the server's name, ``request_id`` the id of its own request (handshake era), ``key`` the server's name for
-    the question (2026-07-28), ``parent`` the request of ours that waits for the answer, where that is known. ``over``
-    holds, once it is set, why no answer is needed any more: then none leaves, whatever is answered.
+    the question (2026-07-28), ``parent`` the request of ours that waits for the answer, if that is known. ``over`` is
+    resolved with the reason once no answer is needed any more: then none leaves.
     """
 
     method: str
@@ -49,11 +49,11 @@ class Inquiry:
 
 
 Respond = Callable[[Inquiry], Awaitable[Answer]]
-"""Answers an inquiry, in its own time. Its answer is thrown away where ``over`` was set meanwhile."""
+"""Answers an inquiry, in its own time. Its answer is dropped if ``over`` was resolved meanwhile."""
 
 
 class Interactions:
-    """The questions of one server that wait for an answer, and the way of each answer back. ``open`` are all of them."""
+    """The questions of one server that wait for an answer (``open``), and the way of each answer back."""
 
     def __init__(self, client: Caller, respond: Respond | None) -> None:
         self.respond = respond
@@ -65,25 +65,23 @@ class Interactions:
     def prompt(
         self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
     ) -> None:
-        """Have a request of the server's answered."""
+        """Has a request of the server's answered."""
         inquiry = self._inquiry(method, params, parent)
         inquiry.request_id = request_id
         spawn(self._reply(inquiry, request_id), name=f"answer to {method}")
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
-        """A request of the server's needs no answer any more."""
+        """Closes the prompt for a request of the server's."""
         for inquiry in tuple(self.open):
             if inquiry.request_id == request_id and type(inquiry.request_id) is type(request_id):
                 self._end(inquiry, why)
 
     async def _reply(self, inquiry: Inquiry, request_id: RequestId) -> None:
         answer = await self._answer(inquiry)
-        if inquiry.over.done():
-            return
         inbound, at = self._client.ledger.inbound, self._client.now()
         if isinstance(answer, Refusal):
             inbound.answer(request_id, code=answer.code, text=answer.text, at=at)
-        else:
+        elif answer is not None:
             inbound.answer(request_id, answer, how=as_text(answer.get("action")), at=at)
         self._client.drain()
 
@@ -92,11 +90,11 @@ class Interactions:
     def gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
     ) -> None:
-        """Have the questions answered that a request of ours waits for."""
+        """Has the questions answered that a request of ours waits for."""
         spawn(self._gather(id, requests, wait=wait, task=task), name=f"input for {id}")
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
-        """Input is not needed any more."""
+        """Closes the prompts for a request of ours, or those of ``keys``."""
         for inquiry in tuple(self.open):
             key = inquiry.key
             if inquiry.parent == id and key is not None and (keys is None or key in keys):
@@ -112,8 +110,6 @@ class Interactions:
         client = self._client
         if not requests:
             await asyncio.sleep(wait)
-            self._supply(id, {})
-            return
         for ask in requests.values():
             if ask.get("method") not in client.ledger.negotiated.prompts:
                 method = str(ask.get("method"))[:80]
@@ -123,57 +119,52 @@ class Interactions:
                     client.note(f"{text}; the task of {id} is waiting for it and can be cancelled")
                 client.drain()
                 return
-        inquiries: dict[str, Inquiry] = {}
+        inquiries: list[Inquiry] = []
         for key, ask in requests.items():
             inquiry = self._inquiry(str(ask["method"]), as_object(ask.get("params")), id)
             inquiry.key = key
-            inquiries[key] = inquiry
-        if task:
-            for key, inquiry in inquiries.items():
+            inquiries.append(inquiry)
+            if task:
                 spawn(self._update(id, key, inquiry), name=f"input for {id}")
+        if task:
             return
-        answers = await asyncio.gather(*map(self._answer, inquiries.values()))
-        if any(inquiry.over.done() for inquiry in inquiries.values()):
+        answers = await asyncio.gather(*map(self._answer, inquiries))
+        if None in answers:
             return
         gathered: dict[str, Json] = {}
-        for (key, inquiry), answer in zip(inquiries.items(), answers, strict=True):
-            if isinstance(answer, Refusal):
+        for (key, ask), answer in zip(requests.items(), answers, strict=True):
+            if not isinstance(answer, dict):
                 # there is no message that says no: the request is not sent again, and that is all
-                client.cancel(id, Cause.USER, f"declined {inquiry.method}")
+                client.cancel(id, Cause.USER, f"declined {ask['method']}")
                 return
             gathered[key] = answer
-        self._supply(id, gathered)
-
-    def _supply(self, id_: RequestId, responses: dict[str, Json]) -> None:
-        self._client.ledger.rounds.supply(id_, responses, at=self._client.now())
-        self._client.drain()
+        client.ledger.rounds.supply(id, gathered, at=client.now())
+        client.drain()
 
     async def _update(self, id_: RequestId, key: str, inquiry: Inquiry) -> None:
-        """Answer one question of a task. A refusal has no message: the task waits on, and can be cancelled."""
+        """Answers one question of a task. A refusal has no message: the task waits on, and can be cancelled."""
         answer = await self._answer(inquiry)
-        if inquiry.over.done():
-            return
         tasks, at = self._client.ledger.tasks, self._client.now()
         if isinstance(answer, Refusal):
             tasks.unanswered(id_, [key], at=at)
-        else:
+        elif answer is not None:
             tasks.update(id_, {key: answer}, at=at)
         self._client.drain()
 
     # -- both ------------------------------------------------------------------------------------------------
 
     def _inquiry(self, method: str, params: dict[str, Json], parent: RequestId | None) -> Inquiry:
-        client = self._client
-        server, over = client.info.name if client.info else "", asyncio.get_running_loop().create_future()
+        client, over = self._client, asyncio.get_running_loop().create_future()
+        server = client.info.name if client.info else ""
         made = Inquiry(method=method, params=params, server=server, at=client.now(), parent=parent, over=over)
         self.open.append(made)
         return made
 
-    async def _answer(self, inquiry: Inquiry) -> Answer:
+    async def _answer(self, inquiry: Inquiry) -> Answer | None:
+        """Returns the answer to a question; ``None`` if none is needed any more."""
         try:
-            if self.respond is None:
-                return Refusal("No one to answer (headless)")
-            return await self.respond(inquiry)
+            answer = await self.respond(inquiry) if self.respond else Refusal("No one to answer (headless)")
         finally:
             if inquiry in self.open:
                 self.open.remove(inquiry)
+        return None if inquiry.over.done() else answer

@@ -1,6 +1,6 @@
-"""URI templates (RFC 6570, level 4, associative arrays left out: no form makes one), expanded in linear time.
+"""URI templates (RFC 6570, level 4, without associative arrays: no form makes one), expanded in linear time.
 
-Templates come from a server: what is no template is refused with one sentence, and its length is bounded.
+Templates come from a server: an invalid one is refused with one sentence, and its length is bounded.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ MAX_TEMPLATE: Final = 10_000
 """Characters of a template."""
 
 _RESERVED: Final = ":/?#[]@!$&'()*+,;="
-_PARTS: Final = re.compile(r"[^{}]+|\{([^}]*)(\}?)|\}")
-_NAME: Final = re.compile(r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+(?:\.(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+)*")
-_LENGTH: Final = re.compile("[1-9][0-9]{0,3}")
+_PARTS: Final = re.compile(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
+_CHARACTERS: Final = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
+_VARIABLE: Final = re.compile(rf"({_CHARACTERS}(?:\.{_CHARACTERS})*)(?::([1-9][0-9]{{0,3}})|(\*))?")
 
 Value = str | list[str]
 """A text or a list. An empty list is as good as undefined (section 2.3)."""
 
 
 class TemplateError(ValueError):
-    """It is no URI template. The text is one sentence."""
+    """An invalid URI template. The text is one sentence."""
 
 
 @frozen
@@ -39,50 +39,41 @@ class Variable:
 
 @frozen
 class Expression:
-    """What stands between braces. ``operator`` is one of ``+#./;?&``, or empty."""
+    """The variables between two braces. ``operator`` is one of ``+#./;?&``, or empty."""
 
     operator: str
     variables: tuple[Variable, ...]
 
 
 def parse(template: str) -> list[str | Expression]:
-    """The literals and expressions of a template, in order.
+    """Returns the literals and expressions of a template, in order.
 
     Raises:
-        TemplateError: a brace without its other, a name that is none, an operator that is reserved.
+        TemplateError: a brace without its other, an invalid variable, a reserved operator.
     """
     if len(template) > MAX_TEMPLATE:
         raise TemplateError(f"the template has more than {MAX_TEMPLATE:,} characters")
     parts: list[str | Expression] = []
     for found in _PARTS.finditer(template):
-        if found[0] == "}":
-            raise TemplateError(f"unmatched closing brace at {found.start() + 1}")
-        if found[1] is not None and not found[2]:
-            raise TemplateError(f"unclosed brace at {found.start() + 1}")
-        parts.append(found[0] if found[1] is None else _expression(found[1]))
+        operator, names = found[1], found[2]
+        if names is not None:
+            parts.append(Expression(operator, tuple(map(_variable, names.split(",")))))
+        elif found[0] in ("{", "}"):
+            raise TemplateError(f"unmatched brace at {found.start() + 1}")
+        else:
+            parts.append(found[0])
     return parts
 
 
-def _expression(text: str) -> Expression:
-    operator = text[:1] if text.startswith(tuple("+#./;?&=,!@|")) else ""
-    if operator and operator in "=,!@|":
-        raise TemplateError(f"the operator {operator} is reserved")
-    return Expression(operator, tuple(_variable(each) for each in text[len(operator) :].split(",")))
-
-
 def _variable(text: str) -> Variable:
-    name, colon, length = text.partition(":")
-    explode = not colon and name.endswith("*")
-    name = name.removesuffix("*") if explode else name
-    if not _NAME.fullmatch(name):
-        raise TemplateError(f"{text[:40]!r} is not a variable name")
-    if colon and not _LENGTH.fullmatch(length):
-        raise TemplateError(f"{text[:40]!r} has no length from 1 to 9,999")
-    return Variable(name, int(length) if colon else None, explode)
+    found = _VARIABLE.fullmatch(text)
+    if found is None:
+        raise TemplateError(f"{text[:40]!r} is not a variable of a URI template")
+    return Variable(found[1], int(found[2]) if found[2] else None, bool(found[3]))
 
 
 def expand(template: str, values: Mapping[str, Value]) -> str:
-    """The URI that a template stands for with these values; a variable that is not among them is undefined.
+    """Returns the URI that a template makes of values; a variable without a value is undefined.
 
     Raises:
         TemplateError: as :func:`parse`.
@@ -94,7 +85,7 @@ def expand(template: str, values: Mapping[str, Value]) -> str:
 
 
 def _expanded(expression: Expression, values: Mapping[str, Value]) -> str:
-    """An expression as RFC 6570, appendix A, expands it. A prefix means nothing to a list."""
+    """Returns an expression as RFC 6570, appendix A, expands it. A prefix means nothing to a list."""
     operator = expression.operator
     reserved, named = operator in ("+", "#"), operator in (";", "?", "&")
     pieces: list[str] = []
@@ -111,7 +102,7 @@ def _expanded(expression: Expression, values: Mapping[str, Value]) -> str:
 
 
 def _quoted(text: str, *, reserved: bool) -> str:
-    """``text`` with everything encoded that may not stand there; where ``reserved``, octets that are encoded stay so."""
+    """Returns ``text`` percent-encoded; with ``reserved``, reserved characters and encoded octets stay as they are."""
     if not reserved:
         return quote(text, safe="~", errors="replace")
     whole = re.sub("%(?![0-9A-Fa-f]{2})", "%25", text)

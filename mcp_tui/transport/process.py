@@ -124,39 +124,17 @@ def refused(launch: Launch, error: int) -> TransportError:
 GUARD: Final = Path(__file__).with_name("guard.py")
 
 PASSING: Final = frozenset({errno.EAGAIN, errno.EFAULT})
-"""What an operating system under pressure refuses a start with, and no longer a moment later."""
+"""Errors with which an operating system under pressure refuses a start; a moment later it does not."""
 BREATH: Final = 0.1
-"""Seconds to that moment."""
-
-
-@fact
-class Ends:
-    """What the three pipes of a server and its end are connected to."""
-
-    stdin: asyncio.BaseProtocol
-    stdout: asyncio.StreamReader
-    stderr: asyncio.StreamReader
-    exited: Callable[[int], None]
-    """Called once with the exit code, negative for a signal; what the server wrote may still be in the pipes."""
-
-
-async def start(launch: Launch, ends: Ends, *, last: bool = False) -> ServerProcess:
-    """Start a server and connect its pipes. A cancel or an exception on the way leaves no process behind.
-
-    Raises:
-        TransportError: the operating system will not run it.
-    """
-    try:
-        return await _start_guarded(launch, ends)
-    except OSError as error:
-        if error.errno not in PASSING or last:
-            raise refused(launch, error.errno or 0) from error
-    await asyncio.sleep(BREATH)
-    return await start(launch, ends, last=True)
+"""Seconds before the second attempt."""
 
 
 class ServerProcess:
-    """A running server, and our end of the socket to its guard: what that reports, and what is requested of it."""
+    """A running server, and our end of the socket to its guard.
+
+    ``exited`` is called once with the exit code, negative for a signal; the last lines of the server may still be in its
+    pipes.
+    """
 
     def __init__(
         self,
@@ -169,8 +147,9 @@ class ServerProcess:
         """The server's own process id."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
-        self.reading: list[asyncio.ReadTransport] = []
-        """Our ends of its stdout and stderr."""
+        self.stdout = asyncio.StreamReader()
+        self.stderr = asyncio.StreamReader()
+        self._pipes: list[asyncio.ReadTransport] = []
         self._guard = guard
         self._reports = reports
         self._requests = requests
@@ -185,13 +164,20 @@ class ServerProcess:
         self._requests.write(b"K")
 
     def stop_reading(self) -> None:
-        """Close its stdout and stderr, whoever holds them open; the readers come to their end."""
-        for pipe in self.reading:
+        """Closes its stdout and stderr, whoever holds them open; the readers come to their end."""
+        for pipe in self._pipes:
             pipe.close()
 
     def close(self) -> None:
-        """Let go of the process, which ends what still runs of it."""
+        """Closes the link to the guard, which ends what still runs of the server."""
         self._requests.transport.abort()
+
+    async def read(self, stdout: FileIO, stderr: FileIO) -> None:
+        """Connects our ends of its stdout and stderr."""
+        for file, reader in ((stdout, self.stdout), (stderr, self.stderr)):
+            protocol = asyncio.StreamReaderProtocol(reader)
+            pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=protocol: made, file)
+            self._pipes.append(pipe)
 
     async def begin(self, launch: Launch) -> None:
         """Hand the environment to the guard, and wait until there is a server.
@@ -231,26 +217,42 @@ async def _reap(guard: subprocess.Popen[bytes]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
-    loop = asyncio.get_running_loop()
+async def start(launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> ServerProcess:
+    """Starts a server and connects its pipes. A cancel or an exception on the way leaves no process behind.
+
+    Raises:
+        TransportError: the operating system will not run it.
+    """
+    try:
+        try:
+            return await _start_guarded(launch, stdin, exited)
+        except OSError as error:
+            if error.errno not in PASSING:
+                raise
+        await asyncio.sleep(BREATH)
+        return await _start_guarded(launch, stdin, exited)
+    except OSError as error:
+        raise refused(launch, error.errno or 0) from error
+
+
+async def _start_guarded(
+    launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]
+) -> ServerProcess:
     with ExitStack() as undo:
         link, its_link = socket.socketpair()
         undo.enter_context(link)
         with its_link:
             guard = _start_guard(launch, its_link)
-        stdin, *pipes = (
+        files = [
             undo.enter_context(cast("FileIO", pipe)) for pipe in (guard.stdin, guard.stdout, guard.stderr)
-        )
+        ]
         try:
             reports, requests = await asyncio.open_connection(sock=link)
-            process = ServerProcess(guard, reports, requests, ends.exited)
+            process = ServerProcess(guard, reports, requests, exited)
             undo.callback(process.close)
             undo.callback(process.stop_reading)
-            for pipe, reader in zip(pipes, (ends.stdout, ends.stderr), strict=True):
-                protocol = asyncio.StreamReaderProtocol(reader)
-                reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
-                process.reading.append(reading)
-            writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, stdin)
+            await process.read(files[1], files[2])
+            writing, _ = await asyncio.get_running_loop().connect_write_pipe(lambda: stdin, files[0])
             undo.callback(writing.close)
             await process.begin(launch)
         except BaseException:

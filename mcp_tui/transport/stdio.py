@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal as signals
 import time
-from typing import Any, Final
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, Final, cast
 
-from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import Line, Oversized
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.framing import Line, LineFramer, Oversized
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.base import MAX_MESSAGE, SILENCE, Sink, Turn, spawn
-from mcp_tui.transport.pipes import LineWriter, Pipe, Unfinished, read_lines
-from mcp_tui.transport.process import Ends, ServerProcess, prepare, start
+from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Turn, spawn
+from mcp_tui.transport.process import ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
 
+READ: Final = 256 * 1024
+"""Bytes read from a pipe at once."""
+BATCH: Final = 16 * 1024
+"""Bytes handed to the event loop at once, unless a single message has more."""
 STDERR_LINE: Final = 8 * 1024
 """Bytes shown of one line of stderr."""
 
@@ -23,16 +29,172 @@ STDIN_GRACE: Final = 2.0
 TERM_GRACE: Final = 2.0
 """Seconds from SIGTERM to SIGKILL."""
 KILL_GRACE: Final = 0.5
-"""Seconds from SIGKILL to letting go of it; with the other two, and :data:`QUIET`, below five."""
+"""Seconds from SIGKILL to giving the process up; with the other two, and :data:`LAST_LINES`, below five."""
 HURRIED_GRACE: Final = 0.5
-"""Seconds from SIGTERM to SIGKILL where the person does not want to wait."""
+"""Seconds from SIGTERM to SIGKILL when the person does not want to wait."""
 
 STDOUT_GRACE: Final = 1.0
 """Seconds that a server may go on running after it closed its stdout."""
-QUIET: Final = 0.25
-"""Seconds of silence after which the pipes of a server that has ended are taken to be empty, whoever holds them open."""
 DRAIN: Final = 5.0
-"""Seconds after which they are left in any case."""
+"""Seconds for the last lines of a server that exited; its guard ends what holds its pipes open within one."""
+LAST_LINES: Final = 0.25
+"""The same for a server that was ended by us."""
+
+STDIN_CLOSED: Final = "the server closed its stdin"
+
+
+@frozen
+class _Leaving:
+    message: Outgoing
+    cancels: RequestId | None = None
+    """The request that the message cancels."""
+
+
+class LineWriter(asyncio.BaseProtocol):
+    """The lines that go to the stdin of a server. A signal overtakes all that is queued, but never enters a line.
+
+    The event loop is given one batch at a time, and the next one only when the pipe has accepted all of it: the queue stays
+    here, where a message can be taken back or overtaken. A message that finds nothing queued is written from within the
+    call; those that follow in the same turn of the loop are gathered and leave in the next one.
+    """
+
+    def __init__(self) -> None:
+        self.sink: Sink = SILENCE
+        self._pipe: asyncio.WriteTransport | None = None
+        self._signals: OrderedDict[object, _Leaving] = OrderedDict()
+        self._queue: OrderedDict[object, _Leaving] = OrderedDict()
+        """By the id of the request; a message without one has a key of its own."""
+        self._batch: deque[_Leaving] = deque()
+        self._gathering = False
+        self._flushing = False
+        self._refusal = ""
+
+    def send(self, message: Outgoing) -> None:
+        """Queues a message behind those already queued."""
+        self._queue[object() if message.id is None else message.id] = _Leaving(message)
+        if self._refusal:
+            self.refuse(self._refusal)
+        elif not self._gathering and not self._batch:
+            self._gathering = True
+            asyncio.get_running_loop().call_soon(self._gathered)
+            self._flush()
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
+        """Writes ``message``, which cancels ``id``, ahead of everything queued."""
+        assert message is not None  # no request has a stream of its own here
+        self._signals[id] = _Leaving(message, id)
+        if self._refusal:
+            self.refuse(self._refusal)
+        else:
+            self._flush()
+
+    def unqueue(self, id: RequestId) -> None:
+        """Takes a queued request back, unless its writing has begun."""
+        self._queue.pop(id, None)
+
+    def recall(self, id: RequestId) -> None:
+        """Withdraws a signal, unless it has begun to leave."""
+        self._signals.pop(id, None)
+
+    def refuse(self, detail: str, *, batch: bool = True) -> None:
+        """Reports all that was not wholly written as not sent, now and from now on.
+
+        Without ``batch`` what is being written still leaves.
+        """
+        self._refusal = detail
+        refused = [*self._signals.values(), *self._queue.values()]
+        if batch:
+            refused = [*self._batch, *refused]
+            self._batch = deque()
+        self._signals.clear()
+        self._queue.clear()
+        for leaving in refused:
+            if leaving.cancels is None:
+                self.sink.not_sent(message=leaving.message, detail=detail, refusal=NO_ANSWER)
+            else:
+                self.sink.signal_failed(id=leaving.cancels, detail=detail)
+
+    def end_input(self, detail: str) -> None:
+        """Closes the server's stdin behind the batch that is being written, and refuses the rest."""
+        self.refuse(self._refusal or detail, batch=False)
+        if self._pipe is not None:
+            self._pipe.close()
+
+    def abandon(self) -> None:
+        """Closes the pipe without regard to what it holds."""
+        if self._pipe is None:
+            return
+        if self._pipe.get_write_buffer_size():
+            self._pipe.abort()
+        else:  # asyncio does not bear abort() on a pipe that is closing already
+            self._pipe.close()
+
+    # -- the event loop's side ---------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._pipe = cast("asyncio.WriteTransport", transport)
+        self._pipe.set_write_buffer_limits(high=0)
+        self._flush()
+
+    def resume_writing(self) -> None:
+        """Goes on after the pipe has accepted the whole batch."""
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Refuses everything: nobody reads the pipe any more, or it was closed by us."""
+        self._pipe = None
+        self.refuse(self._refusal or STDIN_CLOSED)
+
+    # -- the queue ---------------------------------------------------------------------------------------------
+
+    def _gathered(self) -> None:
+        self._gathering = False
+        self._flush()
+
+    def _flush(self) -> None:
+        """Reports what has left, and writes what is queued for as long as the pipe accepts it."""
+        pipe = self._pipe
+        if self._flushing or pipe is None:  # a report below led here: the loop goes on with it
+            return
+        self._flushing = True
+        try:
+            self._report(pipe.get_write_buffer_size())
+            while not self._batch and not pipe.is_closing() and self._gather():
+                pipe.write(b"".join([leaving.message.raw + b"\n" for leaving in self._batch]))
+                self._report(pipe.get_write_buffer_size())
+        finally:
+            self._flushing = False
+
+    def _gather(self) -> bool:
+        """Makes the next batch and reports that it leaves; false if nothing is queued."""
+        size = 0
+        while waiting := self._signals or self._queue:
+            key, leaving = next(iter(waiting.items()))
+            size += len(leaving.message.raw) + 1
+            if self._batch and size > BATCH:
+                break
+            del waiting[key]
+            self._batch.append(leaving)
+        for leaving in tuple(self._batch):
+            if leaving.cancels is not None:
+                self.sink.signal_leaving(id=leaving.cancels)
+            elif leaving.message.id is not None:
+                self.sink.writing(id=leaving.message.id)
+        return bool(self._batch)
+
+    def _report(self, left: int) -> None:
+        """Reports each message of the batch that has left: none of its bytes is among the last ``left``."""
+        behind = sum(len(leaving.message.raw) + 1 for leaving in self._batch)
+        while self._batch:
+            message, cancels = self._batch[0].message, self._batch[0].cancels
+            behind -= len(message.raw) + 1
+            if behind < left:
+                return
+            self._batch.popleft()
+            if cancels is None:
+                self.sink.written(message=message)
+            else:
+                self.sink.signalled(id=cancels, signal=Signal.NOTIFICATION, raw=message.raw)
 
 
 class StdioTransport(LineWriter):
@@ -41,7 +203,7 @@ class StdioTransport(LineWriter):
     Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~process.server_environment`
     (all of ours with ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
 
-    The sink is called from within :meth:`send` and :meth:`signal` too, where the pipe takes the message at once.
+    The sink is called from within :meth:`send` and :meth:`signal` too, when the pipe accepts the message at once.
     """
 
     kind = "stdio"
@@ -52,9 +214,8 @@ class StdioTransport(LineWriter):
     """Done once :meth:`terminate` was called."""
     _exit: asyncio.Future[int]
     """The exit code."""
-    _pipes: tuple[Pipe, Pipe]
-    """The server's stdout and stderr."""
     _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
+    """Read stdout and stderr to their ends."""
 
     def __init__(self, target: StdioTarget, *, max_message: int = MAX_MESSAGE) -> None:
         super().__init__()
@@ -64,10 +225,8 @@ class StdioTransport(LineWriter):
         self._life: asyncio.Task[None] | None = None
         self._finished = False
 
-    # -- the port
-
     async def open(self, sink: Sink) -> None:
-        """Start the server.
+        """Starts the server.
 
         Raises:
             TransportError: there is no such program or folder, or the operating system will not run it.
@@ -76,28 +235,26 @@ class StdioTransport(LineWriter):
         loop = asyncio.get_running_loop()
         self.sink = sink
         self._asked, self._hurry, self._exit = (loop.create_future() for _ in range(3))
-        self._pipes = stdout, stderr = Pipe(), Pipe()
-        ends = Ends(stdin=self, stdout=stdout, stderr=stderr, exited=self._exited)
-        process = await start(launch, ends)
+        process = await start(launch, self, self._exited)
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
         self._life = spawn(self._live(process), name="follow the server to its end")
         turn = Turn()
         self._readers = (
-            spawn(read_lines(stdout, self._max_message, turn, self._take), name="read stdout"),
-            spawn(read_lines(stderr, STDERR_LINE, turn, self._take_stderr), name="read stderr"),
+            spawn(_read(process.stdout, self._max_message, turn, self._received), name="read stdout"),
+            spawn(_read(process.stderr, STDERR_LINE, turn, self._logged), name="read stderr"),
         )
 
     def release(self, id: RequestId) -> None:
-        """Nothing: on stdio no request has a stream of its own."""
+        """Does nothing: on stdio no request has a stream of its own."""
 
     def negotiated(self, revision: Revision) -> None:
-        """Nothing: stdio is the same in every revision."""
+        """Does nothing: stdio is the same in every revision."""
 
     async def close(self) -> None:
-        """End the server: close its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
+        """Ends the server: closes its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
 
-        Calls share one ending, which goes on where a call is cancelled. It takes less than five seconds in all.
+        Calls share one ending, which goes on if a call is cancelled. It takes less than five seconds in all.
         """
         if self._life is not None:
             if not self._asked.done():
@@ -105,34 +262,34 @@ class StdioTransport(LineWriter):
             await asyncio.wait((self._life,))
 
     async def terminate(self) -> None:
-        """End the server at once: SIGTERM, half a second later SIGKILL. Hastens a :meth:`close` under way."""
+        """Ends the server at once: SIGTERM, half a second later SIGKILL. Hastens a :meth:`close` under way."""
         if self._life is not None and not self._hurry.done():
             self._hurry.set_result(None)
         await self.close()
 
-    # -- what comes
+    # -- lines of the server -----------------------------------------------------------------------------------
 
-    def _take(self, line: Line | Oversized) -> None:
+    def _received(self, line: Line | Oversized, unfinished: bool) -> None:
         if isinstance(line, Oversized):
             self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
-            self.sink.received(raw=bytes(line), unfinished=isinstance(line, Unfinished))
+            self.sink.received(raw=line, unfinished=unfinished)
 
-    def _take_stderr(self, line: Line | Oversized) -> None:
+    def _logged(self, line: Line | Oversized, unfinished: bool) -> None:
         if isinstance(line, Oversized):
             text = line.head[:STDERR_LINE].decode("utf-8", "replace") + f"… ({line.size} bytes)"
         else:
             text = line.decode("utf-8", "replace")
         self.sink.stderr_line(text=text)
 
-    # -- how it ends
+    # -- the end of the server ---------------------------------------------------------------------------------
 
     def _exited(self, code: int) -> None:
         self._exit.set_result(code)
         self.refuse(ended_how(code))
 
     async def _live(self, process: ServerProcess) -> None:
-        """Wait for the end of the server, or for the wish to end it; then end it, with all that it started."""
+        """Waits until the server ends, or is to end; then ends it, with all that it started."""
         exited, asked = self._exit, self._asked
         try:
             await asyncio.sleep(0)  # an eager task would begin before there are readers
@@ -141,7 +298,7 @@ class StdioTransport(LineWriter):
                 self.sink.unheard(detail="server closed its stdout")
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
-                await self._drain(asked)
+                await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)
             if not asked.done():
                 await self._finish(process, "server closed its stdout but is still running")
             await self._end(process)
@@ -149,20 +306,8 @@ class StdioTransport(LineWriter):
         finally:
             process.close()
 
-    async def _drain(self, unless: asyncio.Future[None] | None = None, *, most: float = DRAIN) -> None:
-        """Wait for the last lines of a server that has ended: where somebody holds its pipes open, until they are quiet.
-
-        It takes ``most`` seconds at most.
-        """
-        began = now = time.monotonic()
-        while any(not reader.done() for reader in self._readers) and not (unless and unless.done()):
-            if now >= min(max(began, *(pipe.heard_at for pipe in self._pipes)) + QUIET, began + most):
-                break
-            await asyncio.wait(self._readers, timeout=QUIET / 5)
-            now = time.monotonic()
-
     async def _finish(self, process: ServerProcess, alive: str) -> None:
-        """Tell that the connection is gone, behind the last line; ``alive`` says how where the server has not ended."""
+        """Reports that the connection is gone, behind the last line; ``alive`` says how if the server has not ended."""
         if self._finished:
             return
         self._finished = True
@@ -176,7 +321,7 @@ class StdioTransport(LineWriter):
         self.abandon()
 
     async def _end(self, process: ServerProcess) -> None:
-        """End the process and all that it started, as gently as it lets us."""
+        """Ends the process and all that it started, as gently as it permits."""
         started, gone, hurry = time.monotonic(), process.gone, self._hurry
         self.end_input("the connection is being closed")
         await _first(gone, hurry, seconds=STDIN_GRACE)
@@ -188,10 +333,30 @@ class StdioTransport(LineWriter):
                 await _first(gone, seconds=HURRIED_GRACE)
             if not gone.done():
                 process.kill()
-        until = started + STDIN_GRACE + TERM_GRACE + KILL_GRACE
-        await _first(gone, seconds=until - time.monotonic())
+        await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if self._exit.done():
-            await self._drain(most=until + QUIET - time.monotonic())
+            await asyncio.wait(self._readers, timeout=LAST_LINES)
+
+
+async def _read(
+    pipe: asyncio.StreamReader, cap: int, turn: Turn, take: Callable[[Line | Oversized, bool], None]
+) -> None:
+    """Hands the lines of a pipe to ``take``, in order, until it ends; with true for one whose end did not come.
+
+    While lines wait for the next turn hardly anything is read: memory holds little more than one unfinished line, and the
+    server waits if it writes too fast.
+    """
+    framer = LineFramer(cap)
+    while data := await pipe.read(READ):
+        for line in framer.feed(data):
+            try:
+                take(line, False)
+            except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
+                tell = asyncio.get_running_loop().call_exception_handler
+                tell({"message": "a message could not be taken", "exception": error})
+            await turn.breathe()
+    for line in framer.close():
+        take(line, True)
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:
@@ -199,7 +364,7 @@ async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> No
 
 
 def ended_how(code: int) -> str:
-    """How a process ended, in words; ``code`` is negative for a signal."""
+    """Returns how a process ended, in words; ``code`` is negative for a signal."""
     if code >= 0:
         return f"server exited with code {code}"
     try:

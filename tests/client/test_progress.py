@@ -11,16 +11,15 @@ from tests.servers.http_scripted import Call, HttpScript
 
 async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
-    assert text.startswith("No connection after 3 s (waiting for the response to initialize); waiting for: ")
-    assert "server/discover for " in text
-    assert "initialize for " in text
-    assert "last stderr line: waiting for the database" in text
-    assert text.endswith("Check the command or raise --connect-timeout.")
+    assert text == (
+        "No connection after 3 s (waiting for the response to initialize); last stderr line: waiting for the database. "
+        "Check the command or raise --connect-timeout."
+    )
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
     text = await refused("framed", ClientSettings(connect_timeout=1.0))
-    assert "; unexpected stdout: Content-Length: 2; " in text
+    assert "; unexpected stdout: Content-Length: 2. " in text
 
 
 async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_endpoint_is():

@@ -7,10 +7,11 @@ process ends by itself, by SIGTERM or by SIGKILL, or late.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import Ends, Launch
+from mcp_tui.transport.process import Launch
 from mcp_tui.transport.targets import StdioTarget
 from tests.simulation.servers import Server
 from tests.simulation.world import TICK, World, here
@@ -22,10 +23,10 @@ ROOM: Final = 200
 class StdinPipe(asyncio.WriteTransport):
     """Our end of the server's stdin."""
 
-    def __init__(self, world: World, ends: Ends, process: Process) -> None:
+    def __init__(self, world: World, protocol: Any, process: Process) -> None:
         super().__init__()
         self._world = world
-        self._protocol = ends.stdin
+        self._protocol = protocol
         self._process = process
         self._buffer = bytearray()
         self._held = bytearray()
@@ -163,15 +164,17 @@ class OutPipe(asyncio.ReadTransport):
 class Process:
     """A server's process."""
 
-    def __init__(self, world: World, ends: Ends) -> None:
+    def __init__(self, world: World, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> None:
         self.pid = 4242
         self.gone: asyncio.Future[None] = world.loop.create_future()
         self.running = True
         self._world = world
-        self._ends = ends
-        self.stdin = StdinPipe(world, ends, self)
-        self.stdout = OutPipe(world, asyncio.StreamReaderProtocol(ends.stdout))
-        self.stderr = OutPipe(world, asyncio.StreamReaderProtocol(ends.stderr))
+        self._exit = exited
+        self.stdin = StdinPipe(world, stdin, self)
+        self.stdout = asyncio.StreamReader()
+        self.stderr = asyncio.StreamReader()
+        self.out = OutPipe(world, asyncio.StreamReaderProtocol(self.stdout))
+        self.err = OutPipe(world, asyncio.StreamReaderProtocol(self.stderr))
         self.server = Server(world)
         world.server = self.server
         self.server.process = self
@@ -184,13 +187,13 @@ class Process:
         world = self._world
         world.say("server", f"exits with {code}")
         self.server.ended()
-        self.stdout.end()
-        self.stderr.end()
+        self.out.end()
+        self.err.end()
         self.stdin.broken()
         world.later(world.latency(), self._exited, code)
 
     def _exited(self, code: int) -> None:
-        self._ends.exited(code)
+        self._exit(code)
         if not self.gone.done():
             self.gone.set_result(None)
 
@@ -199,8 +202,8 @@ class Process:
             self._world.later(self._world.latency(), self.exit, 0)
 
     def stop_reading(self) -> None:
-        self.stdout.close()
-        self.stderr.close()
+        self.out.close()
+        self.err.close()
 
     def terminate(self) -> None:
         if not self._world.plan.ignores_term:
@@ -213,14 +216,14 @@ class Process:
         self.exit(-9)
 
 
-async def start(launch: Launch, ends: Ends) -> Process:
+async def start(launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> Process:
     """Stands where the stdio transport starts its process."""
     world = here()
     await asyncio.sleep(world.latency())
     if world.chance(0.01):
         raise TransportError("there is no such program")
-    process = Process(world, ends)
-    ends.stdin.connection_made(process.stdin)
+    process = Process(world, stdin, exited)
+    stdin.connection_made(process.stdin)
     return process
 
 

@@ -22,7 +22,6 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
 from mcp_tui.transport import base, http, stdio
-from mcp_tui.transport import pipes as pipes_module
 from mcp_tui.transport.base import TransportError
 from tests.servers.recorder import KINDS, recorder
 from tests.simulation import pipes, web
@@ -45,7 +44,6 @@ STAND_INS: Final[tuple[tuple[ModuleType, str, object], ...]] = (
     (http, "HttpClient", web.SimulatedClient),
     (stdio, "time", VirtualTime),
     (base, "time", VirtualTime),
-    (pipes_module, "time", VirtualTime),
 )
 """What is simulated: names in modules of the product, and what stands there while a schedule is played."""
 

@@ -89,7 +89,7 @@ class Server:
         if self.alive and self.process is not None:
             raw = encode(message)
             self.world.say("server ->", raw)
-            self.process.stdout.write(raw + b"\n")
+            self.process.out.write(raw + b"\n")
 
     def finish(self) -> None:
         """On stdio nothing ends with a request."""

@@ -76,7 +76,7 @@ async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_t
     settings = ClientSettings(connect_timeout=4.0)
     async with driving(MUTE, settings=settings, link=Link.LOST) as driven:
         await driven.until(lambda: driven.session.trouble)
-        await shown(driven, "No connection after 4 s", "waiting for: server/discover for")
+        await shown(driven, "No connection after 4 s", "waiting for the response to initialize")
         await driven.press("1", "end")
         await shown(driven, "stderr lines", "waiting for the database")
         await driven.press("S")
