@@ -120,8 +120,24 @@ WORK: Final = 20_000
 HOPS: Final = 16
 """References that are followed one after the other."""
 
+RESOLVED: Final = 50_000
+"""Parts that one schema resolves, at most."""
+
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values and no schemas."""
+
+
+_APPLIES: Final = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else"), "itself"),
+    **dict.fromkeys(("dependentSchemas", "dependencies"), "itself"),
+    **dict.fromkeys(("patternProperties", "additionalProperties", "unevaluatedProperties"), "members"),
+    "propertyNames": "names",
+    **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"), "items"),
+}
+"""The parts of a value that the schemas of a keyword apply to; a list of items counts for each item."""
+
+_MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependencies"})
+"""Keywords that hold schemas by name."""
 
 
 class Schema:
@@ -129,11 +145,12 @@ class Schema:
 
     def __init__(self, raw: Json) -> None:
         self.raw = raw
+        self._resolved = 0
 
     @cached_property
     def whole(self) -> dict[str, Json]:
-        """The schema itself, what it refers to put in its place; empty where it is none."""
-        return self.resolved(self.raw)[0]
+        """The schema itself, resolved; empty if it is not an object."""
+        return self.resolved(self.raw)
 
     # -- within itself ---------------------------------------------------------------------------------------
 
@@ -166,30 +183,39 @@ class Schema:
                     found.setdefault(name, node)
         return found
 
-    def resolved(
-        self, node: Json, trail: frozenset[str] = frozenset()
-    ) -> tuple[dict[str, Json], frozenset[str]]:
-        """``node`` with what it refers to in its place, and the references that led here, ``trail`` among them.
+    def resolved(self, node: Json) -> dict[str, Json]:
+        """Returns ``node`` with the targets of its references in their place.
 
         What stands beside a reference comes on top of its target; an ``allOf`` of one is taken for that one. A reference
-        that leads back to the ``trail``, outside, or nowhere is left as it is.
+        that leads outside, nowhere, or back to itself is left as it is. After :data:`RESOLVED` calls the answer is empty:
+        alternatives that refer to each other have no end.
         """
-        made = as_object(node)
+        self._resolved += 1
+        made = as_object(node) if self._resolved <= RESOLVED else {}
         for _ in range(HOPS):
-            reference = made.get("$ref")
+            keyword = "$ref" if isinstance(made.get("$ref"), str) else "allOf"
             only = as_list(made.get("allOf"))
-            if isinstance(reference, str) and reference not in trail:
-                keyword, inner = "$ref", self.target(reference)
-                if not isinstance(inner, dict):
-                    break
-                trail |= {reference}
-            elif len(only) == 1 and "$ref" not in made:
-                keyword, inner = "allOf", only[0]
-            else:
+            if keyword == "allOf" and len(only) != 1:
+                break
+            inner = self.target(made["$ref"]) if keyword == "$ref" else only[0]
+            if keyword == "$ref" and not isinstance(inner, dict):
                 break
             beside = {name: value for name, value in made.items() if name != keyword}
             made = {**as_object(inner), **beside}
-        return made, trail
+        return made
+
+    def types_of(self, node: Json, depth: int = 8) -> frozenset[str]:
+        """Returns the types that a part of this schema permits (``string``, ``null`` …); empty if it does not say."""
+        described = self.resolved(node)
+        kind = described.get("type")
+        if isinstance(kind, (str, list)):
+            return frozenset(texts_in(kind if isinstance(kind, list) else [kind]))
+        alternatives = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
+        if alternatives and depth:
+            each_of = [self.types_of(each, depth - 1) for each in alternatives]
+            return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
+        values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
+        return frozenset(json_type(value) for value in values)
 
     # -- bounds ----------------------------------------------------------------------------------------------
 
@@ -247,34 +273,23 @@ class Schema:
         return True
 
     def _applied(self, schema: dict[str, Json], instance: Json) -> Iterable[tuple[Json, Json]]:
-        """What a schema applies: each of its parts with the part of the value that it is applied to."""
+        """Yields each part that a schema applies, with the part of the value that it applies to."""
         members = as_object(instance)
-        items = as_list(instance)
+        instances = {
+            "itself": [instance],
+            "members": [*members.values()],
+            "names": [*members],
+            "items": as_list(instance),
+        }
         for keyword, value in schema.items():
-            match keyword:
-                case "$ref" | "$dynamicRef" | "$recursiveRef":
-                    yield self.target(value), instance
-                case "allOf" | "anyOf" | "oneOf":
-                    yield from ((each, instance) for each in as_list(value))
-                case "not" | "if" | "then" | "else":
-                    yield value, instance
-                case "dependentSchemas" | "dependencies":
-                    yield from ((each, instance) for each in as_object(value).values())
-                case "properties":
-                    parts = as_object(value)
-                    yield from ((parts[name], each) for name, each in members.items() if name in parts)
-                case "patternProperties":
-                    yield from product(as_object(value).values(), members.values())
-                case "additionalProperties" | "unevaluatedProperties":
-                    yield from ((value, each) for each in members.values())
-                case "propertyNames":
-                    yield from ((value, name) for name in members)
-                case "items" | "prefixItems" if isinstance(value, list):
-                    yield from zip(cast("list[Json]", value), items, strict=False)
-                case "items" | "additionalItems" | "contains" | "unevaluatedItems":
-                    yield from ((value, each) for each in items)
-                case _:
-                    pass
+            if keyword == "properties":
+                parts = as_object(value)
+                yield from ((parts[name], each) for name, each in members.items() if name in parts)
+            elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+                yield self.target(value), instance
+            elif keyword in _APPLIES:
+                parts = [*as_object(value).values()] if keyword in _MAPS else as_list(value) or [value]
+                yield from product(parts, instances[_APPLIES[keyword]])
 
     # -- checking --------------------------------------------------------------------------------------------
 
@@ -293,24 +308,6 @@ class Schema:
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
         return found if not found or in_range(value) else []
-
-
-def types_of(
-    schema: Schema, node: Json, trail: frozenset[str] = frozenset(), depth: int = 8
-) -> frozenset[str]:
-    """The types that a part of a schema permits (``string``, ``null`` …); empty where it does not say."""
-    described, trail = schema.resolved(node, trail)
-    kind = described.get("type")
-    if isinstance(kind, str):
-        return frozenset((kind,))
-    if isinstance(kind, list):
-        return frozenset(texts_in(kind))
-    alternatives = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
-    if alternatives and depth:
-        each_of = [types_of(schema, each, trail, depth - 1) for each in alternatives]
-        return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
-    values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
-    return frozenset(json_type(value) for value in values)
 
 
 def is_of(value: Json, kind: str) -> bool:
@@ -421,7 +418,7 @@ def typed_argument(schema: Json, name: str, text: str) -> Json:
         ArgumentError: the text is no value of the type that the schema asks for.
     """
     whole = Schema(schema)
-    types = types_of(whole, as_object(whole.whole.get("properties")).get(name))
+    types = whole.types_of(as_object(whole.whole.get("properties")).get(name))
     try:
         value = parse_json(text)
     except ValueError:

@@ -102,7 +102,7 @@ def test_a_number_out_of_range_breaks_no_schema_and_none_is_made_of_it():
     bounded = read_json(b'{"properties": {"sum": {"const": -1e400, "default": 1e400}}, "required": ["sum"]}')
     assert not Schema(bounded).usable
     layout = FormLayout(bounded)
-    assert (layout.first(), layout.fields[0].choices) == ({}, ())
+    assert (layout.defaults(), layout.fields[0].choices) == ({}, ())
     assert text(huge) == '{"sum":"a number out of range"}'
     assert json.loads(content(Part(PartKind.WHOLE, value=huge))) == {"sum": "a number out of range"}
 

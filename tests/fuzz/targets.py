@@ -105,10 +105,11 @@ def form(data: bytes) -> None:
     """A form of any schema can be filled, read, and checked."""
     raw = messages.read_json(data)
     layout = FormLayout(raw)
-    draft = layout.first()
-    arguments, _ = layout.read(draft)
-    layout.problems(draft)
-    list(layout.rows(layout.spread({**arguments, "a": 1, "more": [None]}, draft)))
+    for arguments in (layout.defaults(), {"a": 1, "more": [None]}):
+        draft = layout.spread(arguments)
+        if draft is not None:
+            assert layout.read(draft) == (arguments, [])
+            layout.problems(draft)
     Schema(raw).problems(cast("Json", {"a": "x", "b": [1]}))
 
 

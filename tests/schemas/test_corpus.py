@@ -36,7 +36,7 @@ def layout_of(number: int) -> FormLayout:
 
 
 def leaves(layout: FormLayout) -> list[Field]:
-    return [each for each in layout.rows({}) if each.kind is not FieldKind.OBJECT]
+    return [each for each in layout.fields if each.kind is not FieldKind.OBJECT]
 
 
 EVERY = range(len(TOOLS))
@@ -56,7 +56,8 @@ class TestCorpus:
     def test_every_default_is_valid_or_reported(self) -> None:
         for each in EVERY:
             layout = layout_of(each)
-            draft = layout.first()
+            draft = layout.spread(layout.defaults())
+            assert draft is not None, named(each)
             arguments, unreadable = layout.read(draft)
             told = layout.problems(draft)
             missing = [problem for problem in told if problem.text == REQUIRED]
@@ -64,13 +65,6 @@ class TestCorpus:
             assert told == missing, named(each)
             if not missing:
                 assert check_arguments(TOOLS[each][1]["inputSchema"], arguments) == ""
-
-    def test_the_form_says_the_same_as_the_arguments_it_was_made_from(self) -> None:
-        for each in EVERY:
-            layout = layout_of(each)
-            arguments, _ = layout.read(layout.first())
-            again, wrong = layout.read(layout.spread(arguments))
-            assert (again, wrong) == (arguments, []), named(each)
 
     @pytest.mark.parametrize(
         "text", ["", "x", "7", "null", "true", "[1]", "{", '"', "\ud800\x1b]52;c;x\x07", "9" * 5000]
@@ -185,6 +179,13 @@ BOMBS: dict[str, Callable[[], Json]] = {
     "oneOf": lambda: doubling(60, "oneOf"),
     "recursive": recursive,
     "choices": lambda: nested_choices(14),
+    "alternatives": lambda: {
+        "properties": {"a": {"$ref": "#/$defs/n0"}},
+        "$defs": {
+            **{f"n{each}": {"anyOf": [{"$ref": f"#/$defs/n{each + 1}"}] * 300} for each in range(9)},
+            "n9": {"type": "string"},
+        },
+    },
     "itself": lambda: {"properties": {"a": {"$ref": "#/properties/a"}}},
     "whole": lambda: {
         "type": "object",
@@ -257,10 +258,8 @@ class TestBombs:
         def work() -> None:
             layout = FormLayout(schema)
             assert len(leaves(layout)) <= FIELDS
-            draft = layout.first()
+            draft = layout.spread(layout.defaults()) or {}
             layout.problems(draft)
-            arguments, _ = layout.read(draft)
-            layout.spread(arguments)
             for leaf in leaves(layout):
                 assert (
                     len("".join(piece for piece, _ in about(leaf, draft.get(leaf.path, entry_of(leaf, 1)))))
