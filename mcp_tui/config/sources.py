@@ -1,4 +1,4 @@
-"""The tools whose config files define servers: where each keeps them, under which key, in which dialect.
+"""The tools whose config files define servers: the places, keys, and dialect of each.
 
 Within one tool the order of its files is its own precedence: of two servers with one name the first counts.
 """
@@ -43,29 +43,15 @@ REGISTRY: Final = Source("registry", "server.json", (), templates.literal)
 FILE: Final = Source(
     "file", "config file", ("mcpServers", "servers", "context_servers", "mcp_servers"), templates.either
 )
-"""A file that says of no tool to be its own."""
-
-SOURCES: Final = (
-    CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR, VSCODE, COPILOT, WINDSURF, ZED, GEMINI, CODEX, CLINE, INSPECTOR, REGISTRY,
-)  # fmt: skip
-
-_PROJECT: Final = (
-    (CLAUDE_CODE, ".mcp.json"),
-    (CURSOR, ".cursor/mcp.json"),
-    (VSCODE, ".vscode/mcp.json"),
-    (ZED, ".zed/settings.json"),
-    (GEMINI, ".gemini/settings.json"),
-    (CODEX, ".codex/config.toml"),
-    (REGISTRY, "server.json"),
-)
+"""A file of no known tool."""
 
 _DEEPEST: Final = 64
-"""Folders above the working folder in which files of a project are looked for."""
+"""Folders, the working directory and those above, that are searched for files of a project."""
 
 
 @frozen
 class Surroundings:
-    """Where files are looked for: environment, home, working folder, and ``sys.platform``."""
+    """The machine on which files are looked for: environment, home, working directory, and ``sys.platform``."""
 
     env: Mapping[str, str]
     home: Path
@@ -74,7 +60,7 @@ class Surroundings:
 
     @staticmethod
     def now() -> Surroundings:
-        """Those of this process."""
+        """Returns those of this process."""
         try:
             home = Path.home()
         except RuntimeError:  # no HOME, and no such user
@@ -86,7 +72,7 @@ class Surroundings:
         return Surroundings(os.environ, home, cwd, sys.platform)
 
     def short(self, path: str) -> str:
-        """A path as a person would write it here."""
+        """Returns a path as a person would write it here."""
         for folder, instead in ((self.cwd, ""), (self.home, "~/")):
             prefix = f"{folder}/"
             if len(prefix) > 2 and path.startswith(prefix):
@@ -95,7 +81,7 @@ class Surroundings:
 
     @property
     def config(self) -> Path:
-        """Where this platform keeps the settings of programs."""
+        """The folder for the settings of programs on this platform."""
         return self.home / "Library" / "Application Support" if self.platform == "darwin" else self.xdg
 
     @property
@@ -104,7 +90,7 @@ class Surroundings:
         return Path(self.env.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     def named(self, variable: str, otherwise: Path) -> Path:
-        """The path in an environment variable, or another."""
+        """Returns the path in an environment variable, or another."""
         value = self.env.get(variable)
         return Path(value).expanduser() if value else otherwise
 
@@ -113,8 +99,8 @@ class Surroundings:
 class Place:
     """A file that may define servers. ``folder`` is the project's, ``None`` for a file of the person's own or the system's.
 
-    ``part`` is ``first`` for what counts before the files of a project. Of Claude Code's own file it is ``local``, what it
-    says of the working folder alone, or ``user``, the rest; empty for all of a file.
+    ``part`` is the part of Claude Code's own file: ``local`` for the working directory, ``user`` for the rest; empty for
+    all of a file.
     """
 
     source: Source
@@ -123,36 +109,65 @@ class Place:
     part: str = ""
 
 
-def places(around: Surroundings) -> Iterator[Place]:
-    """Every place in which servers are looked for, whether there is a file or not, in each tool's own precedence."""
-    internal = list(_own(around))
-    known = {place.path for place in internal}
-    projects = [place for place in _projects(around) if place.path not in known]
-    for source in SOURCES:
-        here = [place for place in internal if place.source is source]
-        before = [place for place in here if place.part in ("first", "local")]
-        yield from before
-        yield from (place for place in projects if place.source is source)
-        yield from (place for place in here if place not in before)
+def places(around: Surroundings) -> list[Place]:
+    """Returns every place where servers are looked for, whether there is a file or not, in each tool's own precedence."""
+    home, config, env = around.home, around.config, around.env
+    claude = Path(env.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
+    editors = [config / editor / "User" for editor in ("Code", "Code - Insiders", "VSCodium")]
+    gemini = Path(
+        "/Library/Application Support/GeminiCli" if around.platform == "darwin" else "/etc/gemini-cli"
+    )
+    cline = Path("settings", "cline_mcp_settings.json")
+    found = [
+        Place(CLAUDE_CODE, claude, part="local"),
+        *_in_project(around, CLAUDE_CODE, ".mcp.json"),
+        Place(CLAUDE_CODE, claude, part="user"),
+        Place(CLAUDE_DESKTOP, config / "Claude" / "claude_desktop_config.json"),
+        *_in_project(around, CURSOR, ".cursor/mcp.json"),
+        Place(CURSOR, home / ".cursor" / "mcp.json"),
+        *_in_project(around, VSCODE, ".vscode/mcp.json"),
+        *(Place(VSCODE, editor / "mcp.json") for editor in editors),
+        Place(COPILOT, around.named("COPILOT_HOME", home / ".copilot") / "mcp-config.json"),
+        Place(WINDSURF, home / ".codeium" / "windsurf" / "mcp_config.json"),
+        *_in_project(around, ZED, ".zed/settings.json"),
+        Place(ZED, around.xdg / "zed" / "settings.json"),
+        Place(GEMINI, around.named("GEMINI_CLI_SYSTEM_SETTINGS_PATH", gemini / "settings.json")),
+        *_in_project(around, GEMINI, ".gemini/settings.json"),
+        Place(GEMINI, home / ".gemini" / "settings.json"),
+        *_in_project(around, CODEX, ".codex/config.toml"),
+        Place(CODEX, around.named("CODEX_HOME", home / ".codex") / "config.toml"),
+        *(Place(CLINE, editor / "globalStorage" / "saoudrizwan.claude-dev" / cline) for editor in editors),
+        Place(CLINE, home / ".cline" / "data" / cline),
+        Place(CLINE, home / "Documents" / "Cline" / "MCP" / cline.name),
+        Place(INSPECTOR, around.named("MCP_CATALOG_PATH", home / ".mcp-inspector" / "mcp.json")),
+        # it describes the project in the working directory, not those above
+        Place(REGISTRY, around.cwd / "server.json", around.cwd),
+    ]
+    own = {place.path for place in found if place.folder is None}
+    return [place for place in found if place.folder is None or place.path not in own]
+
+
+def _in_project(around: Surroundings, source: Source, name: str) -> Iterator[Place]:
+    for folder in (around.cwd, *around.cwd.parents)[:_DEEPEST]:
+        yield Place(source, folder / name, folder)
+
+
+_COMMON: Final = {"mcp.json", "settings.json", "config.toml", "server.json"}
+"""Names that tell nothing about the tool."""
 
 
 def place_of(path: Path, around: Surroundings) -> Place:
-    """The place that a file which is named on its own is at: a known one, else one guessed by its name and folder."""
+    """Returns the place of a file that was named: a known one, else one guessed by its name and folder."""
     path = around.cwd / path
-    for place in places(around):
+    known = places(around)
+    for place in known:
         if place.path == path or _same(place.path, path):
             return Place(place.source, path, place.folder)
-    for source, name in _PROJECT[:-1]:
-        if path.as_posix().endswith(f"/{name}"):
-            return Place(source, path)
-    known = {place.path.name: place.source for place in _own(around) if place.path.name not in _COMMON}
-    if path.suffix == ".toml":
-        return Place(CODEX, path)
-    return Place(known.get(path.name, FILE), path)
-
-
-_COMMON: Final = {"mcp.json", "settings.json", "config.toml"}
-"""Names that more than one tool gives to its file."""
+    for place in known:
+        name = place.path.relative_to(place.folder).as_posix() if place.folder else place.path.name
+        if name not in _COMMON and path.as_posix().endswith(f"/{name}"):
+            return Place(place.source, path)
+    return Place(CODEX if path.suffix == ".toml" else FILE, path)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -160,38 +175,3 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
-
-
-def _own(around: Surroundings) -> Iterator[Place]:
-    home, config, env = around.home, around.config, around.env
-    code = Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home
-    yield from (Place(CLAUDE_CODE, code / ".claude.json", part=part) for part in ("local", "user"))
-    yield Place(CLAUDE_DESKTOP, config / "Claude" / "claude_desktop_config.json")
-    yield Place(CURSOR, home / ".cursor" / "mcp.json")
-    editors = ("Code", "Code - Insiders", "VSCodium")
-    yield from (Place(VSCODE, config / editor / "User" / "mcp.json") for editor in editors)
-    yield Place(COPILOT, around.named("COPILOT_HOME", home / ".copilot") / "mcp-config.json")
-    yield Place(WINDSURF, home / ".codeium" / "windsurf" / "mcp_config.json")
-    yield Place(ZED, around.xdg / "zed" / "settings.json")
-    yield Place(GEMINI, around.named("GEMINI_CLI_SYSTEM_SETTINGS_PATH", _gemini(around)), part="first")
-    yield Place(GEMINI, home / ".gemini" / "settings.json")
-    yield Place(CODEX, around.named("CODEX_HOME", home / ".codex") / "config.toml")
-    inside = Path("User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")
-    yield from (Place(CLINE, config / editor / inside) for editor in editors)
-    yield Place(CLINE, home / ".cline" / "data" / "settings" / "cline_mcp_settings.json")
-    yield Place(CLINE, home / "Documents" / "Cline" / "MCP" / "cline_mcp_settings.json")
-    yield Place(INSPECTOR, around.named("MCP_CATALOG_PATH", home / ".mcp-inspector" / "mcp.json"))
-
-
-def _gemini(around: Surroundings) -> Path:
-    system = "/Library/Application Support/GeminiCli" if around.platform == "darwin" else "/etc/gemini-cli"
-    return Path(system) / "settings.json"
-
-
-def _projects(around: Surroundings) -> Iterator[Place]:
-    folders = [around.cwd, *around.cwd.parents][:_DEEPEST]
-    for folder in folders:
-        for source, name in _PROJECT:
-            # what a server.json describes is the project that one stands in
-            if source is not REGISTRY or folder == around.cwd:
-                yield Place(source, folder / name, folder)

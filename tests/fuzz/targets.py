@@ -17,7 +17,7 @@ from mcp_tui.config import settings
 from mcp_tui.config.documents import Document
 from mcp_tui.config.files import ConfigError, shipped_folder
 from mcp_tui.config.servers import read_place
-from mcp_tui.config.sources import FILE, SOURCES, Place, Surroundings
+from mcp_tui.config.sources import FILE, Place, Surroundings, places
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
@@ -135,13 +135,14 @@ def keys(data: bytes) -> None:
 def targets(folder: Path) -> Iterator[Target]:
     """All of them; files are written to ``folder``."""
     around = Surroundings({}, folder, folder, "linux")
+    sources = list(dict.fromkeys(place.source for place in places(around)))
     file, toml_file, recording = folder / "mcp.json", folder / "config.toml", folder / "session.jsonl"
 
     def servers(data: bytes) -> None:
         named = toml_file if data[:1] in b"[#" else file
         named.write_bytes(data)
         document = Document.read(named)
-        for source in (FILE, SOURCES[len(data) % len(SOURCES)]):
+        for source in (FILE, sources[len(data) % len(sources)]):
             try:
                 for found in read_place(Place(source, named), around, document):
                     texts(str(found))
