@@ -54,6 +54,19 @@ class Input:
     secret: bool = False
     options: tuple[str, ...] = ()
 
+    @classmethod
+    def read(cls, id_: str, said: dict[str, Json]) -> Input:
+        """Reads the description of an input, of an editor's file or of a ``server.json`` (its keys in ``snake_case``)."""
+        default = said.get("default")
+        options = as_list(said.get("options") or said.get("choices"))
+        return cls(
+            id_,
+            description=str(said.get("description") or ""),
+            default=None if default is None else str(default),
+            secret=said.get("password") is True or said.get("is_secret") is True,
+            options=tuple(str(as_object(each).get("value", each)) for each in options),
+        )
+
     @property
     def variable(self) -> str:
         """The environment variable that answers it: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""

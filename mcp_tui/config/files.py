@@ -1,6 +1,6 @@
-"""Files that others wrote, read with care; and our own small ones, written for their owner only.
+"""Reads files that others wrote, with care, and writes our own small ones, for their owner only.
 
-What is read may be anything under a well-known name: a pipe that never ends, a device, a gigabyte. Nothing waits for it.
+A file under a well-known name may be anything: a pipe that never ends, a device, a gigabyte. Nothing waits for it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 class ConfigError(Exception):
-    """A file cannot be used, or holds no such thing. The text is one sentence without a full stop, its place first."""
+    """A file cannot be used, or lacks what is looked for. The text is one sentence without a full stop, its place first."""
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'?`` behind a blank, with the closest of the known words; empty where none is close."""
+    """Returns ``Did you mean 'x'?`` after a blank, with the closest of the known words; empty if none is close."""
     import difflib
 
     close = difflib.get_close_matches(word, known, 1)
@@ -30,22 +30,20 @@ def guess(word: str, known: Iterable[str]) -> str:
 
 
 def at(path: Path, line: int | None, column: int | None = None) -> str:
-    """A place in a file as editors and compilers write it: ``path:line:column``."""
+    """Returns a place in a file as editors and compilers write it: ``path:line:column``."""
     return ":".join(str(part) for part in (path, line, column) if part is not None)
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
-    """The bytes of a regular file, or of one that a symbolic link leads to.
+    """Returns the bytes of a regular file, also through a symbolic link.
 
     Raises:
-        ConfigError: it cannot be read, is no regular file, or has more than ``most`` bytes.
+        ConfigError: it cannot be read, is not a regular file, or has more than ``most`` bytes.
     """
     try:
-        _regular(path, path.stat())
-        # it may have become something else meanwhile: neither opening nor reading waits
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as stream:
-            _regular(path, os.fstat(number))
+        with open(path, "rb", opener=_open_without_waiting) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise ConfigError(f"{path}: not a regular file")
             raw = stream.read(most + 1)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read ({why(error)})") from None
@@ -55,7 +53,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str:
-    """The text of a file, as :func:`read_bytes`; a byte order mark is left out.
+    """Returns the text of a file without a byte order mark, as :func:`read_bytes`.
 
     Raises:
         ConfigError: also when it is not UTF-8.
@@ -68,10 +66,8 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
         raise ConfigError(f"{at(path, line)}: not UTF-8") from None
 
 
-def _regular(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise ConfigError(f"{path}: {kind}")
+def _open_without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def _size(count: int) -> str:
@@ -79,7 +75,7 @@ def _size(count: int) -> str:
 
 
 def why(error: Exception) -> str:
-    """What the system says of a failure, in a few words."""
+    """Returns the system's words for a failure."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -87,7 +83,7 @@ def why(error: Exception) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put ``text`` in place of a file as :func:`~mcp_tui.journal.state.replace_file` does.
+    """Replaces a file with ``text``, as :func:`~mcp_tui.journal.state.replace_file` does.
 
     Raises:
         ConfigError: it cannot be written.

@@ -73,14 +73,7 @@ class _Inputs:
 
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
         """A value to be given under an id, as ``said`` describes it."""
-        default = said.get("default")
-        self.by_id[id_] = Input(
-            id=id_,
-            description=str(said.get("description") or ""),
-            default=None if default is None else str(default),
-            secret=said.get("is_secret") is True,
-            options=tuple(str(each) for each in as_list(said.get("choices"))),
-        )
+        self.by_id[id_] = Input.read(id_, said)
         return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:

@@ -30,7 +30,7 @@ from mcp_tui.config.sources import (
     place_of,
     places,
 )
-from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in, texts_in
+from mcp_tui.protocol.messages import Json, as_object, objects_in, texts_in
 from mcp_tui.protocol.values import frozen
 
 _TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
@@ -167,7 +167,11 @@ def _tables(
 def _defined(
     made: Definition, servers: dict[str, Json], lines: Mapping[str, int], whole: dict[str, Json]
 ) -> Iterator[Definition]:
-    inputs = _inputs(whole)
+    inputs = tuple(
+        Input.read(said["id"], said)
+        for said in objects_in(whole.get("inputs"))
+        if isinstance(said.get("id"), str) and said.get("type") != "command"
+    )
     off = _switched_off(whole, made)
     for name, value in servers.items():
         fields = as_object(value)
@@ -177,25 +181,6 @@ def _defined(
             yield definitions.read(each, inputs)
         else:
             yield replace(each, problem="definition is not an object")
-
-
-def _inputs(whole: dict[str, Json]) -> tuple[Input, ...]:
-    """What an editor's file asks for."""
-    made: list[Input] = []
-    for said in objects_in(whole.get("inputs")):
-        id_, default, given = said.get("id"), said.get("default"), as_list(said.get("options"))
-        labels = [as_object(each).get("value", each) if isinstance(each, dict) else each for each in given]
-        if isinstance(id_, str) and said.get("type") != "command":
-            made.append(
-                Input(
-                    id=id_,
-                    description=str(said.get("description") or ""),
-                    default=default if isinstance(default, str) else None,
-                    secret=said.get("password") is True,
-                    options=tuple(str(each) for each in labels),
-                )
-            )
-    return tuple(made)
 
 
 def _switched_off(whole: dict[str, Json], made: Definition) -> set[str]:

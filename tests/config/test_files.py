@@ -19,7 +19,7 @@ def test_a_pipe_a_device_and_a_folder_are_refused_without_waiting(tmp_path: Path
         read_bytes(tmp_path / "pipe")
     with pytest.raises(ConfigError, match=r"zeros: not a regular file$"):
         read_bytes(tmp_path / "zeros")
-    with pytest.raises(ConfigError, match=r"folder: a folder$"):
+    with pytest.raises(ConfigError, match=r"folder: cannot be read \(Is a directory\)$"):
         read_bytes(tmp_path / "folder")
 
 

@@ -20,7 +20,7 @@ from tests.config.placing import surroundings
 
 def servers(file: Path) -> str:
     found = discover(surroundings(file.parent, file.parent), config=file)
-    told = [f"{each.name}: {each.problem}" for each in found.servers]
+    told = [f"{each.name}: {each.find_problem()}" for each in found.servers]
     return "\n".join([*found.problems, *told, f"{len(found.servers)} servers"])
 
 
