@@ -1,4 +1,4 @@
-"""``completion``: what makes a shell complete the words of mcp-tui, and the words it offers."""
+"""``completion``: the script with which a shell completes the words of mcp-tui, and the words that it offers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mcp_tui.cli.grammar import Words, subcommand
-from mcp_tui.cli.options import COMMANDS, CONNECTING, VERSION, options_of
+from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.output import Exit, Failure, out
 
 _SCRIPTS: Final = {
@@ -39,7 +39,7 @@ complete -c mcp-tui-client -w mcp-tui
 }
 
 _SAFE: Final = re.compile(r"[\w.@/+-]+", re.ASCII)
-"""Names that are offered: a project's file may hold any text, and no shell shall interpret it."""
+"""Names that are offered: a project's file may hold any text, and no shell must interpret it."""
 
 
 def run(_name: str, given: Words) -> int:
@@ -50,10 +50,9 @@ def run(_name: str, given: Words) -> int:
         case ["words"] if given.command:
             for word in candidates(given.command):
                 out(word)
-        case []:
-            raise Failure("Missing shell. Choose from: bash, zsh, fish.")
-        case _:
-            raise Failure(f"Unknown shell {given.words[0]!r}. Choose from: bash, zsh, fish.")
+        case wrong:
+            what = f"Unknown shell {wrong[0]!r}" if wrong else "Missing shell"
+            raise Failure(f"{what}. Choose from: {', '.join(_SCRIPTS)}.")
     return Exit.COMPLETED
 
 
@@ -63,7 +62,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     if "--" in before:
         return []
     name, _ = subcommand(before)
-    options = options_of((*CONNECTING, VERSION) if name is None else COMMANDS[name].options())
+    options = options_of(name)
     last = next((each for each in options if before and before[-1] in each.names and each.takes_value), None)
     if last is not None:
         found: Iterable[str] = last.how.get("choices") or _values(last.names)

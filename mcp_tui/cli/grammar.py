@@ -1,7 +1,7 @@
-"""The grammar of the command line: options in any order, the server's command behind ``--``.
+"""The grammar of the command line: options in any order, the server's command after ``--``.
 
-A first pass finds the subcommand among the words before ``--``, which may stand anywhere; argparse then reads the rest by
-that command's own options. A positional that begins with ``http://`` or ``https://`` is the server's URL.
+A first pass finds the subcommand anywhere among the words before ``--``; argparse then parses the rest with the options of
+that command. A positional that begins with ``http://`` or ``https://`` is the server's URL.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from mcp_tui.cli.options import COMMANDS, CONNECTING, PAIRS, VALUED, VERSION, options_of
+from mcp_tui.cli.options import COMMANDS, PAIRS, VALUED, groups_of, options_of
 from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
 
-PAIR: Final = re.compile(r"[^\W\d][\w.-]*=")
+PAIR: Final = re.compile(r"([^\W\d][\w.-]*)=")
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
 class HelpAsked(Exception):
-    """Help or the version was asked for. The text is that."""
+    """Help or the version was asked for; the exception's text is the answer."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,7 +40,7 @@ class _Parser(argparse.ArgumentParser):
 
 @frozen
 class Words:
-    """The words of one command line. ``command`` is what stood behind ``--``, ``None`` without it.
+    """The words of one command line. ``command`` is the server's command after ``--``, ``None`` without ``--``.
 
     ``name`` is the subcommand, ``None`` for the workbench. ``pairs`` are the ``NAME=VALUE`` of a command that takes them.
     """
@@ -77,7 +77,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
             description=f"{spec.does[0].upper()}{spec.does[1:]}.",
             allow_abbrev=False,
         )
-    for group in (*CONNECTING, VERSION) if name is None else COMMANDS[name].options():
+    for group in groups_of(name):
         into = made.add_argument_group(group.title) if group.title else made
         for option in group.options:
             into.add_argument(*option.names, **option.how)
@@ -101,11 +101,11 @@ def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def read(arguments: Sequence[str]) -> Words:
-    """Take the words of a command line apart.
+    """Parse a command line.
 
     Raises:
-        Failure: they ask for none that there is.
-        HelpAsked: they ask for help or the version.
+        Failure: it asks for a command or option that does not exist.
+        HelpAsked: it asks for help or the version.
     """
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, rest = subcommand(arguments[:cut])
@@ -120,18 +120,11 @@ def read(arguments: Sequence[str]) -> Words:
     words, url = _server_url(name, options.words, command)
     pairs: list[tuple[str, str]] = []
     if name is not None and PAIRS in COMMANDS[name].words:
-        pairs = [(word.partition("=")[0], word.partition("=")[2]) for word in words if PAIR.match(word)]
+        pairs = [(found[1], word[found.end() :]) for word in words if (found := PAIR.match(word))]
         words = [word for word in words if not PAIR.match(word)]
     given = Words(name, options, words, pairs, url, command)
     _refuse_words(given)
     return given
-
-
-_HINTS: Final = {
-    "": "Put the server command after --",
-    PAIRS: "Use --tool NAME and NAME=VALUE; put the server command after --",
-}
-"""What may stand in place of a word that is too many, by the words that a command takes."""
 
 
 def _refuse_words(given: Words) -> None:
@@ -158,25 +151,25 @@ def _refuse_words(given: Words) -> None:
         raise Failure(f"{text} To start a server: mcp-tui -- python server.py")
     hint = f"See mcp-tui {name} --help."
     if spec.connects:
-        hint = _HINTS.get(spec.words, "Use NAME=VALUE; put the server command after --")
+        hint = "Put the server command after --"
+        if spec.words:
+            hint = f"Use {'--tool NAME and ' * (name == 'probe')}NAME=VALUE; put the server command after --"
     raise Failure(f"Unexpected argument {others[0]!r}. {hint}")
 
 
 def _server_url(
     name: str | None, words: list[str], command: list[str] | None
 ) -> tuple[list[str], str | None]:
-    """The words without the server's URL, and that. What ``read`` reads may be a URL too: it comes first."""
+    """The words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
     urls = [index for index, word in enumerate(words) if URL.match(word)]
-    if not urls or (command is not None and name == "read"):
-        return words, None
-    if name == "read" and len(words) == 1:
+    if not urls or (name == "read" and (command is not None or len(words) == 1)):
         return words, None
     at = urls[-1]
     return [*words[:at], *words[at + 1 :]], words[at]
 
 
 def _plain(message: str) -> str:
-    """An error of argparse in our words."""
+    """Rewords an error of argparse."""
     option, _, what = message.partition(": ")
     if what.startswith("invalid choice: "):
         value, _, choices = what.removeprefix("invalid choice: ").partition(" (choose from ")
@@ -191,11 +184,7 @@ def _plain(message: str) -> str:
 
 def _unrecognised(option: str, known: Sequence[str]) -> str:
     """The error for an option that does not exist, or not here."""
-    others = [
-        name
-        for name, spec in COMMANDS.items()
-        if any(option in each.names for each in options_of(spec.options()))
-    ]
+    others = [name for name in COMMANDS if any(option in each.names for each in options_of(name))]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
     from mcp_tui.config.files import guess

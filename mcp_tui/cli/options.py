@@ -1,11 +1,12 @@
-"""The options of the commands, and the table of the commands themselves: each option and each command is one entry.
+"""The options of the commands, and the table of the commands: each option and each command is one entry.
 
-The module that runs a command is loaded when the command is asked for.
+Parser, help, completion, and man page are made from these tables. The module that runs a command is loaded for it alone.
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any, Final
 
 from mcp_tui.protocol.values import frozen
@@ -41,22 +42,25 @@ def speed(text: str) -> float | None:
 
 
 class Option:
-    """An option: its names, the name of its value (none for a switch), its help, and what else argparse takes.
+    """An option: its names, the name of its value (none for a switch), its help, and more for argparse.
 
-    ``many`` is the name of the list of its values, of one that may be given several times.
+    ``many`` is the name of the list of its values, for one that may be given several times.
     """
 
     def __init__(self, names: str, value: str, does: str, *, many: str = "", **more: Any) -> None:
         self.names = names.split()
         self.takes_value = bool(value)
-        kind = {"metavar": value} if value and "choices" not in more else {}
-        self.how: dict[str, Any] = {**(kind if value else {"action": "store_true"}), "help": does, **more}
+        self.how: dict[str, Any] = {"help": does, **more}
+        if not value:
+            self.how["action"] = "store_true"
+        elif "choices" not in more:
+            self.how["metavar"] = value
         if many:
             self.how |= {"dest": many, "action": "append", "default": []}
 
 
 class OptionGroup:
-    """Options that stand under a title in the help; without a title they are the command's own."""
+    """Options under a title in the help; without a title they are the command's own."""
 
     def __init__(self, title: str, *options: Option) -> None:
         self.title = title
@@ -67,6 +71,7 @@ def _own(*options: Option) -> OptionGroup:
     return OptionGroup("", *options)
 
 
+_SERVER: Final = Option("--server", "NAME", "a server from a config file")
 _CONFIG: Final = Option("--config", "FILE", "read servers from this config file")
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
 JSON: Final = _own(Option("--json", "", "print JSON"))
@@ -84,28 +89,20 @@ _LIMITS: Final = (
 )
 """Options that override a setting; ``None`` where one is not given."""
 
+TRANSPORTS: Final = ("auto", "stdio", "http", "sse")
+_PROTOCOL_HELP: Final = "protocol version; auto (default) starts with the newest and falls back"
+
 CONNECTING: Final = (
     OptionGroup(
         "server",
-        Option("--server", "NAME", "a server from a config file"),
+        _SERVER,
         _CONFIG,
         Option("--demo", "", "the demo server that ships with mcp-tui"),
         Option("-e", "KEY=VALUE", "set an environment variable of a stdio server", many="env"),
         Option("--cwd", "DIR", "working directory of a stdio server"),
         Option("-H", "'Name: value'", "send an HTTP header", many="headers"),
-        Option(
-            "--transport",
-            "T",
-            "transport (default: auto)",
-            choices=["auto", "stdio", "http", "sse"],
-            default="auto",
-        ),
-        Option(
-            "--protocol",
-            "auto|REVISION",
-            "protocol version; auto (default) starts with the newest and falls back",
-            default="auto",
-        ),
+        Option("--transport", "T", "transport (default: auto)", choices=TRANSPORTS, default="auto"),
+        Option("--protocol", "auto|REVISION", _PROTOCOL_HELP, default="auto"),
         Option("--inherit-env", "", "pass the full environment to a stdio server"),
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
@@ -114,25 +111,28 @@ CONNECTING: Final = (
 )
 """The options of every command that connects."""
 
+_LINGER_HELP: Final = "seconds to keep listening for late messages (1 after a cancel, else 0)"
 _CANCELLING: Final = OptionGroup(
     "cancelling",
     Option("--cancel-after", "S", "cancel S seconds after the request was sent", type=number),
     Option("--reason", "TEXT", "reason for the cancel; sent to the server if the protocol allows it"),
-    Option(
-        "--linger", "S", "seconds to keep listening for late messages (1 after a cancel, else 0)", type=number
-    ),
+    Option("--linger", "S", _LINGER_HELP, type=number),
 )
 
-_SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")
+_CALL: Final = (
+    _CANCELLING,
+    _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
+)
+_PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
+_COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
+_TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
 _PROBE: Final = (
     OptionGroup(
         "what",
         Option("--list", "", "list the rules (no server needed)"),
         Option("--tool", "NAME", "tool to cancel (default: a slow, harmless tool that reports progress)"),
-        Option(
-            "--args", "JSON|@FILE|-", "all arguments of the tool as a JSON object, also from a file or stdin"
-        ),
+        Option("--args", "JSON|@FILE|-", _TOOL_ARGS_HELP),
         Option("--heartbeat", "FILE", "the tool writes to FILE while it works; detects whether it stopped"),
         Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),
@@ -144,17 +144,14 @@ _PROBE: Final = (
     ),
 )
 
+_CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent")
 _LOG: Final = (
     OptionGroup(
         "which",
         Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
         Option("--tool", "NAME", "only this tool, prompt, resource, or method"),
         Option("--outcome", "X", "no_reply, late, late_result, still_progressing, …; several with commas"),
-        Option(
-            "--cause",
-            "X",
-            "only these causes (comma-separated): user, timeout, max_timeout, shutdown, parent",
-        ),
+        Option("--cause", "X", f"only these causes (comma-separated): {', '.join(_CAUSES)}"),
         Option("--since", "WHEN", "not before WHEN: 2h, 3d, or a date such as 2026-11-21T10:30"),
         Option("--until", "WHEN", "not after WHEN"),
         Option("--limit", "N", "newest N only (1000 as text; 0 = all)", type=whole),
@@ -178,9 +175,8 @@ _EXPORT: Final = _own(
     Option("-o --output", "FILE", "write to FILE (readable only by you) instead of stdout"),
 )
 
-_SPEED: Final = Option(
-    "--speed", "N|max", "play from the start at N times the speed; max (default) jumps to the end", type=speed
-)
+_SPEED_HELP: Final = "play from the start at N times the speed; max (default) jumps to the end"
+_REPLAY: Final = _own(Option("--speed", "N|max", _SPEED_HELP, type=speed))
 
 _SETTINGS: Final = _own(
     Option("--example", "", "print a settings file with every default, commented"),
@@ -202,31 +198,32 @@ _DEMO: Final = _own(
 
 @frozen
 class Spec:
-    """A subcommand: the module that runs it, its words, what it does, and its own options.
+    """A subcommand: the module that runs it, its use in a few words, the words it takes, and its own options.
 
     ``connects``: it takes a server and the options for it. ``prints``: it takes ``--json``.
     """
 
     module: str
-    words: str
     does: str
+    words: str = ""
     groups: tuple[OptionGroup, ...] = ()
     connects: bool = True
     prints: bool = True
 
     def options(self) -> tuple[OptionGroup, ...]:
         """Everything that the command takes."""
-        return (
-            *self.groups,
-            *((JSON,) if self.prints else ()),
-            *(CONNECTING if self.connects else ()),
-            VERSION,
-        )
+        printing = (JSON,) if self.prints else ()
+        return (*self.groups, *printing, *(CONNECTING if self.connects else ()), VERSION)
 
+
+_local: Final = partial(Spec, connects=False)
+"""A command without a server."""
+_silent: Final = partial(_local, prints=False)
+"""A command without a server that has no value to print."""
 
 _SIGN_IN_SERVER: Final = OptionGroup(
     "server",
-    Option("--server", "NAME", "a server from a config file"),
+    _SERVER,
     _CONFIG,
     Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )
@@ -253,84 +250,48 @@ _LOGIN: Final = (
     _SIGN_IN_SERVER,
 )
 
+_LOGOUT: Final = (_own(Option("--all", "", "delete all stored sign-ins")), _SIGN_IN_SERVER)
+
 PAIRS: Final = "[NAME=VALUE…]"
-_FROM_JOURNAL: Final = "[SESSION|FILE|last]"
 
 COMMANDS: Final = {
-    "call": Spec(
-        "call",
-        f"TOOL {PAIRS}",
-        "call a tool, cancel it, and see what happens",
-        (_CANCELLING, _own(_ARGS, _SAVED)),
+    "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL),
+    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _PARAMS)),
+    "read": Spec("call", "read a resource", "URI", (_CANCELLING,)),
+    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _own(_ARGS))),
+    "tools": Spec("info", "list all tools"),
+    "resources": Spec("info", "list all resources"),
+    "templates": Spec("info", "list all resource templates"),
+    "prompts": Spec("info", "list all prompts"),
+    "info": Spec("info", "show transport, protocol version, server, and capabilities"),
+    "ping": Spec("info", "measure round-trip times", groups=(_COUNT,)),
+    "probe": Spec("probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE),
+    "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
+    "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
+    "auth": _local("login", "list stored sign-ins"),
+    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last]", _LOG),
+    "export": _silent("export", "export a session (markdown, csv, har, …)", "SESSION|FILE|last", (_EXPORT,)),
+    "config": _local("config", "show file locations and active settings", groups=(_SETTINGS, *_LIMITS)),
+    "replay": _silent(
+        "workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)
     ),
-    "request": Spec(
-        "call",
-        "METHOD",
-        "send any request",
-        (_CANCELLING, _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))),
-    ),
-    "read": Spec("call", "URI", "read a resource", (_CANCELLING,)),
-    "prompt": Spec("call", f"NAME {PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
-    "tools": Spec("info", "", "list all tools"),
-    "resources": Spec("info", "", "list all resources"),
-    "templates": Spec("info", "", "list all resource templates"),
-    "prompts": Spec("info", "", "list all prompts"),
-    "info": Spec("info", "", "show transport, protocol version, server, and capabilities"),
-    "ping": Spec(
-        "info",
-        "",
-        "measure round-trip times",
-        (_own(Option("--count", "N", "number of round trips (4)", type=whole, default=4)),),
-    ),
-    "probe": Spec("probe", PAIRS, "check whether the server stops when a request is cancelled", _PROBE),
-    "login": Spec("login", "[URL]", "sign in to a server behind a URL", _LOGIN, connects=False),
-    "logout": Spec(
-        "login",
-        "[URL]",
-        "delete the stored sign-in of a server",
-        (_own(Option("--all", "", "delete all stored sign-ins")), _SIGN_IN_SERVER),
-        connects=False,
-        prints=False,
-    ),
-    "auth": Spec("login", "", "list stored sign-ins", connects=False),
-    "log": Spec("log", _FROM_JOURNAL, "list cancellations and their outcomes", _LOG, connects=False),
-    "export": Spec(
-        "export",
-        "SESSION|FILE|last",
-        "export a session (markdown, csv, har, …)",
-        (_EXPORT,),
-        connects=False,
-        prints=False,
-    ),
-    "config": Spec(
-        "config", "", "show file locations and active settings", (_SETTINGS, *_LIMITS), connects=False
-    ),
-    "replay": Spec(
-        "workbench",
-        "FILE|SESSION|last",
-        "open a recording in the workbench (read-only)",
-        (_own(_SPEED),),
-        connects=False,
-        prints=False,
-    ),
-    "servers": Spec("servers", "", "list servers from config files", (_SERVERS,), connects=False),
-    "completion": Spec(
-        "completion", "SHELL", "print shell completion (bash, zsh, fish)", connects=False, prints=False
-    ),
-    "demo": Spec("demo", "", "run the demo server", (_DEMO,), connects=False, prints=False),
+    "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
+    "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
+    "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 
 
-def options_of(groups: tuple[OptionGroup, ...]) -> list[Option]:
-    """The options of groups."""
-    return [option for group in groups for option in group.options]
+def options_of(name: str | None) -> list[Option]:
+    """The options of a command, or of the workbench for ``None``."""
+    return [option for group in groups_of(name) for option in group.options]
+
+
+def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
+    """The same in their groups."""
+    return (*CONNECTING, VERSION) if name is None else COMMANDS[name].options()
 
 
 VALUED: Final = frozenset(
-    name
-    for spec in COMMANDS.values()
-    for option in options_of(spec.options())
-    if option.takes_value
-    for name in option.names
+    each for name in COMMANDS for option in options_of(name) if option.takes_value for each in option.names
 )
 """Every option of any command that takes a value: the first pass must not mistake the value for a command."""
