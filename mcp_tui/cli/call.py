@@ -32,8 +32,12 @@ NAMES: Final = 1000
 LONGEST: Final = 128
 """Tools, and characters of their names, that are compared with one that the server does not list."""
 
+UNANSWERABLE: Final = (
+    "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
+)
+
 LINGER: Final = 1.0
-"""Seconds that a command listens on after a cancel or timeout, when it is not told otherwise."""
+"""Seconds that a command listens on after a cancel or timeout, without ``--linger``."""
 
 
 def run(name: str, given: Words) -> int:
@@ -50,22 +54,22 @@ def run(name: str, given: Words) -> int:
 
 
 class _WantedRequest:
-    """What the words ask for, checked as far as that goes without a server."""
+    """The request that the command line asks for, checked as far as that is possible without a server."""
 
     def __init__(self, name: str, given: Words, call: SavedCall | None = None) -> None:
         self.command = name
         options = (getattr(given.options, each, None) for each in ("args", "params", "reason"))
         for word in (*given.words, *map("=".join, given.pairs), *options):
-            # bytes that were no text stand in it as lone surrogates
+            # bytes that are not text appear as lone surrogates
             if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = given.words[0] if call is None else call.tool
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
             raise Failure(f"{self.subject} must not be cancelled. Leave --cancel-after out.")
         self.pairs = given.pairs
-        option = "--params" if name == "request" else "--args"
-        source = getattr(given.options, option[2:], None)
-        self.given: dict[str, Json] | None = None if source is None else sessions.read_object(source, option)
+        option = "params" if name == "request" else "args"
+        source = getattr(given.options, option, None)
+        self.given = None if source is None else sessions.read_object(source, f"--{option}")
         if call is not None:
             self.given = {**call.arguments, **(self.given or {})}
 
@@ -109,14 +113,15 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
         tools = await every(session.client, "tools")
     except ListFailed:
         return {}
-    names = [name for tool in tools if isinstance(name := tool.get("name"), str)]
-    if wanted.subject not in names:
-        # servers may know more than they list
-        comparable = [each for each in names[:NAMES] if len(each) <= LONGEST]
-        text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway)."
-        session.printer.say(f"{text}{guess(wanted.subject, comparable)}")
-        return {}
-    return next(tool for tool in tools if tool.get("name") == wanted.subject)
+    for tool in tools:
+        if tool.get("name") == wanted.subject:
+            return tool
+    # servers may know more than they list
+    names = [name for tool in tools[:NAMES] if isinstance(name := tool.get("name"), str)]
+    comparable = [each for each in names if len(each) <= LONGEST]
+    text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway)."
+    session.printer.say(f"{text}{guess(wanted.subject, comparable)}")
+    return {}
 
 
 async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
@@ -146,10 +151,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
 
 
 class _Watch:
-    """Cancels the request when its time has come, and listens on afterwards.
-
-    The clock of ``--cancel-after`` starts when it is written.
-    """
+    """Cancels the request ``--cancel-after`` seconds after it was written, and listens on afterwards."""
 
     def __init__(self, session: HeadlessSession, row: Request) -> None:
         self.row = row
@@ -158,7 +160,7 @@ class _Watch:
         self.reason = self.options.reason or DEFAULT_REASON
         self.timer: asyncio.TimerHandle | None = None
         self.enough = asyncio.Event()
-        """Set when nobody listens on: a signal comes with nothing left to cancel, or the connection is gone."""
+        """Set to stop listening: a signal comes with nothing left to cancel, or the connection is gone."""
         self.client.listen(self._heard)
         session.wind_down = self._stop
         if row.sent_at is not None:
@@ -179,18 +181,18 @@ class _Watch:
         self.client.cancel(self.row.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
-        """A signal: cancel; what follows is as after any cancel. Who ends a command that lingers already waits no longer."""
-        if status is not Exit.INTERRUPTED:
-            done = self.client.cancel(self.row.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
-        else:
-            reason = self.options.reason or "interrupted"
+        """Cancel because of a signal, and linger as after any cancel. A signal while it lingers ends that."""
+        if status is Exit.INTERRUPTED:
+            reason, over = self.options.reason or "interrupted", {CancelOutcome.ALREADY_DONE}
             done = self.client.cancel(self.row.id, ev.Cause.USER, reason, leave=True)
-        lingers = done is CancelOutcome.ALREADY_REQUESTED and status is not Exit.INTERRUPTED
-        if lingers or done is CancelOutcome.ALREADY_DONE:
+        else:
+            over = {CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED}
+            done = self.client.cancel(self.row.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
+        if done in over:
             self.enough.set()
 
     async def linger(self) -> None:
-        """Listen on: until the signal has left (two seconds at most), and then as long as it was asked for."""
+        """Listen until the signal has left (two seconds at most), and then for the time of ``--linger``."""
         row = self.row
         if self.timer is not None:
             self.timer.cancel()
@@ -199,9 +201,9 @@ class _Watch:
             if self.client.now() >= until:
                 break
             await asyncio.sleep(0.005)
-        wanted = self.options.linger
-        after_cancel = row.cause is not None
-        seconds = wanted if wanted is not None else (LINGER if after_cancel else 0.0)
+        seconds = self.options.linger
+        if seconds is None:
+            seconds = 0.0 if row.cause is None else LINGER
         if seconds > 0:
             # from the signal on; the settling of the row falls due at the same moment
             since = row.signalled_at if row.signalled_at is not None else self.client.now()
@@ -224,20 +226,16 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) ->
         data = frame.error.data if frame is not None and frame.error is not None else None
         printer.line(outcome(row, now, result, data), now)
     else:
-        if row.state is State.COMPLETED:
-            text = text_of(result)
-            if text:
-                printer.out(text)
+        if row.state is State.COMPLETED and (text := text_of(result)):
+            printer.out(text)
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
-            printer.say(
-                "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
-            )
+            printer.say(UNANSWERABLE)
     return told_status(session, row)
 
 
 def told_status(session: HeadlessSession, row: Request) -> Exit:
-    """As :func:`status_of`; a person is told what to do where authorization is missing."""
+    """As :func:`status_of`; also tells a person what to do about missing authorization."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
         challenge = session.client.refusals[row.id].challenge
@@ -250,9 +248,7 @@ def status_of(session: HeadlessSession, row: Request) -> Exit:
     if session.client.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
-    if state == "completed" and not row.is_error:
-        return Exit.COMPLETED
-    return _STATUS[state]
+    return Exit.COMPLETED if state == "completed" and not row.is_error else _STATUS[state]
 
 
 _STATUS: Final = {

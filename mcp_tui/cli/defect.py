@@ -1,7 +1,7 @@
-"""What is said of a defect of mcp-tui: its kind, its place and where the journal is, and no word of what it worked on.
+"""The report of an internal error: its type, its place in the code, and the path of the journal.
 
-A traceback with local variables, which Textual prints, and an exception's own text may hold whatever was sent, secrets
-among it. So neither is printed: a type and places in the code are what a report of the defect needs.
+A traceback with local variables, which Textual prints, and an exception's own text may hold anything that was sent, even
+secrets. So neither is printed: a type and places in the code are enough for a bug report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PACKAGE: Final = Path(__file__).parents[1]
 
 _PLACES: Final = 4
-"""Places in our own code that are told, the innermost."""
+"""Places in our own code that are reported, the innermost ones."""
 
 _kept: list[Path] = []
 
@@ -33,14 +33,13 @@ def remember(store: Store) -> None:
 
 
 def report(error: BaseException) -> str:
-    """One sentence about a defect, without the exception's text, with the journals that are remembered."""
-    files = ", ".join(map(str, _kept))
-    journal = f" Journal: {files}" if files else ""
+    """Returns one sentence about an internal error, with the journals but without the exception's text."""
+    journal = f" Journal: {', '.join(map(str, _kept))}" if _kept else ""
     return f"Internal error in mcp-tui: {_where(error)}.{journal}"
 
 
 def _where(error: BaseException) -> str:
-    """The exception's type, and the place in the code, with those of ours that led there."""
+    """The exception's type, its place in the code, and the places in our code that led there."""
     error = _inner(error)
     places = list(_places(error.__traceback__))
     at = f" at {places[-1]}" if places else ""
@@ -50,15 +49,15 @@ def _where(error: BaseException) -> str:
 
 
 def report_beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report what fails beside a command in the same way; asyncio would print the exception's text."""
+    """Report a failed background task in the same way; asyncio would print the exception's text."""
     error: BaseException | None = context.get("exception")
     if error is not None:
         warn(f"Internal error in mcp-tui (continuing): {_where(error)}.")
 
 
 def _inner(error: BaseException) -> BaseException:
-    """What really failed, of an error that says that something else did."""
-    inner: object = getattr(error, "error", None)  # a worker's
+    """The original exception, of one that wraps another: a failed worker, or an exception group."""
+    inner: object = getattr(error, "error", None)
     if isinstance(error, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     same = cast("BaseException", error)
@@ -68,7 +67,6 @@ def _inner(error: BaseException) -> BaseException:
 def _places(trace: TracebackType | None) -> Iterator[str]:
     for frame, line in walk_tb(trace):
         path = Path(frame.f_code.co_filename)
-        name = Path(*path.parts[-2:])
-        if path.is_relative_to(_PACKAGE):
-            name = path.relative_to(_PACKAGE.parent)
+        ours = path.is_relative_to(_PACKAGE)
+        name = path.relative_to(_PACKAGE.parent) if ours else Path(*path.parts[-2:])
         yield f"{name.as_posix()}:{line}"

@@ -1,4 +1,4 @@
-"""``info``, ``ping``, and the lists: who is there, how far away, and everything that it offers."""
+"""``info``, ``ping``, and the lists: the server, its round-trip times, and everything that it offers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
-from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.events import Connected, Pollution
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
@@ -35,7 +34,17 @@ async def _info(session: HeadlessSession) -> int:
         return 0
     connected = next((event.at for event in log if isinstance(event, Connected)), log[0].at)
     started = connected - log[0].at
-    fields = {**_fields(info), "started": round(started, 3), **_said(session)}
+    fields: dict[str, object] = {
+        "transport": info.transport,
+        "revision": info.revision.name,
+        "server": {"name": info.name, "version": info.version, "title": info.title or None},
+        "capabilities": info.capabilities,
+        "instructions": info.instructions or None,
+        "pid": info.pid,
+        "started": round(started, 3),
+        "stdout": _pollution(session),
+        "stderr": next((line for line in reversed(session.client.stderr_tail) if line.strip()), None),
+    }
     if session.printer.json:
         session.printer.value(fields)
         return 0
@@ -51,26 +60,13 @@ async def _info(session: HeadlessSession) -> int:
     return 0
 
 
-def _fields(info: ServerInfo) -> dict[str, object]:
-    return {
-        "transport": info.transport,
-        "revision": info.revision.name,
-        "server": {"name": info.name, "version": info.version, "title": info.title or None},
-        "capabilities": info.capabilities,
-        "instructions": info.instructions or None,
-        "pid": info.pid,
-    }
-
-
-def _said(session: HeadlessSession) -> dict[str, object]:
-    """What the server wrote beside messages: lines on stdout, which it must not, and its last line on stderr."""
+def _pollution(session: HeadlessSession) -> str | None:
+    """The lines on stdout that are not messages, which a server must not write."""
     noise = [event.line for event in session.client.store.log if isinstance(event, Pollution)]
-    last = next((line for line in reversed(session.client.stderr_tail) if line.strip()), None)
-    stdout = None
-    if noise:
-        count = "1 line is not a message" if len(noise) == 1 else f"{len(noise)} lines are not messages"
-        stdout = f"{count} (a MUST is broken): {noise[0][:200]}"
-    return {"stdout": stdout, "stderr": last}
+    if not noise:
+        return None
+    count = "1 line is not a message" if len(noise) == 1 else f"{len(noise)} lines are not messages"
+    return f"{count} (a MUST is broken): {noise[0][:200]}"
 
 
 async def _ping(session: HeadlessSession) -> int:
@@ -90,15 +86,12 @@ async def _ping(session: HeadlessSession) -> int:
         times.append(row.elapsed(client.now()))
         if not session.printer.json:
             session.printer.out(f"{method}: {times[-1] * 1000:.2f} ms")
+    middle = statistics.median(times)
     if session.printer.json:
-        made = {
-            "method": method,
-            "seconds": [round(each, 6) for each in times],
-            "median": round(statistics.median(times), 6),
-        }
-        session.printer.value(made)
+        seconds = [round(each, 6) for each in times]
+        session.printer.value({"method": method, "seconds": seconds, "median": round(middle, 6)})
     elif len(times) > 1:
-        low, middle, high = min(times), statistics.median(times), max(times)
+        low, high = min(times), max(times)
         session.printer.out(f"min {low * 1000:.2f}  median {middle * 1000:.2f}  max {high * 1000:.2f} ms")
     return 0
 
@@ -126,12 +119,10 @@ async def _list(session: HeadlessSession, name: str) -> int:
 def _line(name: str, entry: dict[str, Json]) -> str:
     title = entry.get({"resources": "uri", "templates": "uriTemplate"}.get(name, ""))
     head = str(title or entry.get("name") or "")
-    if name == "tools":
-        schema = as_object(entry.get("inputSchema"))
-        required = as_list(schema.get("required"))
-        head += "".join(
-            f" {each}" if each in required else f" [{each}]" for each in as_object(schema.get("properties"))
-        )
+    schema = as_object(entry.get("inputSchema")) if name == "tools" else {}
+    required = as_list(schema.get("required"))
+    for each in as_object(schema.get("properties")):
+        head += f" {each}" if each in required else f" [{each}]"
     described = entry.get("description") or entry.get("title") or (entry.get("name") if title else "")
     first = str(described or "").strip().partition("\n")[0]
     return clean(f"{head:<28}  {first}".rstrip())

@@ -1,7 +1,7 @@
-"""How a command ends and what it prints: exit statuses, JSON, CSV, and tables. All of stdout goes through :func:`out`.
+"""Exit statuses, and the output of a command: JSON, CSV, and tables. All of stdout goes through :func:`out`.
 
-A command with a session, which has a clock to keep, prints with :mod:`mcp_tui.cli.printer` instead. What cleans the text
-of others is loaded where there is some: help and completion have no use for it.
+A command with a session, which has a clock to keep, prints with :mod:`mcp_tui.cli.printer` instead. The sanitiser is
+loaded where there is text of others: help and completion have no use for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """What the exit status of a command means: a contract, which scripts and CI rely on.
+    """The exit status of a command: a contract, which scripts and CI rely on.
 
     0, 3, 4 and 5 are as the official Inspector has them. A signal is 128 and its number, as shells have it:
     130 SIGINT, 143 SIGTERM, 129 SIGHUP, 131 SIGQUIT, and 141 as after SIGPIPE.
@@ -54,7 +54,7 @@ class Failure(Exception):
 
 
 def prepare() -> bool:
-    """Make the standard streams fit to be written to, whatever the locale is; false where there is no stdout at all."""
+    """Prepare the standard streams for any text, whatever the locale is; false where there is no stdout at all."""
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -63,7 +63,7 @@ def prepare() -> bool:
         if not isinstance(stream, io.TextIOWrapper):
             continue
         with contextlib.suppress(AttributeError, OSError, ValueError):
-            # whoever shares it may have made it non-blocking: Python would drop what does not fit, and say nothing
+            # another process that shares it may have made it non-blocking: Python would then drop output silently
             os.set_blocking(stream.fileno(), True)
         if stream is not sys.stdin:
             stream.reconfigure(errors="backslashreplace")
@@ -71,17 +71,17 @@ def prepare() -> bool:
 
 
 def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
-    """Write to stdout. Text of a server's must have been cleaned or encoded before.
+    """Write to stdout. Text from a server must be cleaned or encoded already.
 
     Raises:
-        Failure: it cannot be written. Without words, where nobody reads it any more.
+        Failure: it cannot be written; with an empty text where nobody reads it any more.
     """
     with _written():
         print(text, end=end, flush=flush)
 
 
 def flush_out() -> None:
-    """Write what still waits to be.
+    """Flush stdout.
 
     Raises:
         Failure: as :func:`out`.
@@ -96,18 +96,17 @@ def _written() -> Generator[None]:
         yield
     except OSError as error:
         give_up()
-        gone = isinstance(error, BrokenPipeError)
-        said = "" if gone else f"Cannot write to stdout: {error.strerror}."
-        raise Failure(said, Exit.STDOUT_CLOSED) from None
+        text = "" if isinstance(error, BrokenPipeError) else f"Cannot write to stdout: {error.strerror}."
+        raise Failure(text, Exit.STDOUT_CLOSED) from None
 
 
 def give_up() -> None:
-    """Write nothing more to stdout: Python would try again when it exits."""
+    """Point stdout at the null device, because Python writes what is left once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:
-    """One line for people on stderr. That nobody reads it is no reason to stop."""
+    """Print one line for people to stderr; errors are ignored, for nobody may be reading it."""
     from mcp_tui.tui.view.text import clean
 
     with contextlib.suppress(OSError):
@@ -115,7 +114,7 @@ def warn(text: str) -> None:
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
-    """Print a value as JSON, or in lines for people; the exit status."""
+    """Print a value as JSON, or as lines for people; returns the exit status."""
     if as_json:
         out(dump(value, indent=2))
     else:
@@ -125,7 +124,7 @@ def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
 
 
 def dump(value: Any, *, indent: int | None = None) -> str:
-    """A value as ASCII JSON, whatever a server put into it: numbers that JSON or Python cannot write become text."""
+    """Returns a value as ASCII JSON; numbers that JSON or Python cannot write become text."""
     try:
         return json.dumps(value, allow_nan=False, indent=indent)
     except ValueError:
@@ -159,30 +158,24 @@ def utc(wall: float) -> str | None:
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What makes a spreadsheet take a cell for a formula, full-width forms included."""
+"""Characters with which a formula begins in a spreadsheet, full-width forms included."""
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """One record without its end. ``None`` is an empty cell; numbers stand as they are."""
-    return ",".join(map(_cell, cells))
+    """One record without its end. ``None`` is an empty cell; numbers are unchanged."""
+    import csv
+
+    line = io.StringIO()
+    csv.writer(line).writerow(map(_cell, cells))
+    return line.getvalue().removesuffix("\r\n")
 
 
-def _cell(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return f"{value}"
-        case _:
-            pass
+def _cell(value: object) -> object:
     from mcp_tui.tui.view.text import clean
 
-    text = str(value)
-    if text.lstrip(" ").startswith(_FORMULA):
-        text = f"'{text}"
-    text = clean(text, newlines=True)
-    if any(each in text for each in ',"\n') or text != text.strip():
-        return '"{}"'.format(text.replace('"', '""'))
-    return text
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        return value
+    formula = value.lstrip(" ").startswith(_FORMULA)
+    return clean(f"'{value}" if formula else value, newlines=True)
