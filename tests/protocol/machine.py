@@ -111,7 +111,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "witness") and self.witness.sound:
+            self.witness.words()
             self.close()
+            self.witness.words()
             assert list(fold(self.witness.events).order) == list(self.ledger.book.order)
 
     @property
@@ -213,6 +215,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.witness.now = end
         self.ledger.tick(self.now)
         self.heard()
+        self.witness.words()
 
     # -- the transport ---------------------------------------------------------------------------------------
 
@@ -257,7 +260,9 @@ class LedgerMachine(RuleBasedStateMachine):
                     seen.torn |= {id_} & set(seen.partly)
                     for line in (seen.queue, seen.partly):
                         line[:] = [each for each in line if each != id_]
-                    self.ledger.refused(id_, "no", status=0 if how == "refused" else 500, at=self.now)
+                    self.ledger.refused(
+                        id_, "it is refused", status=0 if how == "refused" else 500, at=self.now
+                    )
             case "signal" if seen.signals:
                 id_ = seen.signals.pop(0)
                 self.ledger.signal_leaving(id_)

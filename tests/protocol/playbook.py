@@ -3,18 +3,16 @@
 A script is a list of steps and lines. A step is something that happens to the ledger at a moment: an intent, bytes of
 the server's, a report of the transport, the time. The lines behind a step are all that the ledger says to it, in
 order: events by their name, the request's id and every field that is not at its default; effects the same, behind an
-arrow. Sizes and numbers of frames are left out. A step without lines behind it is one to which the ledger says nothing::
+arrow. Sizes and numbers of frames are left out. A step without lines behind it is one to which the ledger says nothing.
+Two things go without saying: a cancel is *requested*, and whoever waits for a request is told right behind its end::
 
     play(
         stdio("2025-11-25"),
         at(0).call("ping"),
         "Called 1 method=ping",
         "-> send 1 ping",
-        at(0).wrote(1),
-        "Sent 1",
-        at(0.2).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
+        at(0).sent(1),
+        at(0.2).completes(1),
     )
 
 Frames go through the parser as bytes; times are virtual seconds. Every event must bear the time of its step.
@@ -24,8 +22,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -33,6 +32,7 @@ from typing import Any
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
@@ -90,7 +90,7 @@ class Wire:
         """What is said when a request that was cancelled settles: nothing where its stream was closed, and it with that."""
         if self.signal is Signal.STREAM_CLOSED:
             return []
-        return [f"Settled 1{detail}", "-> resolve 1 with nothing"]
+        return [f"Settled 1{detail}"]
 
     def releases(self, id: int) -> list[str]:
         """What is asked for over HTTP when a request ends although its stream may go on."""
@@ -131,11 +131,12 @@ HANDSHAKEN = [wire for wire in EVERYWHERE if wire.revision != MODERN]
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens. ``run`` may return lines of its own: what it looked at."""
+    """One thing that happens. ``run`` may return lines of its own: what it looked at. ``expects`` are lines behind it."""
 
     at: float
     text: str
     run: Callable[[RecordedLedger], list[str] | None]
+    expects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,8 @@ class Moment:
         self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
     ) -> Step:
         def run(on: RecordedLedger) -> list[str]:
-            return [f"= {on.cancel(id, cause, reason, at=self.at, leave=leave).name}"]
+            outcome = on.cancel(id, cause, reason, at=self.at, leave=leave)
+            return [] if outcome is CancelOutcome.REQUESTED else [f"= {outcome.name}"]
 
         return Step(self.at, f"cancel {id!r} {cause.value} {reason!r}", run)
 
@@ -228,6 +230,10 @@ class Moment:
 
         return self._step(f"wrote {id!r}", run)
 
+    def sent(self, id: RequestId) -> Step:
+        """The request was written, and the ledger says so."""
+        return dataclasses.replace(self.wrote(id), expects=(f"Sent {id!r}",))
+
     def leaving(self, id: RequestId) -> Step:
         return self._step(f"signal of {id!r} leaving", lambda on: on.signal_leaving(id))
 
@@ -238,6 +244,12 @@ class Moment:
             f"signalled {id!r} {signal.value}",
             lambda on: on.signalled(id, signal, at=self.at, answered=answered),
         )
+
+    def leaves(self, id: RequestId) -> Step:
+        """The notification that cancels it was written, which ends the wait for it."""
+        told = f"-> resolve {id!r} with nothing"
+        expects = (told, f"CancelSignalled {id!r} signal=notification reason_delivered=True")
+        return dataclasses.replace(self.signalled(id), expects=expects)
 
     def signal_accepted(self, id: RequestId) -> Step:
         return self._step(f"signal of {id!r} accepted", lambda on: on.signal_accepted(id, at=self.at))
@@ -293,6 +305,10 @@ class Moment:
     def result(self, id: Json, result: Json = None, *, stream: RequestId | None = None) -> Step:
         return self.message({"id": id, "result": {} if result is None else result}, stream=stream)
 
+    def completes(self, id: RequestId, result: Json = None, *, stream: RequestId | None = None) -> Step:
+        """The result of a request, which ends it."""
+        return dataclasses.replace(self.result(id, result, stream=stream), expects=(f"Completed {id!r}",))
+
     def error(
         self, id: Json, code: int = -32603, text: str = "no", *, stream: RequestId | None = None
     ) -> Step:
@@ -315,31 +331,30 @@ class Moment:
 
     # looking
 
-    def deadline(self) -> Step:
-        return Step(self.at, "when next?", lambda on: [f"= {_value(on.deadlines.next())}"])
+    def deadline(self, due: float | None) -> Step:
+        expects = (_value(due and float(due)),)
+        return Step(self.at, "when next?", lambda on: [_value(on.deadlines.next())], expects)
 
-    def clocks(self, id: RequestId) -> Step:
+    def clocks(self, id: RequestId, words: str) -> Step:
         def run(on: RecordedLedger) -> list[str]:
             row = on.book.get(id)
             assert row is not None
             if row.paused_at is not None:
                 assert row.deadlines() == (None, None)
-                return ["= paused"]
+                return ["paused"]
             idle, maximum = row.deadlines()
             running = {"idle": idle, "maximum": maximum}
-            return [
-                f"= {' '.join(f'{name} {_value(due)}' for name, due in running.items() if due is not None)}"
-            ]
+            return [" ".join(f"{name} {_value(due)}" for name, due in running.items() if due is not None)]
 
-        return Step(self.at, f"clocks of {id!r}", run)
+        return Step(self.at, f"clocks of {id!r}", run, (words,))
 
-    def look(self, id: RequestId) -> Step:
+    def look(self, id: RequestId, words: str) -> Step:
         def run(on: RecordedLedger) -> list[str]:
             row = on.book.get(id)
             assert row is not None
-            return [f"= {_row(row, self.at)}"]
+            return [_row(row, self.at)]
 
-        return Step(self.at, f"look at {id!r}", run)
+        return Step(self.at, f"look at {id!r}", run, (words,))
 
 
 def at(seconds: float) -> Moment:
@@ -459,7 +474,7 @@ def play(ledger: RecordedLedger, *script: Step | str) -> RecordedLedger:
     for step, lines in _by_step(script):
         said_to_it = f"{step.at:g}  {step.text}"
         looked = step.run(ledger) or []
-        outcome = [_dated(out, step.at) for out in ledger.take()] + looked
+        outcome = [*_lines(ledger.take(), step.at), *looked]
         expected += [said_to_it, *(f"    {line}" for line in lines)]
         actual += [said_to_it, *(f"    {line}" for line in outcome)]
         if lines != outcome:
@@ -468,14 +483,40 @@ def play(ledger: RecordedLedger, *script: Step | str) -> RecordedLedger:
     return ledger
 
 
+def after(ledger: RecordedLedger, *steps: Step) -> RecordedLedger:
+    """The ledger after some steps, whatever it said to them."""
+    for step in steps:
+        step.run(ledger)
+    ledger.take()
+    return ledger
+
+
 def _by_step(script: tuple[Step | str, ...]) -> list[tuple[Step, list[str]]]:
     steps: list[tuple[Step, list[str]]] = []
     for item in script:
         if isinstance(item, Step):
-            steps.append((item, []))
+            steps.append((item, [*item.expects]))
         else:
             steps[-1][1].append(item)
     return steps
+
+
+def _lines(items: list[ev.Event | Action], now: float) -> Iterator[str]:
+    """What the ledger said, without the calls of ``resolve`` that are as the event before them has it."""
+    for item, following in itertools.pairwise([*items, None]):
+        if item is None:
+            continue
+        usual = isinstance(item, Action) and getattr(item, "as_usual", False)
+        if not usual:
+            yield _dated(item, now)
+        if isinstance(item, (ev.Completed, ev.Failed, ev.Lost, ev.Settled)):
+            told = isinstance(following, Action) and following.name == "resolve" and following.id == item.id
+            if not told:
+                yield "-> nobody is told yet"
+                continue
+            assert isinstance(following, Action)
+            answered = isinstance(item, ev.Completed) or getattr(item, "origin", None) is ev.Origin.SERVER
+            following.as_usual = answered is (following.frame is not None)
 
 
 def _dated(out: ev.Event | Action, now: float) -> str:

@@ -29,12 +29,9 @@ def test_the_clocks_run_from_the_writing() -> None:
         at(0).call("ping", limits=Limits(timeout=10, max_timeout=None)),
         "Called 1 method=ping limits=10/None/0",
         "-> send 1 ping",
-        at(0).deadline(),
-        "= None",
-        at(50).wrote(1),
-        "Sent 1",
-        at(50).deadline(),
-        "= 60",
+        at(0).deadline(None),
+        at(50).sent(1),
+        at(50).deadline(60),
         at(60).tick(),
         *_cancelled("timeout", "timed out after 10 s"),
     )
@@ -48,15 +45,13 @@ def test_the_nearer_limit_falls_due() -> None:
     )
     play(
         WIRE.in_flight(limits=Limits(timeout=None, max_timeout=0.25)),
-        at(0).deadline(),
-        "= 0.25",
+        at(0).deadline(0.25),
         at(0.25).tick(),
         *_cancelled("max_timeout", "timed out after 0.25 s (maximum)"),
     )
     play(
         WIRE.in_flight(limits=Limits(timeout=None, max_timeout=None)),
-        at(0).deadline(),
-        "= None",
+        at(0).deadline(None),
         at(1e9).tick(),
     )
 
@@ -67,14 +62,12 @@ def test_a_request_that_is_not_written_within_its_maximum_is_taken_back() -> Non
         at(5).call("ping", limits=Limits(timeout=1, max_timeout=10)),
         "Called 1 method=ping limits=1/10/0",
         "-> send 1 ping",
-        at(5).deadline(),
-        "= 15",
+        at(5).deadline(15),
         at(15).tick(),
         "CancelRequested 1 cause=max_timeout reason='not sent within 10 s'",
         "-> unqueue 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before it was sent'",
-        "-> resolve 1 with nothing",
     )
 
 
@@ -134,8 +127,7 @@ def test_a_person_is_asked_and_the_countdown_cancels_by_itself() -> None:
         WIRE.in_flight(limits=ASK),
         at(10).tick(),
         "Overdue 1 until=15",
-        at(10).deadline(),
-        "= 15",
+        at(10).deadline(15),
         at(14.9).tick(),
         at(15).tick(),
         *_cancelled("timeout", "timed out after 10 s"),
@@ -149,15 +141,11 @@ def test_a_reply_or_progress_ends_the_question() -> None:
         "Overdue 1 until=15",
         at(12).progress(1, 1),
         "Progress 1 progress=1",
-        at(12).deadline(),
-        "= 22",
+        at(12).deadline(22),
         at(22).tick(),
         "Overdue 1 until=27",
-        at(23).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
-        at(23).deadline(),
-        "= None",
+        at(23).completes(1),
+        at(23).deadline(None),
     )
 
 
@@ -168,13 +156,11 @@ def test_the_countdown_stands_still_during_a_pause() -> None:
         "Overdue 1 until=15",
         at(11).pause(1, stands=True),
         "Paused 1",
-        at(11).deadline(),
-        "= None",
+        at(11).deadline(None),
         at(30).tick(),
         at(31).pause(1, stands=False),
         "Resumed 1",
-        at(31).deadline(),
-        "= 35",
+        at(31).deadline(35),
     )
 
 
@@ -186,8 +172,7 @@ def test_more_time_before_the_limit_counts_from_the_limit() -> None:
         WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
         at(4).extend(1, 30),
         "Extended 1 limits=10/60/0 idle_until=40",
-        at(4).deadline(),
-        "= 40",
+        at(4).deadline(40),
         at(39).extend(1, 15),
         "Extended 1 limits=10/60/0 idle_until=55",
         at(55).tick(),
@@ -200,15 +185,13 @@ def test_the_maximum_grows_where_it_would_come_first() -> None:
         WIRE.in_flight(limits=Limits(timeout=10, max_timeout=16)),
         at(4).extend(1, 32),
         "Extended 1 limits=10/42/0 idle_until=42",
-        at(4).deadline(),
-        "= 42",
+        at(4).deadline(42),
     )
     play(
         WIRE.in_flight(limits=Limits(timeout=None, max_timeout=16)),
         at(4).extend(1, 32),
         "Extended 1 limits=None/48/0",
-        at(4).deadline(),
-        "= 48",
+        at(4).deadline(48),
     )
 
 
@@ -219,8 +202,7 @@ def test_for_ever() -> None:
         "Overdue 1 until=15",
         at(11).extend(1, None),
         "Extended 1 limits=None/None/5",
-        at(11).deadline(),
-        "= None",
+        at(11).deadline(None),
         at(12).extend(1, 5),
         "Extended 1 limits=None/None/5",
         at(1e9).tick(),

@@ -12,6 +12,7 @@ from tests.protocol.playbook import (
     ON_HTTP,
     ON_STDIO,
     Wire,
+    after,
     at,
     play,
 )
@@ -29,20 +30,16 @@ on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
 def test_c25_duplicate_response(wire: Wire) -> None:
     play(
         wire.in_flight("tools/call", "tools/call"),
-        at(1).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
+        at(1).completes(1),
         at(2).result(1),
         "Duplicate 1 kind=result",
         at(2).error(1),
         "Duplicate 1 kind=error",
         at(3).error(2),
         "Failed 2 message=no code=-32603",
-        "-> resolve 2 with an error",
         at(4).result(2),
         "Duplicate 2 kind=result",
-        at(5).look(1),
-        "= completed elapsed=1 duplicates=2",
+        at(5).look(1, "completed elapsed=1 duplicates=2"),
     )
 
 
@@ -58,8 +55,7 @@ def test_c26_response_with_an_unknown_id(wire: Wire) -> None:
         "Unknown response_id=2.5 kind=result id_type=number",
         at(1).result([1]),
         "Unknown response_id=None kind=result id_type=array",
-        at(1).look(1),
-        "= in_flight elapsed=1",
+        at(1).look(1, "in_flight elapsed=1"),
     )
 
 
@@ -73,14 +69,13 @@ def test_c27_an_id_of_another_type_is_correlated_and_flagged(wire: Wire, sent: o
         if "'" in shown
         else f"Violation 1 rule=response-id-type detail='id {shown} for 1'",
         "Completed 1",
-        "-> resolve 1 with a result",
     )
 
 
 @everywhere
 @pytest.mark.parametrize("sent", [True, "01", " 1", "+1", "1.0", "１", 1.5, -1])
 def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent: object) -> None:
-    ledger = play(wire.in_flight(), at(1).look(1), "= in_flight elapsed=1")
+    ledger = play(wire.in_flight(), at(1).look(1, "in_flight elapsed=1"))
     at(1).result(sent).run(ledger)
     assert [type(out).__name__ for out in ledger.take()] == ["Unknown"]
     assert ledger.book.order[0].open
@@ -95,9 +90,7 @@ def test_c28_error_without_id_on_a_shared_stream_belongs_to_the_connection(
         wire.in_flight("tools/call"),
         at(1).message({"error": {"code": -32700, "message": "Parse error"}, **named}),
         f"Unknown response_id=None kind=error id_type={type_} code=-32700 message='Parse error'",
-        at(2).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
+        at(2).completes(1),
     )
 
 
@@ -122,7 +115,6 @@ def test_c28_what_opens_the_connection_alone_is_answered_by_it(wire: Wire, metho
         Wire(wire.transport, None).in_flight(method),
         at(1).error(None, -32700, "Parse error"),
         "Failed 1 message='Parse error' code=-32700",
-        "-> resolve 1 with an error",
         at(2).error(None, -32700),
         "Unknown response_id=None kind=error id_type=null code=-32700 message=no",
     )
@@ -142,15 +134,12 @@ def test_c28_nor_behind_a_cancel_that_was_sent(wire: Wire) -> None:
     ledger = wire.cancelled()
     ledger.tick(4.0)
     ledger.call("server/discover", at=4.0)
-    for step in (at(4).wrote(2),):
-        step.run(ledger)
-    ledger.take()
+    after(ledger, at(4).wrote(2))
     play(
         ledger,
         at(4.0).error(None, -32600),
         "Unknown response_id=None kind=error id_type=null code=-32600 message=no cancelled=1 after=2",
-        at(5).look(2),
-        "= in_flight elapsed=1",
+        at(5).look(2, "in_flight elapsed=1"),
     )
 
 
@@ -173,7 +162,6 @@ def test_c28_over_http_it_belongs_to_its_post(wire: Wire) -> None:
         wire.in_flight("tools/call", "tools/call"),
         at(1).error(None, -32600, "Bad Request", stream=2),
         "Failed 2 message='Bad Request' code=-32600",
-        "-> resolve 2 with an error",
     )
 
 
@@ -185,10 +173,8 @@ def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: 
         at(1).result(sent, stream=1),
         f"Violation 1 rule=mismatched-id detail='id {shown} on the stream of 1'",
         f"Failed 1 message='the response has the id {shown} on the stream of 1' origin=client rule=mismatched-id",
-        "-> resolve 1 with nothing",
         *wire.releases(1),
-        at(1).look(2),
-        "= in_flight elapsed=1",
+        at(1).look(2, "in_flight elapsed=1"),
     )
 
 
@@ -202,9 +188,7 @@ def test_c29_other_text_on_its_stream_is_a_violation_and_the_request_goes_on(wir
         "Violation 1 rule=malformed detail=\"no JSON-RPC message: '{}'\" count=2",
         at(1).raw(b'{"jsonrpc":"2.0"}', stream=1),
         "Violation 1 rule=malformed detail='neither a method, a result nor an error' count=3",
-        at(2).result(1, stream=1),
-        "Completed 1",
-        "-> resolve 1 with a result",
+        at(2).completes(1, stream=1),
         at(3).raw(b"ping", stream=1),
         "Pollution line=ping",
     )
@@ -229,11 +213,8 @@ def test_a_response_to_a_request_that_was_never_sent_is_none(wire: Wire) -> None
         f"Violation 1 rule=response-before-request {unsent.format(1)} count=2",
         at(1).progress(2, 1),
         "Violation 2 rule=stray-progress detail='progress of 2, which was not sent'",
-        at(1).wrote(1),
-        "Sent 1",
-        at(2).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
+        at(1).sent(1),
+        at(2).completes(1),
         at(2).progress(1, 1),
         "Violation 1 rule=stray-progress detail='progress of 1 after the response'",
     )
@@ -251,18 +232,15 @@ def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(
         at(1).progress(1, None),
         "Sent 1",
         "Violation 1 rule=malformed-progress detail='progress None'",
-        at(1).deadline(),
-        "= 61",
+        at(1).deadline(61),
         at(1).progress(1, 1),
         "Progress 1 progress=1",
         at(1).result(2),
         "Sent 2",
         "Completed 2",
-        "-> resolve 2 with a result",
         at(1).written(1),
         at(1).written(2),
-        at(4).look(1),
-        "= in_flight elapsed=3 progress=1",
+        at(4).look(1, "in_flight elapsed=3 progress=1"),
     )
 
 
@@ -277,7 +255,6 @@ def test_a_message_above_the_cap_ends_the_request_whose_id_is_in_its_head(wire: 
         at(1).too_large(b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"id":1}', 200_000_000),
         "Oversize 2 bytes=200000000",
         f"Failed 2 message='{said}' origin=client rule=oversize",
-        "-> resolve 2 with nothing",
         *wire.releases(2),
         at(2).too_large(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1', 200_000_000),
         "Oversize bytes=200000000",
@@ -309,7 +286,6 @@ def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire,
         at(1).result(1, {"isError": verdict}),
         f"Violation 1 rule=malformed-result detail={f'isError is {shown(verdict)}, which is not a boolean'!r}",
         "Completed 1 is_error=True",
-        "-> resolve 1 with a result",
     )
 
 
@@ -319,5 +295,4 @@ def test_a_member_that_stands_twice_is_told_and_the_answer_counts() -> None:
         at(1).raw(b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}'),
         "Violation rule=duplicate-member detail=\"duplicate member 'a' in one object; the last one counts\"",
         "Completed 1",
-        "-> resolve 1 with a result",
     )

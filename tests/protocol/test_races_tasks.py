@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits, Signal
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, play
 from tests.protocol.recorded import RecordedLedger
 
 CORE = [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")]
@@ -21,11 +20,9 @@ both = pytest.mark.parametrize("wire", [*CORE, *EXTENSION], ids=str)
 
 CONFIRMED = (
     "Completed 2",
-    "-> resolve 2 with a result",
     "CancelAccepted 1",
     "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
     "Settled 1 detail='server confirmed: task cancelled'",
-    "-> resolve 1 with nothing",
 )
 """What follows an answer to `tasks/cancel`, request 2, that calls the task cancelled."""
 
@@ -51,35 +48,22 @@ def _called(wire: Wire) -> RecordedLedger:
     ledger = wire.ledger()
     params: dict[str, Json] = {"name": "slow"} if _modern(wire) else {"name": "slow", "task": {}}
     ledger.call("tools/call", params, at=0.0)
-    at(0).wrote(1).run(ledger)
-    ledger.take()
-    return ledger
+    return after(ledger, at(0).wrote(1))
 
 
 def _running(wire: Wire, **more: Json) -> RecordedLedger:
     """It became one at second 1."""
-    ledger = _called(wire)
-    at(1).result(1, _handle(wire, **more)).run(ledger)
-    ledger.take()
-    return ledger
+    return after(_called(wire), at(1).result(1, _handle(wire, **more)))
 
 
 def _polling(wire: Wire) -> RecordedLedger:
     """A poll, request 2, is on its way since second 1.5."""
-    ledger = _running(wire)
-    at(1.5).tick().run(ledger)
-    at(1.5).wrote(2).run(ledger)
-    ledger.take()
-    return ledger
+    return after(_running(wire), at(1.5).tick(), at(1.5).wrote(2))
 
 
 def _cancelled(wire: Wire) -> RecordedLedger:
     """Cancelled at second 2 by ``tasks/cancel``, request 2, which has left."""
-    ledger = _running(wire)
-    at(1.4).cancel(1, "no").run(ledger)
-    at(1.4).wrote(2).run(ledger)
-    ledger.take()
-    return ledger
+    return after(_running(wire), at(1.4).cancel(1, "no"), at(1.4).wrote(2))
 
 
 def _created(wire: Wire) -> str:
@@ -87,10 +71,17 @@ def _created(wire: Wire) -> str:
     return f"TaskCreated 1 task_id=T status=working ttl=60 poll=0.5{core_}"
 
 
-POLL = "Called {} method=tasks/get name=T limits=30/60/0 internal=True parent=1"
-ASK = '-> send {} tasks/get {{"taskId":"T"}}'
-CANCEL = "Called {} method=tasks/cancel name=T limits=30/60/0 internal=True parent=1"
-SEND_CANCEL = '-> send {} tasks/cancel {{"taskId":"T"}}'
+def _errand(id: int, method: str) -> tuple[str, str]:
+    called = f"Called {id} method={method} name=T limits=30/60/0 internal=True parent=1"
+    return called, f'-> send {id} {method} {{"taskId":"T"}}'
+
+
+def _polls(id: int) -> tuple[str, str]:
+    return _errand(id, "tasks/get")
+
+
+def _cancels(id: int) -> tuple[str, str]:
+    return _errand(id, "tasks/cancel")
 
 
 @both
@@ -99,21 +90,14 @@ def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) 
         _called(wire),
         at(1).result(1, _handle(wire)),
         _created(wire),
-        at(1).deadline(),
-        "= 1.5",
+        at(1).deadline(1.5),
         at(1.5).tick(),
-        POLL.format(2),
-        ASK.format(2),
-        at(1.5).wrote(2),
-        "Sent 2",
-        at(1.6).result(2, _task(wire, statusMessage="half")),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        *_polls(2),
+        at(1.5).sent(2),
+        at(1.6).completes(2, _task(wire, statusMessage="half")),
         "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
-        at(1.6).deadline(),
-        "= 2.1",
-        at(2).look(1),
-        "= task elapsed=2",
+        at(1.6).deadline(2.1),
+        at(2).look(1, "task elapsed=2"),
     )
 
 
@@ -121,30 +105,21 @@ def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) 
 def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wire: Wire) -> None:
     play(
         _polling(wire),
-        at(2).result(2, _task(wire, "completed", result={"isError": True})),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "completed", result={"isError": True})),
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Completed 1 is_error=True",
-        "-> resolve 1 with a result",
-        at(2).deadline(),
-        "= None",
+        at(2).deadline(None),
     )
     play(
         _polling(wire),
-        at(2).result(2, _task(wire, "completed", result={"isError": "no"})),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "completed", result={"isError": "no"})),
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Violation 1 rule=malformed-result detail=\"isError is 'no', which is not a boolean\"",
         "Completed 1 is_error=True",
-        "-> resolve 1 with a result",
     )
     play(
         _polling(wire),
-        at(2).result(2, _task(wire, "failed", error={"code": -32000, "message": "out of memory"})),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "failed", error={"code": -32000, "message": "out of memory"})),
         "TaskStatus 1 status=failed ttl=60 poll=0.5",
         "Failed 1 message='out of memory' code=-32000",
         "-> resolve 1 with nothing",
@@ -155,19 +130,14 @@ def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wir
 def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> None:
     play(
         _polling(wire),
-        at(2).result(2, _task(wire, "completed")),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "completed")),
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Called 3 method=tasks/result name=T limits=None/None/0 internal=True parent=1",
         '-> send 3 tasks/result {"taskId":"T"}',
-        at(2).wrote(3),
-        "Sent 3",
+        at(2).sent(3),
         at(3).result(3, {"content": [{"type": "text", "text": "done"}]}),
         "Completed 3 summary=done",
-        "-> resolve 3 with a result",
         "Completed 1 summary=done",
-        "-> resolve 1 with a result",
     )
 
 
@@ -175,22 +145,14 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
 def test_only_news_of_a_task_re_arm_its_timeout(wire: Wire) -> None:
     play(
         _polling(wire),
-        at(30).result(2, _task(wire)),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        at(30).clocks(1),
-        "= idle 61 maximum 600",
+        at(30).completes(2, _task(wire)),
+        at(30).clocks(1, "idle 61 maximum 600"),
         at(30.5).tick(),
-        POLL.format(3),
-        ASK.format(3),
-        at(30.5).wrote(3),
-        "Sent 3",
-        at(31).result(3, _task(wire, statusMessage="half")),
-        "Completed 3",
-        "-> resolve 3 with a result",
+        *_polls(3),
+        at(30.5).sent(3),
+        at(31).completes(3, _task(wire, statusMessage="half")),
         "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
-        at(31).clocks(1),
-        "= idle 91 maximum 600",
+        at(31).clocks(1, "idle 91 maximum 600"),
     )
 
 
@@ -198,14 +160,10 @@ def test_only_news_of_a_task_re_arm_its_timeout(wire: Wire) -> None:
 def test_a_status_that_the_schema_does_not_know_leaves_the_task_as_it_was(wire: Wire) -> None:
     play(
         _polling(wire),
-        at(2).result(2, _task(wire, "bogus")),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "bogus")),
         "Violation 1 rule=task-status detail=\"a task with the status 'bogus'\"",
-        at(2).clocks(1),
-        "= idle 61 maximum 600",
-        at(2).look(1),
-        "= task elapsed=2",
+        at(2).clocks(1, "idle 61 maximum 600"),
+        at(2).look(1, "task elapsed=2"),
     )
 
 
@@ -219,10 +177,8 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         at(1).result(1, _handle(wire)),
         "Late 1 kind=task after=0.5",
         _created(wire),
-        CANCEL.format(2),
-        SEND_CANCEL.format(2),
-        at(1).wrote(2),
-        "Sent 2",
+        *_cancels(2),
+        at(1).sent(2),
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.2).result(2, _task(wire, "cancelled")),
         *CONFIRMED,
@@ -236,32 +192,23 @@ def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the
         at(0.5).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
         '-> signal 1 notification {"requestId":1,"reason":"no"}',
-        "= REQUESTED",
-        at(0.5).signalled(1),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(0.5).leaves(1),
         at(0.9).result(1, _handle(wire)),
         "Late 1 kind=task after=0.4",
         _created(wire),
-        CANCEL.format(2),
-        SEND_CANCEL.format(2),
+        *_cancels(2),
     )
 
 
 def test_c17_a_handle_behind_a_cancel_that_has_settled_is_cancelled_all_the_same() -> None:
     wire = Wire("stdio", MODERN)
-    ledger = _called(wire)
-    for step in (at(0.5).cancel(1), at(0.5).signalled(1), at(2.5).tick()):
-        step.run(ledger)
-    ledger.take()
     play(
-        ledger,
+        after(_called(wire), at(0.5).cancel(1), at(0.5).signalled(1), at(2.5).tick()),
         at(3).result(1, _handle(wire)),
         "Late 1 kind=task after=2.5",
         "Violation 1 rule=late-response detail='task 2.500 s after the cancel: nothing further may be sent'",
         _created(wire),
-        CANCEL.format(2),
-        SEND_CANCEL.format(2),
+        *_cancels(2),
     )
 
 
@@ -271,16 +218,12 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
         _running(wire),
         at(1.4).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        CANCEL.format(2),
-        SEND_CANCEL.format(2),
-        "= REQUESTED",
-        at(1.4).wrote(2),
-        "Sent 2",
+        *_cancels(2),
+        at(1.4).sent(2),
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.6).result(2, _task(wire, "cancelled")),
         *CONFIRMED,
-        at(1.6).deadline(),
-        "= None",
+        at(1.6).deadline(None),
     )
 
 
@@ -288,31 +231,19 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
 def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None:
     play(
         _cancelled(wire),
-        at(1.6).result(2, {"resultType": "complete"}),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(1.6).completes(2, {"resultType": "complete"}),
         "CancelAccepted 1",
         at(1.6).tick(),
-        POLL.format(3),
-        ASK.format(3),
-        at(1.6).wrote(3),
-        "Sent 3",
-        at(1.7).result(3, _task(wire)),
-        "Completed 3",
-        "-> resolve 3 with a result",
+        *_polls(3),
+        at(1.6).sent(3),
+        at(1.7).completes(3, _task(wire)),
         at(3.4).tick(),
-        POLL.format(4),
-        ASK.format(4),
+        *_polls(4),
         "Settled 1 detail='cancel acknowledged – not guaranteed'",
-        "-> resolve 1 with nothing",
-        at(3.4).wrote(4),
-        "Sent 4",
-        at(3.5).result(4, _task(wire, "cancelled")),
-        "Completed 4",
-        "-> resolve 4 with a result",
+        at(3.4).sent(4),
+        at(3.5).completes(4, _task(wire, "cancelled")),
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
-        at(3.5).deadline(),
-        "= None",
+        at(3.5).deadline(None),
     )
 
 
@@ -325,8 +256,6 @@ def test_c83_the_cancel_of_a_task_is_not_cancelled_itself(wire: Wire, cause: Cau
         f"CancelRequested 2 cause={cause.value} reason='no more'",
         "CancelSignalled 2 signal=none reason_delivered=False",
         "Settled 2",
-        "-> resolve 2 with nothing",
-        "= REQUESTED",
     )
 
 
@@ -336,18 +265,13 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
         _cancelled(wire),
         at(1.6).error(2, -32602, "no such task"),
         "Failed 2 message='no such task' code=-32602",
-        "-> resolve 2 with an error",
         "Undelivered 1 detail='error -32602 no such task' refused=True",
         at(1.6).tick(),
-        POLL.format(3),
-        ASK.format(3),
-        at(1.6).wrote(3),
-        "Sent 3",
+        *_polls(3),
+        at(1.6).sent(3),
         at(1.8).error(3, -32602, "no such task"),
         "Failed 3 message='no such task' code=-32602",
-        "-> resolve 3 with an error",
         "Settled 1 detail='the server no longer knows the task'",
-        "-> resolve 1 with nothing",
     )
 
 
@@ -359,8 +283,7 @@ def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> No
         ledger,
         at(1.4).cancel(1, "no"),
         "= REFUSED",
-        at(1.4).look(1),
-        "= task elapsed=1.4",
+        at(1.4).look(1, "task elapsed=1.4"),
     )
 
 
@@ -377,13 +300,9 @@ def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
         f"CancelRequested 1 cause={cause} reason=no",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='the server cannot cancel tasks: it keeps running'",
-        "-> resolve 1 with nothing",
         "= LEFT",
-        at(1.7).result(2, _task(wire)),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        at(1.7).deadline(),
-        "= None",
+        at(1.7).completes(2, _task(wire)),
+        at(1.7).deadline(None),
         at(1.8).cancel(1, leave=True),
         "= ALREADY_REQUESTED",
     )
@@ -397,9 +316,7 @@ def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
         "CancelRequested 1 cause=user reason='stopped waiting'",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='stopped waiting; the task keeps running'",
-        "-> resolve 1 with nothing",
-        at(1.4).deadline(),
-        "= None",
+        at(1.4).deadline(None),
     )
 
 
@@ -409,28 +326,19 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
     ledger = _polling(wire)
     play(
         ledger,
-        at(2).result(2, _task(wire, "input_required", inputRequests=one)),
-        "Completed 2",
-        "-> resolve 2 with a result",
+        at(2).completes(2, _task(wire, "input_required", inputRequests=one)),
         "TaskStatus 1 status=input_required ttl=60 poll=0.5",
         "-> gather 1 a, b for its task",
         "Paused 1",
         at(2.2).update(1, {"a": {"action": "accept"}}),
         "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
         '-> send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
-        at(2.2).wrote(3),
-        "Sent 3",
-        at(2.3).result(3, {"resultType": "complete"}),
-        "Completed 3",
-        "-> resolve 3 with a result",
+        at(2.2).sent(3),
+        at(2.3).completes(3, {"resultType": "complete"}),
         at(2.3).tick(),
-        POLL.format(4),
-        ASK.format(4),
-        at(2.3).wrote(4),
-        "Sent 4",
-        at(2.4).result(4, _task(wire, "input_required", inputRequests={"a": one["a"]})),
-        "Completed 4",
-        "-> resolve 4 with a result",
+        *_polls(4),
+        at(2.3).sent(4),
+        at(2.4).completes(4, _task(wire, "input_required", inputRequests={"a": one["a"]})),
         "-> gather_over 1 b: withdrawn by the server",
         "Resumed 1",
     )
@@ -448,9 +356,7 @@ def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_a
         at(2.1).cancel(1, "no"),
         "-> gather_over 1 the request was cancelled",
         "CancelRequested 1 cause=user reason=no",
-        CANCEL.format(3),
-        SEND_CANCEL.format(3),
-        "= REQUESTED",
+        *_cancels(3),
         at(2.2).update(1, {"a": {"action": "accept"}}),
         "= nobody waits for it",
     )
@@ -459,40 +365,31 @@ def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_a
 @core
 @pytest.mark.parametrize("status", [0, 500])
 def test_c84_a_cancel_that_http_refuses_or_that_never_leaves_is_undelivered(wire: Wire, status: int) -> None:
-    ledger = _running(wire)
-    at(1.4).cancel(1, "no").run(ledger)
-    if status:
-        at(1.4).wrote(2).run(ledger)
-    ledger.take()
+    left = [at(1.4).wrote(2)] if status else []
     play(
-        ledger,
+        after(_running(wire), at(1.4).cancel(1, "no"), *left),
         at(1.6).refused(2, "HTTP 500" if status else "connection refused", status=status),
         *(
-            ["Failed 2 message='HTTP 500' origin=client rule=http", "-> resolve 2 with nothing",
-             "Undelivered 1 detail='HTTP 500' refused=True"]
+            ["Failed 2 message='HTTP 500' origin=client rule=http", "Undelivered 1 detail='HTTP 500' refused=True"]
             if status
-            else ["Lost 2 detail='connection refused'", "-> resolve 2 with nothing",
-                  "Undelivered 1 detail='connection refused'"]
+            else ["Lost 2 detail='connection refused'", "Undelivered 1 detail='connection refused'"]
         ),
     )  # fmt: skip
 
 
 @core
 def test_c86_what_the_errand_for_the_result_brings_after_the_cancel(wire: Wire) -> None:
-    ledger = _polling(wire)
-    for step in (
+    ledger = after(
+        _polling(wire),
         at(2).result(2, _task(wire, "input_required")),
         at(2).wrote(3),
         at(2.1).cancel(1, "no"),
         at(2.1).wrote(4),
-    ):
-        step.run(ledger)
-    ledger.take()
+    )
     play(
         ledger,
         at(2.2).error(3, -32603, "the task was cancelled"),
         "Failed 3 message='the task was cancelled' code=-32603",
-        "-> resolve 3 with an error",
     )
     at(2.3).result(4, _task(wire, "cancelled")).run(ledger)
     assert evidence.summary_words(ledger.row(1), 9.0) == "sent, accepted; server confirmed: task cancelled"
@@ -500,21 +397,17 @@ def test_c86_what_the_errand_for_the_result_brings_after_the_cancel(wire: Wire) 
 
 @core
 def test_c88_the_result_of_a_task_that_was_confirmed_to_be_cancelled_is_late(wire: Wire) -> None:
-    ledger = _polling(wire)
-    for step in (
+    ledger = after(
+        _polling(wire),
         at(2).result(2, _task(wire, "completed")),
         at(2).wrote(3),
         at(2.1).cancel(1, "no"),
         at(2.1).wrote(4),
         at(2.2).result(4, _task(wire, "cancelled")),
-    ):
-        step.run(ledger)
-    ledger.take()
+    )
     play(
         ledger,
-        at(3.1).result(3, {"content": []}),
-        "Completed 3",
-        "-> resolve 3 with a result",
+        at(3.1).completes(3, {"content": []}),
         "Late 1 kind=result after=1 summary='the task finished anyway'",
     )
 
@@ -539,22 +432,14 @@ def test_c80_the_end_of_the_connection_does_not_hide_that_a_task_may_be_running(
 @pytest.mark.parametrize("accepted", [False, True])
 def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -> None:
     breach = ["Violation 1 rule=task-after-cancel detail='a task that was cancelled must stay cancelled'"]
-    ledger = _cancelled(wire)
-    if accepted:
-        at(1.4).result(2, _task(wire)).run(ledger)
-    at(1.9).tick().run(ledger)
-    at(1.9).wrote(3).run(ledger)
-    ledger.take()
+    answer = [at(1.4).result(2, _task(wire))] if accepted else []
     play(
-        ledger,
-        at(1.9).result(3, _task(wire, "completed", result={})),
-        "Completed 3",
-        "-> resolve 3 with a result",
+        after(_cancelled(wire), *answer, at(1.9).tick(), at(1.9).wrote(3)),
+        at(1.9).completes(3, _task(wire, "completed", result={})),
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Late 1 kind=result after=0.5 summary='the task finished anyway'",
         *(breach if accepted and not _modern(wire) else []),
         "Settled 1 detail='the task finished anyway'",
-        "-> resolve 1 with nothing",
     )
 
 
@@ -563,16 +448,12 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -
 def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: str) -> None:
     ledger = _running(wire)
     ledger.extend(1, None, at=1.0)
-    at(when - 0.1).tick().run(ledger)
-    at(when - 0.1).wrote(2).run(ledger)
-    ledger.take()
+    after(ledger, at(when - 0.1).tick(), at(when - 0.1).wrote(2))
     play(
         ledger,
         at(when).error(2, -32602, "unknown task"),
         "Failed 2 message='unknown task' code=-32602",
-        "-> resolve 2 with an error",
         f"Failed 1 message='the server no longer knows the task: {why}' origin=client rule=expired",
-        "-> resolve 1 with nothing",
     )
 
 
@@ -580,16 +461,14 @@ def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: 
 def test_c90_a_task_is_taken_up_again_by_its_id(wire: Wire) -> None:
     ledger = wire.ledger()
     ledger.call("tasks/get", {"taskId": "T"}, limits=Limits(), at=0.0)
-    at(0).wrote(1).run(ledger)
-    ledger.take()
+    after(ledger, at(0).wrote(1))
     core_ = "" if _modern(wire) else " core=True"
     play(
         ledger,
         at(1).result(1, _task(wire)),
         f"TaskCreated 1 task_id=T status=working ttl=60 poll=0.5{core_}",
         at(1.5).tick(),
-        POLL.format(2),
-        ASK.format(2),
+        *_polls(2),
     )
 
 
@@ -599,36 +478,20 @@ ELICIT = "elicitation/create"
 SURE: dict[str, Json] = {"sure": {"method": ELICIT}}
 
 
-def _asking(wire: Wire, asks: dict[str, Json]) -> RecordedLedger:
-    """At second 2, asked by request 2, a task with a limit of 30 seconds in all says that it needs input."""
-    ledger = wire.ledger()
-    ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=None, max_timeout=30), at=0.0)
-    for step in (
-        at(0).wrote(1),
-        at(1).result(1, _handle(wire)),
-        at(1.5).tick(),
-        at(1.5).wrote(2),
-        at(2).result(2, _task(wire, "input_required", inputRequests=asks)),
-    ):
-        step.run(ledger)
-    return ledger
-
-
 @extension
 def test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(wire: Wire) -> None:
-    ledger = _asking(wire, SURE)
-    events = [item for item in ledger.take() if isinstance(item, ev.RequestEvent) and item.id == 1]
-    assert isinstance(events[-1], ev.Paused)
+    ledger = wire.ledger()
+    ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=None, max_timeout=30), at=0.0)
+    asks = at(2).result(2, _task(wire, "input_required", inputRequests=SURE))
+    after(ledger, at(0).wrote(1), at(1).result(1, _handle(wire)), at(1.5).tick(), at(1.5).wrote(2), asks)
     play(
         ledger,
-        at(2).clocks(1),
-        "= paused",
+        at(2).clocks(1, "paused"),
         at(102).update(1, {"sure": {"action": "accept"}}),
         "Resumed 1",
         "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
         '-> send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
-        at(102).clocks(1),
-        "= maximum 130",
+        at(102).clocks(1, "maximum 130"),
     )
 
 
@@ -640,9 +503,7 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
     calls: list[dict[str, Json]] = [{"name": "slow", "task": {}}, {"name": "other"}]
     for params in calls:
         ledger.call("tools/call", params, limits=limits, at=0.0)
-    for step in (at(0).wrote(1), at(0).wrote(2), at(1).result(1, _handle(wire))):
-        step.run(ledger)
-    ledger.take()
+    after(ledger, at(0).wrote(1), at(0).wrote(2), at(1).result(1, _handle(wire)))
     meta: Json = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "T"}}}
     play(
         ledger,
@@ -650,16 +511,13 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
         "ServerRequestReceived request_id=e method=elicitation/create parent=1",
         "-> prompt 'e' elicitation/create",
         "Paused 1",
-        at(1.2).clocks(1),
-        "= paused",
-        at(1.2).clocks(2),
-        "= maximum 30",
+        at(1.2).clocks(1, "paused"),
+        at(1.2).clocks(2, "maximum 30"),
         at(21.2).answer("e", {"action": "accept"}),
         '-> reply \'e\' {"result":{"action":"accept"}}',
         "ServerRequestAnswered request_id=e",
         "Resumed 1",
-        at(21.2).clocks(1),
-        "= maximum 50",
+        at(21.2).clocks(1, "maximum 50"),
     )
 
 
