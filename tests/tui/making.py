@@ -95,7 +95,7 @@ def book(*events: ev.Event | Sequence[ev.Event]) -> Book:
 
 
 class Cells(NamedTuple):
-    """What a row of the table says; ``warn`` that its time is near a limit."""
+    """The cells of a row in the order of the columns; ``warn`` says that its time is near a limit."""
 
     state: str
     id: str
@@ -107,8 +107,7 @@ class Cells(NamedTuple):
 
 
 def cells(row: Request, now: float, *, wide: bool = False) -> Cells:
-    """A row in the cells of the table."""
+    """Returns a row in the cells of the table."""
     line = TableLine(Item(key(row), row), now, wide)
-    made = {str(column.title): column.cell(line) for column in COLUMNS}
-    names = ("State", "Id", "Request", "Result or progress", "Elapsed", "Timeout")
-    return Cells(*(made[name][0] for name in names), warn=made["Elapsed"][1] == "warning")
+    made = [column.cell(line) for column in COLUMNS]
+    return Cells(*(text for text, _ in made), warn="warning" in {style for _, style in made})

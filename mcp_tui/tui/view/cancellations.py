@@ -6,7 +6,6 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol import evidence
@@ -33,9 +32,8 @@ CAUSES: Final = {
 """Who or what cancelled, in words."""
 
 
-_FINE: Final = 12
-_COARSE: Final = 8
-"""Cells of a time of day with its thousandths and without."""
+_SECONDS: Final = len("12:04:31")
+"""Cells of a time of day without its thousandths."""
 
 _LATEST: Final = 100
 """Cancellations, the newest, that are said anew each second while something may still come of them."""
@@ -44,7 +42,7 @@ FITTED: Final = 1000
 """Cancellations, the newest, that the columns are fitted to when the width changes."""
 
 _BOTH: Final = 120
-"""Cells from which on a line has a column for the signal, although something else is cut for that."""
+"""Cells from which on a line has a column for the signal even if other columns are cut."""
 
 
 def outcome_words(came: evidence.Outcome) -> SafeText:
@@ -131,50 +129,38 @@ def logged(entry: LoggedCancellation) -> CancellationLine:
 
 
 class CancellationColumns(ColumnWidths[CancellationLine]):
-    """Lays out lines of the log. Columns are as wide as what :meth:`measure` has seen needs."""
+    """Lays out lines of the log in columns that fit everything :meth:`measure` was given."""
 
     def measure(self, rows: Iterable[Request]) -> bool:
-        """Take in more rows; whether any column needs more than before."""
+        """Measures more rows; returns whether a column needs more cells than before."""
         lines = (cancellation(row, origin=0.0, until=evidence.end_of_watching(row)) for row in rows)
-        return self.grow(_MEASURED, (line for line in lines if line is not None))
+        return self.grow(
+            (*_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER), (line for line in lines if line is not None)
+        )
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
-        """A line in columns: the signal's place is taken by what came after, where there is no room for both."""
-        tight = _CHOICES[0 if cells >= _BOTH else -1], _NARROW
-        return Line(self.fit(_CHOICES, tight, cells).pieces(shown), key)
+        """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
+        layout = self.fit((*_COLUMNS, _SIGNAL, _AFTERMATH), cells)
+        if layout.cut and cells < _BOTH:
+            layout = self.fit((*_COLUMNS, _EITHER), cells)
+        return Line(layout.pieces(shown), key)
 
 
-def _column(
-    cell: Callable[[CancellationLine], Piece], weight: int, *, gap: int = 2, **others: Any
-) -> Column[CancellationLine]:
-    return Column(cell=cell, weight=weight, gap=gap, **others)
+def _column(cell: Callable[[CancellationLine], Piece], **fields: Any) -> Column[CancellationLine]:
+    return Column(cell=cell, gap=2, **fields)
 
 
-def _time(cells: int) -> Column[CancellationLine]:
-    return _column(lambda shown: (clean(shown.time[:cells]), "muted"), 7, usual=cells, most=cells, gap=0)
-
-
-_ALL: Final = (
-    _column(lambda shown: (shown.id, ""), 4, most=12, usual=2, right=True),
-    _column(lambda shown: (shown.request, ""), 2, least=10),
-    _column(lambda shown: (shown.cause, "muted"), 1),
-    _column(lambda shown: (shown.reason, ""), 8, least=8),
+_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_SECONDS]), "muted"))
+_COLUMNS: Final = (
+    _column(lambda shown: (shown.time, "muted"), shorter=_SHORT_TIME, leaves=1),
+    _column(lambda shown: (shown.id, ""), most=12, usual=2, right=True),
+    _column(lambda shown: (shown.request, ""), weight=2, least=10),
+    _column(lambda shown: (shown.cause, "muted"), leaves=2),
+    _column(lambda shown: (shown.reason, ""), weight=8, least=8),
 )
-_SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style), 4)
-_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=25)
-_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=25)
-_CHOICES: Final = tuple(
-    (_time(cells), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for cells in (_FINE, _COARSE)
-)
-_NARROW: Final = (
-    replace(_ALL[0], gap=0),
-    replace(_ALL[1], least=8),
-    _ALL[3],
-    replace(_EITHER, least=16),
-)
-"""Where one can see in the detail when it was cancelled and by whom."""
-
-_MEASURED: Final = (*_ALL, _SIGNAL, _AFTERMATH, _EITHER)
+_SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style))
+_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), weight=3, least=25)
+_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), weight=3, least=25)
 
 
 class Cancellations:

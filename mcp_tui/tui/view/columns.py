@@ -1,10 +1,8 @@
-"""Columns of a list: what stands in each, and how they share the cells of a line.
-
-A column is one :class:`Column`, and a list is a sequence of them: who adds one adds it there and nowhere else.
-"""
+"""Columns of a list, orders of its rows, and how columns share the cells of a line."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -12,7 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import NOTHING, SafeText, clip, fit, join, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, fit, join, width
 
 Thing = TypeVar("Thing")
 
@@ -22,13 +20,13 @@ Piece = tuple[SafeText, str]
 
 @frozen
 class Sort:
-    """An order of rows, by what ``key`` makes of one at a moment; without a key they stand as they came."""
+    """An order of rows by ``key``, which is given the row and the time; without a key, rows keep the order they came in."""
 
     value: str
     key: Callable[[Request, float], Any] | None = None
 
     def at(self, now: float) -> Callable[[Request], Any] | None:
-        """What rows are put in order by at a moment, the least first."""
+        """Returns the key function for sorting rows at a moment, the least first."""
         key = self.key
         return None if key is None else lambda row: key(row, now)
 
@@ -38,29 +36,29 @@ BY_NAME: Final = Sort("name", lambda row, _: (row.name or row.method).casefold()
 
 
 def after(sort: Sort, among: Sequence[Sort]) -> Sort:
-    """The order that comes after one."""
+    """Returns the next order among some, the first after the last."""
     return among[(among.index(sort) + 1) % len(among)]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Column(Generic[Thing]):
-    """One column.
-
-    Columns that cannot all be as wide as what stands in them share the room by their ``weight``, at least 1. Where there is
-    not even room for the least, the heaviest gives way last.
+    """One column of a list.
 
     Args:
-        cell: what stands in it, for one thing.
-        title: stands above it.
-        tail: what stands at its end and is not cut.
-        least: cells that still tell something; 0 for a column that is never cut as long as others can be.
-        usual: cells that it has even where what stands in it takes fewer.
-        most: cells that it has at most; 0 for as many as what stands in it takes.
-        right: what stands in it is aligned to the right.
-        gap: blank cells before it, at most 3.
-        spare: it gets the cells that no column needs; the heaviest does where none is so.
-        live: what stands in it changes with the time alone.
+        cell: returns the text of the column for one thing, and the name of its style.
+        title: text above the column.
+        tail: returns text for the end of the cell, which is never cut.
+        weight: share of the room while columns are cut, at least 1.
+        least: cells that the column keeps while it is cut; 0 for a column that is not cut.
+        usual: cells that the column has even if its texts are shorter.
+        most: cells that the column has at most; 0 for no limit.
+        right: aligns the text to the right.
+        gap: blank cells before the column.
+        spare: the column gets the cells that no column needs; otherwise the heaviest gets them.
+        live: the text changes with the time alone.
         sort: the order of rows by this column.
+        shorter: the column to show instead when a line has no room for whole texts; that of the heaviest column first.
+        leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
     """
 
     cell: Callable[[Thing], Piece]
@@ -75,15 +73,12 @@ class Column(Generic[Thing]):
     spare: bool = False
     live: bool = False
     sort: Sort | None = None
-
-    def need(self, longest: int) -> Need:
-        """What it needs where the longest that stands in it takes so many cells."""
-        wish = max(self.usual, min(longest, self.most) if self.most else longest)
-        return Need(min(self.least, wish) if self.least else wish, wish, self.weight, self.spare)
+    shorter: Column[Thing] | None = None
+    leaves: int = 0
 
 
 class Need(NamedTuple):
-    """The fewest cells of a column that still tell something, as many as what stands in it takes, and its weight."""
+    """The cells that a column needs: the least that still tell something, those for its longest text, and its weight."""
 
     least: int
     wish: int
@@ -98,7 +93,7 @@ Columns = Sequence[Column[Thing]]
 class Layout(Generic[Thing]):
     """Columns with their widths in cells.
 
-    ``cut`` says that something is cut off in one; ``squeezed`` says that one has less than still tells something.
+    ``cut``: a column is narrower than its longest text. ``squeezed``: there is not even room for the least of each.
     """
 
     columns: Columns[Thing] = ()
@@ -107,115 +102,108 @@ class Layout(Generic[Thing]):
     squeezed: bool = False
 
     def header(self) -> Segments:
-        """The titles."""
-        pairs = zip(self.columns, self.widths, strict=True)
-        return tuple((_placed(column, column.title, cells), "header") for column, cells in pairs)
+        """Returns the titles."""
+        return tuple((self._fitted(at, column.title), "header") for at, column in enumerate(self.columns))
 
     def pieces(self, thing: Thing, *, live: bool | None = None) -> Segments:
-        """The line of a thing. With ``live`` only from the first column on that changes with the time alone, or up to it."""
-        first = 0 if live is None else self._live
-        part = slice(0, first) if live is False else slice(first, None)
+        """Returns the line of a thing; with ``live`` only from the first live column on, or only up to it."""
+        first, stop = self._live if live else 0, self._live if live is False else len(self.columns)
         made: list[Piece] = []
-        for column, cells in zip(self.columns[part], self.widths[part], strict=True):
+        for at in range(first, stop):
+            column = self.columns[at]
             text, tone = column.cell(thing)
             tail = NOTHING if column.tail is None else column.tail(thing)
-            made.append((_placed(column, text, cells, tail), tone))
+            made.append((self._fitted(at, text, tail), tone))
         return tuple(made)
+
+    def _fitted(self, at: int, text: SafeText, tail: SafeText = NOTHING) -> SafeText:
+        column, cells = self.columns[at], self.widths[at]
+        if tail:
+            text = join((clip(text, max(0, cells - width(tail))), tail))
+        return join((clean(" " * self._gap(at)), fit(text, cells, right=column.right)))
+
+    def _gap(self, at: int) -> int:
+        return self.columns[at].gap if at else 0
 
     @property
     def _live(self) -> int:
-        """The place of the first column that changes with the time alone."""
+        """The place of the first live column."""
         return next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
 
     @property
     def live_at(self) -> int:
-        """The cells before that column."""
-        return sum(column.gap for column in self.columns[: self._live]) + sum(self.widths[: self._live])
-
-
-def _placed(column: Column[Any], text: SafeText, cells: int, tail: SafeText = NOTHING) -> SafeText:
-    if tail:
-        text = join((clip(text, max(0, cells - width(tail))), tail))
-    return join((_GAPS[column.gap], fit(text, cells, right=column.right)))
-
-
-_GAPS: Final = (NOTHING, words(" "), words("  "), words("   "))
+        """The cells before the first live column."""
+        return sum(self._gap(at) + self.widths[at] for at in range(self._live))
 
 
 class ColumnWidths(Generic[Thing]):
-    """The widths of columns for all that was shown so far: they only grow, until :meth:`reset`."""
+    """The widths of columns for everything shown so far: they only grow, until :meth:`reset`."""
 
     def __init__(self) -> None:
         self._longest: dict[Callable[[Thing], Piece], int] = {}
 
     def reset(self) -> None:
-        """Fit the columns to what is shown from now on alone."""
+        """Forgets everything shown so far."""
         self._longest.clear()
 
-    def grow(self, columns: Sequence[Column[Thing]], things: Iterable[Thing]) -> bool:
-        """Take in more things; whether any of the columns needs more than before."""
+    def grow(self, columns: Columns[Thing], things: Iterable[Thing]) -> bool:
+        """Measures more things; returns whether a column needs more cells than before."""
         before = dict(self._longest)
+        tails = {column.cell: column.tail for each in columns for column in (each, each.shorter) if column}
         for thing in things:
-            for column in columns:
-                taken = width(column.cell(thing)[0]) + (width(column.tail(thing)) if column.tail else 0)
-                if taken > self._longest.get(column.cell, -1):
-                    self._longest[column.cell] = taken
+            for cell, tail in tails.items():
+                taken = width(cell(thing)[0]) + (width(tail(thing)) if tail else 0)
+                if taken > self._longest.get(cell, -1):
+                    self._longest[cell] = taken
         return before != self._longest
 
     def layout(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        """Columns in a line of so many cells."""
-        needs = [column.need(self._longest.get(column.cell, 0)) for column in columns]
-        room = cells - sum(column.gap for column in columns)
+        """Lays out all of the columns in a line of so many cells."""
+        needs = [self._need(column) for column in columns]
+        room = cells - sum(column.gap for column in columns[1:])
         widths = tuple(allot(needs, room))
-        cut = any(width < need.wish for need, width in zip(needs, widths, strict=True))
-        return Layout(columns, widths, cut, sum(need.least for need in needs) > room)
+        cut = any(width < need.wish for width, need in zip(widths, needs, strict=True))
+        least = sum(max(column.least, need.least) for column, need in zip(columns, needs, strict=True))
+        return Layout(columns, widths, cut, cut and least > room)
 
-    def fit(
-        self, whole: Iterable[Columns[Thing]], tight: Iterable[Columns[Thing]], cells: int
-    ) -> Layout[Thing]:
-        """The first columns that a line of so many cells has room for.
+    def _need(self, column: Column[Thing]) -> Need:
+        longest = self._longest.get(column.cell, 0)
+        wish = max(column.usual, min(longest, column.most or longest))
+        return Need(min(column.least or wish, wish), wish, column.weight, column.spare)
 
-        Of ``whole`` the first that fit without a cut; else of ``tight`` the first in which each still tells something, or
-        the last.
-        """
-        made: Layout[Thing] = Layout()
-        for columns in whole:
-            made = self.layout(columns, cells)
-            if not made.cut:
-                return made
-        for columns in tight:
-            made = self.layout(columns, cells)
-            if not made.squeezed:
-                break
+    def fit(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
+        """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all."""
+        made = self._shortened(columns, cells)
+        for column in sorted(columns, key=lambda column: column.leaves):
+            if made.squeezed and column.leaves:
+                columns = [each for each in columns if each is not column]
+                made = self._shortened(columns, cells)
+        return made
+
+    def _shortened(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
+        made = self.layout(columns, cells)
+        for column in sorted(columns, key=lambda column: -column.weight):
+            if made.cut and column.shorter is not None:
+                shorter = [column.shorter if each is column else each for each in made.columns]
+                made = self.layout(shorter, cells)
         return made
 
 
 def allot(needs: Sequence[Need], room: int) -> list[int]:
-    """The widths of columns in cells, together as wide as ``room`` where there is a column."""
+    """Returns the widths of columns in cells, together as wide as ``room`` unless there is no column.
+
+    If there is no room for the least of each, the widest give way; otherwise what is left is shared by weight.
+    """
     widths = [need.least for need in needs]
-    left = room - sum(widths)
-    by_weight = sorted(range(len(needs)), key=lambda at: needs[at].weight)
-    for at in by_weight:
-        if left >= 0:
-            break
-        given = min(widths[at], -left)
-        widths[at] -= given
-        left += given
-    cut: list[int] = [at for at, need in enumerate(needs) if need.wish > widths[at]]
-    while cut and left > 0:
+    for _ in range(sum(widths) - max(0, room)):
+        widths[widths.index(max(widths))] -= 1
+    by_weight = sorted(range(len(needs)), key=lambda at: -needs[at].weight)
+    while (left := room - sum(widths)) > 0 and needs:
+        cut = [at for at in by_weight if widths[at] < needs[at].wish]
+        if not cut:
+            widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[0])] += left
         total = sum(needs[at].weight for at in cut)
-        content = [at for at in cut if (needs[at].wish - widths[at]) * total <= left * needs[at].weight]
-        if not content:
-            shares = [left * needs[at].weight // total for at in cut]
-            for at, share in zip(cut, shares, strict=True):
-                widths[at] += share
-            for at in sorted(cut, key=lambda at: -needs[at].weight)[: left - sum(shares)]:
-                widths[at] += 1
-            return widths
-        for at in content:
-            left -= needs[at].wish - widths[at]
-            widths[at] = needs[at].wish
-        cut = [at for at in cut if at not in content]
-    if by_weight and left > 0:
-        widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[-1])] += left
+        for at in cut:
+            share = math.ceil(left * needs[at].weight / total)
+            widths[at] += min(share, needs[at].wish - widths[at], room - sum(widths))
     return widths

@@ -1,4 +1,4 @@
-"""The columns of the table of requests. One is added here: an entry of :data:`COLUMNS` and what stands in it."""
+"""The columns of the request table: a function that returns each cell, and an entry of :data:`COLUMNS` for each column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import badges, durations, rows
-from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
+from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, Piece, Sort
 from mcp_tui.tui.view.index import Item
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
@@ -46,7 +46,7 @@ class TableLine(NamedTuple):
         return badges.Badge(safe("round {}", item.round_.number), _OUT, badges.badge(item.row).style)
 
 
-# -- what stands in them ---------------------------------------------------------------------------------------
+# -- the cells --------------------------------------------------------------------------------------------------
 
 
 def _state(line: TableLine) -> Piece:
@@ -139,62 +139,24 @@ def _limit(line: TableLine) -> Piece:
 
 # -- the columns -----------------------------------------------------------------------------------------------
 
-REQUEST: Final = Column(
-    title=words("Request"), cell=_request, tail=_children, weight=6, least=24, usual=7, gap=2, sort=BY_NAME
-)
-INFO: Final = Column(
-    title=words("Result or progress"), cell=_info, weight=3, least=18, usual=18, live=True, spare=True
-)
-LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True)
-
 _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
 _BY_STATE: Final = Sort("state", lambda row, _: badges.BADGES.index(badges.badge(row)))
-"""As badges are listed: what is open first."""
+"""As badges are listed: open requests first."""
 
-STATE: Final = Column(title=words("State"), cell=_state, weight=4, usual=16, most=16, gap=0, sort=_BY_STATE)
+_STATE: Final = Column(title=words("State"), cell=_short_state, usual=9, most=11, sort=_BY_STATE)
+_REQUEST: Final = Column(
+    title=words("Request"), cell=_name, tail=_children, weight=6, least=22, usual=7, gap=2, sort=BY_NAME
+)
+_INFO: Final = Column(title=words("Result"), cell=_info, weight=3, least=18, usual=6, live=True, spare=True)
 
 COLUMNS: Final[Columns[TableLine]] = (
-    STATE,
-    Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
-    REQUEST,
-    INFO,
-    Column(title=words("Elapsed"), cell=_elapsed, weight=9, usual=7, right=True, live=True, sort=_BY_ELAPSED),
-    LIMIT,
+    replace(_STATE, cell=_state, usual=16, most=16, shorter=_STATE),
+    Column(title=words("Id"), cell=_id, usual=2, most=12, right=True),
+    replace(_REQUEST, cell=_request, shorter=_REQUEST),
+    replace(_INFO, title=words("Result or progress"), usual=18, shorter=_INFO),
+    Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
+    Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2),
 )
 
 SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
 """The orders of rows, in the order in which a key goes through them."""
-
-
-_NAME: Final = replace(REQUEST, cell=_name)
-
-
-def _changed(
-    columns: Columns[TableLine], old: Column[TableLine], *new: Column[TableLine]
-) -> Columns[TableLine]:
-    at = columns.index(old)
-    return (*columns[:at], *new, *columns[at + 1 :])
-
-
-_ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=23))
-_SHORT: Final = _changed(COLUMNS, REQUEST, _NAME)
-_SHORT_STATE: Final = replace(STATE, cell=_short_state, usual=9, most=11)
-_TIGHT: Final = _changed(
-    _changed(_SHORT, STATE, _SHORT_STATE), INFO, replace(INFO, title=words("Result"), usual=6)
-)
-_UNLIMITED: Final = _changed(_TIGHT, LIMIT)
-_NARROW: Final = _changed(_UNLIMITED, _NAME, replace(_NAME, least=14))
-
-MEASURED: Final = (*COLUMNS, _NAME, _SHORT_STATE)
-"""All columns of which it has to be known how wide they should be."""
-
-
-def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout[TableLine]:
-    """The columns that a line of so many cells has room for.
-
-    The first set that fits without a cut: a wide line has room for how long nothing was heard before it is said; then
-    requests go without ``tools/call``, and states are said in one word. Where none fits whole, the first in which each
-    column still tells something: limits go before that.
-    """
-    whole = (*([_ROOMY] if wide else []), COLUMNS, _SHORT, _TIGHT)
-    return widths.fit(whole, (_TIGHT, _UNLIMITED, _NARROW), cells)

@@ -21,7 +21,7 @@ from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, Rows, key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.table_columns import MEASURED, WIDE, TableLine, layout
+from mcp_tui.tui.view.table_columns import COLUMNS, WIDE, TableLine
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 
@@ -73,11 +73,11 @@ class RowPainter:
             if known not in self._measured:
                 self._measured.add(known)
                 new.append(TableLine(item, now, wide))
-        grown = self._widths.grow(MEASURED, new)
+        grown = self._widths.grow(COLUMNS, new)
         if not grown and width == self._width and self._measured:
             return False
         self._width = width
-        made = layout(self._widths, width - _GUTTER, wide=wide)
+        made = self._widths.fit(COLUMNS, width - _GUTTER)
         moved = made != self.layout
         if moved:
             self.layout = made

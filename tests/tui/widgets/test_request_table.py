@@ -49,7 +49,10 @@ def ids(shown: RequestTable) -> list[str]:
 
 
 STORY = [
-    [*started(201, at=0.0), ev.Failed(at=0.04, id=201, message="no b", code=-32602)],
+    [
+        *started(201, at=0.0, name="export_every_invoice"),
+        ev.Failed(at=0.04, id=201, message="no b", code=-32602),
+    ],
     [*started(202), completed(id=202, at=0.1)],
     [*started(206), *cancelled(id=206, at=2.2, reason="wrong database", settled="")],
     [*started(207), *cancelled(id=207, at=5.0), late(id=207, at=5.412)],
@@ -63,14 +66,14 @@ async def test_rows_look_as_they_were_drawn():
     shown, _ = table(book(*STORY), now=12.4)
     async with Host(shown).run_test(size=(80, 14)):
         assert inside(shown)[:8] == [
-            "   State             Id  Request  Result or progress          Elapsed Timeout",
-            "›▸ in flight        214  slow_sql ██████▏    62%                12.4s 60s    ",
-            " ▸ in flight        213  slow_sql 17 rows                        4.1s 60s    ",
-            " ◔ cancel requested 212  slow_sql cancel sent                    8.7s 60s    ",
-            " ↯ late, ignored    207  slow_sql late result at +412 ms         5.0s 60s    ",
-            " ⊘ cancelled        206  slow_sql no reply in 10.2 s             2.2s 60s    ",
-            " ✓ completed        202  slow_sql 1.8 kB                         0.1s 60s    ",
-            " ✗ failed           201  slow_sql -32602 no b                    0.0s 60s    ",
+            "   State       Id  Request              Result                Elapsed Timeout",
+            "›▸ in flight  214  slow_sql             ██████▏    62%          12.4s 60s    ",
+            " ▸ in flight  213  slow_sql             17 rows                  4.1s 60s    ",
+            " ◔ cancelling 212  slow_sql             cancel sent              8.7s 60s    ",
+            " ↯ late       207  slow_sql             late result at +412 …    5.0s 60s    ",
+            " ⊘ cancelled  206  slow_sql             no reply in 10.2 s       2.2s 60s    ",
+            " ✓ completed  202  slow_sql             1.8 kB                   0.1s 60s    ",
+            " ✗ failed     201  export_every_invoice -32602 no b              0.0s 60s    ",
         ]
         assert "following · 7 requests" in widget_text(shown)
 
@@ -272,7 +275,7 @@ async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
     shown, _ = table(family(), 4.0)
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
-        assert inside(shown)[1].startswith("›◂ asks             r-1  roots/list")
+        assert inside(shown)[1].split()[:4] == ["›◂", "asks", "r-1", "roots/list"]
         assert inside(shown)[3].startswith(" ▸ in flight          1  crawl")
         assert "[+2]" in inside(shown)[2]
         shown.select(2)
