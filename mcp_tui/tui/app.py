@@ -17,9 +17,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
 
-from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
+from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import EVERYWHERE, WORKBENCH, hint, use
+from mcp_tui.tui.keys import EVERYWHERE, hint, use
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import first_theme, load_themes, stamp
@@ -57,11 +57,6 @@ def commands() -> type[Provider]:
 
 EMPTY: Final = "empty"
 """The mode without a server."""
-
-_OF_APP: Final = WORKBENCH._replace(
-    keys=tuple(key for key in WORKBENCH.keys if key.action.startswith("app."))
-)
-"""The keys of the workbench that the app handles."""
 
 WATCH: Final = 0.25
 """Seconds between two looks at the servers that are not on the screen."""
@@ -186,11 +181,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.set_keymap(chosen)
         use(chosen)
         return problems
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Lets letters be letters while a text is typed, whatever a person has bound to them."""
-        typing = self.focused is not None and self.focused.check_consume_key("a", "a")
-        return not (typing and is_typed(action, EVERYWHERE, _OF_APP))
 
     def action_command_palette(self) -> None:
         """Opens the palette."""

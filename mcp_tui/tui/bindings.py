@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from textual.binding import Binding, BindingType
 
-from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, all_shown, character
+from mcp_tui.tui.keys import SCOPES, Key, Scope, all_shown
 from mcp_tui.tui.view.text import SafeText, words
 
 
@@ -17,27 +17,6 @@ def bindings(*scopes: Scope) -> list[BindingType]:
         for scope in scopes
         for key in scope.keys
     ]
-
-
-# -- what a key is now ---------------------------------------------------------------------------------------
-
-
-def is_typed(action: str, *scopes: Scope) -> bool:
-    """Whether an action of scopes is on a key that is also a character of a text."""
-    return any(
-        key.verb == action and any(map(character, key.names)) for scope in scopes for key in scope.keys
-    )
-
-
-def rivals(*ids: str) -> frozenset[str]:
-    """The actions of the screens of sessions and recordings that are now on a key of one of these."""
-    names = {name for id_ in ids for name in FIRST[id_].names}
-    return frozenset(
-        key.verb
-        for name in ("workbench", "recording")
-        for key in SCOPES[name].keys
-        if not names.isdisjoint(key.names)
-    )
 
 
 # -- footer, palette, help -----------------------------------------------------------------------------------

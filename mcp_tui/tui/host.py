@@ -8,6 +8,7 @@ from typing import Final
 
 from textual.app import App
 from textual.filter import LineFilter
+from textual.keys import key_to_character
 
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
@@ -37,6 +38,16 @@ class Host(App[int], inherit_bindings=False):
         self.guard = KeyGuard()
         self.theme_names: list[str] = []
         self._twins = [AsciiTwins()] if ascii_only else []
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Leaves a key to the focused widget if it is text there, whatever a person has bound to it."""
+        if (
+            priority
+            and self.focused is not None
+            and self.focused.check_consume_key(key, key_to_character(key))
+        ):
+            return False
+        return await super()._check_bindings(key, priority)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._twins]

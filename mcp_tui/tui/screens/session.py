@@ -14,7 +14,7 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import is_typed, keys, near_first
+from mcp_tui.tui.bindings import keys, near_first
 from mcp_tui.tui.keys import TYPING, Key, Scope, key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
@@ -304,11 +304,6 @@ class SessionScreen(LayoutScreen):
         return None
 
     # -- keys of the view ------------------------------------------------------------------------------------
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a text is typed, letters are letters."""
-        typing = isinstance(self.focused, Input) and is_typed(action, *self.SCOPES)
-        return not typing and not self.detail.claims(action)
 
     def action_zoom(self) -> None:
         """The focused widget alone, and back."""

@@ -14,7 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.bindings import bindings, rivals
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import DETAIL, FIRST, PAGE
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
@@ -236,13 +236,12 @@ class Detail(Canvas):
 
     # -- finding ---------------------------------------------------------------------------------------------
 
-    def claims(self, action: str) -> bool:
-        """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
-        if not self.has_focus:
-            return False
-        if self.finder.typing or action in rivals("detail.find"):
-            return True
-        return bool(self.finder.wanted) and action in rivals("detail.next", "detail.previous")
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        """Takes the keys of the search, which the screen around may have as well."""
+        if self.finder.typing:
+            return character is not None
+        ids = ("detail.find", "detail.next", "detail.previous") if self.finder.wanted else ("detail.find",)
+        return any(key in FIRST[id_].names for id_ in ids)
 
     async def _on_key(self, event: events.Key) -> None:
         if not self.finder.typing and self.finder.wanted and event.key in FIRST["app.back"].names:
