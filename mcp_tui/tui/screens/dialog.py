@@ -1,4 +1,4 @@
-"""The frame of a dialog with its line of keys, the field for a reason, a question with two answers, and a short menu."""
+"""The frame of a dialog with its line of keys; a confirmation, and a short menu."""
 
 from __future__ import annotations
 
@@ -22,28 +22,25 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, w
 from mcp_tui.tui.widgets.canvas import styled
 
 LOW: Final = 16
-"""Lines of a terminal below which a dialog has no blank lines around what it says."""
+"""Lines of a terminal below which a dialog has no blank lines around its content."""
 
 Hint = tuple[LiteralString, str]
-"""A key, as :func:`hinted` takes it, and what it does."""
-
-_ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
-"""The space between two arrows, for which they have no need."""
+"""Keys, as :func:`hinted` takes them, and their label."""
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """One framed box in the middle of the screen; what lies beneath stays in sight, and its clocks go on.
+    """One framed box in the middle of the screen; what lies beneath stays visible, and its clocks go on.
 
-    Its ``title``, the widgets ``inside``, its ``buttons``, and :attr:`HINTS` are declared where they never change; else a
-    subclass has :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, once at first and
-    then every :attr:`TICK` while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true
-    gets the twins of the glyphs. ``BINDINGS`` are made of :attr:`SCOPES`.
+    The ``title``, the widgets ``inside``, the ``buttons``, and :attr:`HINTS` are given if they never change; otherwise a
+    subclass overrides :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, at first and then every
+    :attr:`TICK` while no other screen covers this one, so a tick may dismiss. ``BINDINGS`` are made from :attr:`SCOPES`.
     """
 
     app = getters.app(Host)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]
     SCOPES: ClassVar[tuple[Scope, ...]] = (DIALOG,)
     BINDINGS = bindings(*SCOPES)
 
@@ -51,13 +48,13 @@ class Dialog(ModalScreen[ScreenResultType]):
     """The keys of the last line that have no button."""
 
     OF_SERVER: ClassVar[bool] = True
-    """Whether it is about the server on the screen, and says so where there are several."""
+    """Whether it is about the server on the screen, and names it if there are several."""
 
     TICK: ClassVar[float] = 0.0
     """Seconds between two calls of :meth:`tick`; 0 for none."""
 
     def __init_subclass__(cls, **given: bool) -> None:
-        # Textual looks for them when the class is made.
+        # Textual reads them when the class is created.
         cls.BINDINGS = bindings(*vars(cls).get("SCOPES", ()))  # pyright: ignore[reportConstantRedefinition]
         super().__init_subclass__(**given)
 
@@ -71,7 +68,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
         self.line: Callable[[], int | None] = lambda: None
-        """The line of the screen that it is about, and stands right below, or above; ``None`` for any."""
+        """Returns the line of the screen below (or above) which the dialog is placed; ``None`` for the middle."""
 
     def compose(self) -> ComposeResult:
         with self._box:
@@ -82,15 +79,15 @@ class Dialog(ModalScreen[ScreenResultType]):
                 yield self._key_line
 
     def heading(self) -> SafeText:
-        """The title in the frame."""
+        """Returns the title in the frame."""
         return self._declared[0]
 
     def buttons(self) -> Sequence[KeyButton]:
-        """The buttons that the last line begins with; each names its key, so :meth:`hints` need not."""
+        """Returns the buttons at the start of the last line; each shows its key, so :meth:`hints` need not."""
         return self._declared[2]
 
     def hints(self) -> Sequence[Hint | None]:
-        """:attr:`HINTS` as they are now."""
+        """Returns the keys of the last line that have no button."""
         return self.HINTS
 
     def on_mount(self) -> None:
@@ -100,20 +97,12 @@ class Dialog(ModalScreen[ScreenResultType]):
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
 
-    @property
-    def low(self) -> bool:
-        """Whether the terminal has no line for what only parts others."""
-        return self.size.height < LOW
-
-    def on_resize(self) -> None:
-        self.set_class(self.low, "-low")
-
     def _on_tick(self) -> None:
         if self.is_mounted and self.is_current:
             self.tick()
 
     def tick(self) -> None:
-        """Show what changed: here the title and the keys."""
+        """Shows what changed: here the title and the keys."""
         title = self.heading()
         if title != self._title:
             self._title = title
@@ -121,26 +110,22 @@ class Dialog(ModalScreen[ScreenResultType]):
         said = self.keys(self.hints())
         cells = sum(each.cells + 1 for each in self.foot)
         cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
-        # Where there is no room for the buttons they are keys as the others are, in as many lines as it takes.
+        # Without room for the buttons, they become keys like the others, on as many lines as it takes.
         room = self._box.content_size.width
         crowded = 0 < room < cells
         self.set_class(crowded and bool(self.foot), "-plain")
         if crowded:
             said = self.keys([*(each.hint for each in self.foot), *self.hints()], room)
         self.say(self._key_line, *said)
-        self._put_beside()
-
-    def _put_beside(self) -> None:
         line, height = self.line(), self._box.outer_size.height
-        if line is None or not height:
-            return
-        below, above = line + 1, line - height
-        top = below if below + height <= self.size.height else above
-        self.styles.align_vertical = "top" if top >= 0 else "middle"
-        self._box.styles.offset = (0, max(0, top))
+        if line is not None and height:
+            below, above = line + 1, line - height
+            top = below if below + height <= self.size.height else above
+            self.styles.align_vertical = "top" if top >= 0 else "middle"
+            self._box.styles.offset = (0, max(0, top))
 
     def drop_buttons(self) -> None:
-        """Show the buttons no more: there is nothing left to answer."""
+        """Hides the buttons: there is nothing left to answer."""
         for each in self.foot:
             each.display = False
         self.foot = ()
@@ -148,7 +133,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     # -- clocks ----------------------------------------------------------------------------------------------
 
     def read_at(self, now: float, shown: object = None) -> float:
-        """The moment that clocks show at ``now``. They are read anew when ``shown``, what stands beside them, changes."""
+        """Returns the moment that clocks show at ``now``; it also moves on when ``shown``, the text beside them, changes."""
         passed = {"live": 0.0, "slow": 1.0}.get(self.app.timers)
         before = self._read_at
         if before is None or before[1] != shown or (passed is not None and now - before[0] >= passed):
@@ -158,16 +143,16 @@ class Dialog(ModalScreen[ScreenResultType]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_close(self) -> None:
-        """Close it, and do nothing."""
+        """Closes the dialog without an answer."""
         self.dismiss(None)
 
     def close_by_itself(self) -> None:
-        """Close without a key: what is typed just now was meant for this dialog, and is let go."""
+        """Closes without a key; swallows what is typed just now, which was meant for this dialog."""
         self.app.guard.hold(words("the dialog closed on its own"))
         self.dismiss(None)
 
     def meant(self) -> bool:
-        """Whether a key that decides something was pressed by a person who could read this; the last line says if not."""
+        """Returns whether a person could have read this before a key that decides something; says so if not."""
         if self.app.guard.stood(self._opened):
             return True
         self.say(self._key_line, (words("Just opened: press again."), "$warning"))
@@ -175,12 +160,12 @@ class Dialog(ModalScreen[ScreenResultType]):
         return False
 
     def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else close it."""
+        """Copies the selected text, or else closes the dialog."""
         if not copied(self):
             self.action_close()
 
     def action_move(self, step: int) -> None:
-        """Move the focus among the buttons; from elsewhere to the first of them."""
+        """Moves the focus among the buttons; from elsewhere to the first one."""
         at = self.foot.index(self.focused) + step if self.focused in self.foot else 0
         self.foot[at % len(self.foot)].focus()
 
@@ -188,25 +173,24 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     @property
     def whose(self) -> SafeText:
-        """The server that the dialog is about, as words to end a title with; empty while there is only one."""
+        """The name of its server as the end of a title; empty while there is only one server."""
         return safe(" · {}", self.app.whose) if self.app.whose and self.OF_SERVER else NOTHING
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
-        """The three in the width of the title; where there is no room the middle gives way."""
+        """Joins three texts in the width of the title; the middle is cut if there is no room."""
         room = min(self._box.size.width or 64, self.size.width) - 2 - width(self.whose)
         return safe("{}{}{}", start, clip(middle, max(8, room - width(start) - width(end))), end)
 
     def say(self, place: Static, *pieces: Piece) -> None:
-        """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
-        said = written(*pieces)
-        known = place.content
-        # They are equal where only their words are.
+        """Updates a text, if it changed. Nothing of it is read as markup."""
+        said, known = written(*pieces), place.content
+        # content of equal text is equal, whatever its styles
         if not (isinstance(known, Content) and known.is_same(said)):
             place.display = bool(said)
             place.update(said)
 
     def keys(self, hints: Sequence[Hint | None], room: int = 1000) -> list[Piece]:
-        """Keys and what they do, as a footer has them, in lines of so many cells."""
+        """Returns keys with their labels, in lines of ``room`` cells."""
         pieces: list[Piece] = []
         left = room
         for key, does in filter(None, hints):
@@ -220,19 +204,16 @@ class Dialog(ModalScreen[ScreenResultType]):
 
 
 def hinted(keys: LiteralString) -> SafeText:
-    """Keys as a hint has them: parted by spaces, each by its id or, where Textual's own widgets have it, as it is shown.
+    """Returns keys as a person reads them: separated by spaces, ids or, for keys of Textual's own widgets, names.
 
     Two ids with ``…`` between them are the first and the last of a row.
     """
     shown = ("-".join(key_of(id_) if "." in id_ else id_ for id_ in each.split("…")) for each in keys.split())
-    return clean(_ARROWS.sub("", " ".join(shown)))
+    return clean(re.sub("(?<=[←→↑↓]) (?=[←→↑↓])", "", " ".join(shown)))
 
 
 class KeyButton(Button):
-    """A button of one line that shows its ``key``, given by its id, and does what that does, or another ``action``.
-
-    ``label`` must be words of our own.
-    """
+    """A one-line button that shows its ``key``, given by its id, and runs the action of that key, or another ``action``."""
 
     def __init__(self, key: LiteralString, label: SafeText, id: str, action: str = "") -> None:
         self.hint = key, label
@@ -242,12 +223,12 @@ class KeyButton(Button):
 
 
 def written(*pieces: Piece) -> Content:
-    """Pieces as Textual's text."""
+    """Returns pieces as content of Textual."""
     return styled([(piece, "") if isinstance(piece, str) else piece for piece in pieces])
 
 
 def copied(screen: Screen[Any]) -> bool:
-    """Hand the selected text of a screen to the terminal's clipboard; false where none is selected."""
+    """Copies the selected text of a screen to the terminal's clipboard; returns false if none is selected."""
     text = screen.get_selected_text()
     if text:
         screen.app.copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - of whatever result
@@ -256,7 +237,7 @@ def copied(screen: Screen[Any]) -> bool:
 
 
 def place(id: str | None = None, *said: Piece) -> Static:
-    """Where :meth:`Dialog.say` writes, over what is ``said`` at first; where that is nothing, it takes no room."""
+    """Returns a text for :meth:`Dialog.say` to update; while it is empty, it takes no room."""
     content = written(*said)
     made = Static(content, markup=False, id=id)
     made.display = bool(content)
@@ -264,15 +245,15 @@ def place(id: str | None = None, *said: Piece) -> Static:
 
 
 class ConfirmScreen(Dialog[bool]):
-    """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for whatever closes a dialog.
+    """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for any key that closes a dialog.
 
     No has the focus at first, so a stray enter does nothing.
 
     Args:
         title: the question.
         lines: what is at stake, one thing a line; they scroll.
-        interrupt: what ctrl+c answers.
-        lead: a warning above the lines, which stays in sight.
+        interrupt: the answer of ctrl+c.
+        lead: a warning above the lines that does not scroll.
     """
 
     OF_SERVER = False
@@ -323,9 +304,9 @@ class ConfirmScreen(Dialog[bool]):
 
 
 def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScreen:
-    """Asks whether a server may start that a project's file defines.
+    """Asks whether a server that a project's file defines may start.
 
-    ``account`` is what a person agrees to, as :func:`mcp_tui.config.consent.account` gives it: nothing of it is cut short.
+    ``account`` is what a person agrees to, made by :func:`mcp_tui.config.consent.account`; it is shown in full.
     """
     lines = [[(safe("{} ", f"{clean(word):<9}"), "$text-muted"), clean(said)] for word, said in account]
     return ConfirmScreen(
@@ -338,7 +319,7 @@ def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScre
 
 
 class MenuScreen(Dialog[str | None]):
-    """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices, empty for none."""
+    """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices."""
 
     SCOPES = (MENU,)
     HINTS = [("enter", "Choose"), ("app.back", "Back")]

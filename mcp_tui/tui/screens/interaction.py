@@ -31,7 +31,7 @@ from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.forms import editable
@@ -185,7 +185,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def _share_room(self) -> None:
         """Share the room between what the server says and what is filled in; the keys always stay in sight."""
-        room = self.size.height - (5 if self.low else 7) - max(1, self._key_line.size.height)
+        room = self.size.height - (5 if self.size.height < LOW else 7) - max(1, self._key_line.size.height)
         share = max(2, room if self._control is None else room // 2)
         self._said_by_it.styles.max_height = share
         if self._control is not None:
