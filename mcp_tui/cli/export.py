@@ -1,7 +1,7 @@
-"""``export``: a session in another form.
+"""``export``: writes a session in another format.
 
-In Markdown, whatever a server said stands in code: in a fence longer than any run of backticks inside, or in a code
-span. So it is no markup, no mention and no link where it is pasted.
+In Markdown, text from a server is always code, in a span or in a fence longer than any run of backticks in it, so that it
+never acts as markup, a mention, or a link where it is pasted.
 """
 
 from __future__ import annotations
@@ -40,17 +40,12 @@ HEAD: Final = (
 )  # fmt: skip
 """The columns of the CSV."""
 
-_ALWAYS: Final = frozenset({"connected", "disconnected"})
-_NAMED: Final = 100
-"""Requests that are named at most where the one that is wanted is not there."""
-
-
 LONGEST: Final = 16_000
 """Characters of one payload: an issue has room for 65,536."""
 
 
 def run(_name: str, given: Words) -> int:
-    """Write the session in the form that is wanted; the exit status."""
+    """Writes the session; returns the exit code."""
     options = given.options
     where = journals.chosen(given)
     if where is None:
@@ -70,26 +65,25 @@ def run(_name: str, given: Words) -> int:
 
 
 def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] | None:
-    """The requests that are wanted; ``None`` for all."""
+    """Returns the chosen requests; ``None`` for all."""
     options = given.options
     if options.cancellations:
         return [row for row in RecordedBook.whole(recording).order if evidence.cancel_of(row) is not None]
     if options.id is None:
         return None
     rows = RecordedBook.whole(recording)
-    number = int(options.id) if re.fullmatch("-?[0-9]{1,30}", options.id) else None
-    found = (rows.get(id_) for id_ in (number, options.id) if id_ is not None)
-    row = next((each for each in found if each is not None and str(each.id) == options.id), None)
+    number = int(options.id) if re.fullmatch("0|-?[1-9][0-9]{0,30}", options.id) else options.id
+    row = rows.get(number) or rows.get(options.id)
     if row is None:
         named = (brief(str(each.id), 40) for each in rows.order if not each.internal)
-        others = list(islice(named, _NAMED))
+        others = list(islice(named, 100))
         choices = f"Choose from: {', '.join(others)[:200]}." if others else "It has no requests."
         raise Failure(f"No request {options.id!r} in {clean(where.name)}. {choices}")
     return [row]
 
 
 def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Request] | None) -> Iterable[str]:
-    """The text that is wanted, in pieces with their line ends."""
+    """Yields the text in pieces, with line ends."""
     match given.options.format:
         case "jsonl":
             return _lines(recording, rows)
@@ -106,13 +100,13 @@ def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Reque
     return (f"{line}\n" for line in lines)
 
 
-# -- forms -----------------------------------------------------------------------------------------------------
+# -- formats ---------------------------------------------------------------------------------------------------
 
 
 def _lines(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    """The records as they were written: all, or those about some requests, which make a recording again."""
+    """Yields the lines of all records, or of those about some requests, which are a recording again."""
     for record, line in _records(recording, rows):
-        if sys.stdout.isatty():  # where everything but ASCII is escaped
+        if sys.stdout.isatty():  # everything but ASCII is escaped
             yield json.dumps(record) + "\n"
         else:
             yield line.decode(errors="replace").rstrip("\r\n") + "\n"
@@ -128,7 +122,7 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
 
 
 def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Json]], bool]:
-    """Whether a record is the header, about a connection, or about one of the requests."""
+    """Returns a test whether a record is the header, about a connection, or about one of the requests."""
     ids = {_key(row.id) for row in rows}
     wire_ids = ids | {_key(id_) for row in rows for id_ in row.round_ids}
     frames = {seq for event in recording.events() if _key(about(event)) in ids and (seq := event.seq)}
@@ -136,12 +130,12 @@ def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Jso
     def is_about(record: dict[str, Json]) -> bool:
         match record.get("record"):
             case "event":
-                event = record.get("event")
-                return event in _ALWAYS or _key(record.get("id")) in ids
+                connection = record.get("event") in {"connected", "disconnected"}
+                return connection or _key(record.get("id")) in ids
             case "frame":
-                named = record.get("method") and record.get("dir") == "in"  # then the id is the server's
-                answers = not named and _key(record.get("id")) in wire_ids
-                return answers or _key(record.get("stream")) in wire_ids or record.get("seq") in frames
+                foreign = record.get("method") and record.get("dir") == "in"  # then the id is the server's
+                ours = not foreign and _key(record.get("id")) in wire_ids
+                return ours or _key(record.get("stream")) in wire_ids or record.get("seq") in frames
             case _:
                 return True
 
@@ -172,7 +166,7 @@ def _csv(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
 
 
 def _end(recording: Recording) -> float:
-    """The last moment of a recording, on its monotonic clock."""
+    """Returns the end of a recording, on its monotonic clock."""
     return recording.at(len(recording.table))
 
 
@@ -200,16 +194,16 @@ def _cells(recording: Recording, row: Request) -> list[object]:
     ]
 
 
-# -- out -------------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------
 
 
 def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
-    """Write a file for its owner only; what it is made of is not written over."""
+    """Writes a file for its owner only, but not over the recording itself."""
     with suppress(OSError):
         if any(path.samefile(each) for each in where.paths):
             raise Failure(f"{path} is the recording itself. Choose another file.")
     made = iter(pieces)
-    first = next(made, "")  # what cannot be made leaves the file alone
+    first = next(made, "")  # an error leaves an existing file as it is
     try:
         with os.fdopen(open_private(path, replace=True), "w", encoding="utf-8", newline="") as file:
             file.write(first)
@@ -222,7 +216,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
 
 
 def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
-    """One request: what it was, what happened when, what was sent and what came."""
+    """Yields one request: its facts, timeline, and payloads."""
     yield from _head(f"{code(row.label)}: {badge(row).word}", recording)
     yield from fence(line.text.rstrip() for line in list(facts(row, _end(recording)))[1:])
     yield ""
@@ -232,7 +226,7 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
 
 
 def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterator[str]:
-    """All that was cancelled, in a table, and then the timeline of each."""
+    """Yields a table of the cancellations, and the timeline of each."""
     lines: list[str] = []
     for row in rows:
         shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
@@ -249,7 +243,7 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
 
 
 def _markdown_requests(recording: Recording) -> Iterator[str]:
-    """All requests of a session in a table, but for those of mcp-tui's own."""
+    """Yields a table of the requests, without internal ones."""
     lines: list[str] = []
     for row in RecordedBook.whole(recording).order:
         if row.internal:
@@ -263,7 +257,7 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
 
 
 def _table(title: str, recording: Recording, head: Sequence[str], lines: Sequence[str]) -> Iterator[str]:
-    """How many of something a session has, and a table of them."""
+    """Yields a title with the number of rows, and the table."""
     yield from _head(f"{title}: {len(lines)}", recording)
     if lines:
         yield f"| {' | '.join(head)} |"
@@ -274,7 +268,7 @@ def _table(title: str, recording: Recording, head: Sequence[str], lines: Sequenc
 
 
 def _head(title: str, recording: Recording) -> Iterator[str]:
-    """A title, and below it on which server, how it was spoken to, when and by which version."""
+    """Yields a title, and below it the server, transport, protocol version, time, and version of mcp-tui."""
     yield f"### {title}"
     yield ""
     header = recording.header
@@ -288,7 +282,7 @@ def _head(title: str, recording: Recording) -> Iterator[str]:
 
 
 def _markdown_timeline(row: Request) -> Iterator[str]:
-    """What happened to a request, counted from its writing."""
+    """Yields the timeline of a request, from its sending."""
     yield ""
     yield from fence(line.text.rstrip() for line in history(row))
 
@@ -327,5 +321,5 @@ def _payload(title: str, value: Json) -> Iterator[str]:
 
 
 def _code_cell(text: str) -> str:
-    """A code span in a table: there a bar ends the cell even in code, unless a backslash stands before it."""
+    """Returns a code span in a table, where a bar ends the cell even in code unless it is escaped."""
     return code(text).replace("|", "\\|")

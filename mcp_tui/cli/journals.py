@@ -1,4 +1,4 @@
-"""Sessions by the words that name them: the start of a journal's name, ``last``, or a path."""
+"""Finds the session that a command names: by the start of a journal's name, ``last``, or a path."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mcp_tui.journal.records import why
 
 
 def chosen(given: Words) -> Journal | None:
-    """The session that the words of a command about journals name; ``None`` where they name none.
+    """Returns the session that a command names; ``None`` if it names none.
 
     Raises:
-        Failure: there is no such session, there is more than one, or a server is named.
+        Failure: there is no such session, there are several, or a server is given.
         RecordingError: the folder of journals cannot be read.
     """
     if given.url is not None or given.command is not None:
@@ -59,7 +59,7 @@ def _find(named: str) -> Journal:
 
 
 def _last(known: Sequence[Journal]) -> Journal:
-    """The last session of the workbench, else the last run; tells a person which."""
+    """Returns the last session of the workbench, or else the last run; reports on a terminal which."""
     latest = sorted(
         known, key=lambda each: (each.name[: len("2026-11-21T031500")], _begun(each)), reverse=True
     )
@@ -70,7 +70,7 @@ def _last(known: Sequence[Journal]) -> Journal:
 
 
 def _known(path: Path) -> Journal | None:
-    """A file that is one of the journals in the folder is known by its name."""
+    """Returns a journal of the folder by its path, so that it has the name of its session."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - a link is not followed
     folder = Path(os.path.abspath(journal_folder()))  # noqa: PTH100
     if path.parent != folder or not path.is_file():
@@ -79,6 +79,6 @@ def _known(path: Path) -> Journal | None:
 
 
 def _begun(journal: Journal) -> int:
-    """When the file was made, as far as the system tells."""
+    """Returns when the file was created, if the system knows, in nanoseconds."""
     status = journal.paths[0].stat()
     return getattr(status, "st_birthtime_ns", 0) or status.st_mtime_ns

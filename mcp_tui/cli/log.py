@@ -1,4 +1,4 @@
-"""``log``: the cancellation log over all sessions, or one; from the index, without a server."""
+"""``log``: lists the cancellations of all sessions, or of one, from the index, without a server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 SHOWN: Final = 1000
-"""Cancellations that are shown as text where nobody said how many."""
+"""Cancellations that are shown as text without ``--limit``."""
 
 CAPS: Final = (19, 10, 32, 8, 96, 240)
-"""Cells that each column takes at most: when, id, what, cause, what came of it, reason."""
+"""Widths of the columns at most: time, id, request, cause, outcome, reason."""
 
 HEAD: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
@@ -37,7 +37,7 @@ HEAD: Final = (
 
 @frozen
 class Forms:
-    """One thing in three forms: for programs, as CSV under its head, and in lines for people."""
+    """The output in three formats: JSON objects, CSV with its header, and lines of text."""
 
     objects: Iterable[dict[str, Any]]
     head: Sequence[str]
@@ -46,7 +46,7 @@ class Forms:
 
 
 def run(_name: str, given: Words) -> int:
-    """Print the log; the exit status."""
+    """Prints the log; returns the exit code."""
     options = given.options
     if options.csv and options.json:
         raise Failure("Use either --csv or --json, not both.")
@@ -80,12 +80,12 @@ def run(_name: str, given: Words) -> int:
         out(_nothing(given, len(sessions)))
     elif hidden and not (options.json or options.csv):
         warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
-    _tell(sessions)
+    _report(sessions)
     return Exit.COMPLETED
 
 
 def _sessions(where: Journal | None) -> list[RecordedSession]:
-    """The sessions that are looked at: one, or all."""
+    """Returns the chosen session, or all."""
     if where is not None and where.name == str(where.paths[0]):
         Recording(where.paths[0]).close()
         sessions = [index.read_session(where)]
@@ -99,7 +99,7 @@ def _sessions(where: Journal | None) -> list[RecordedSession]:
 
 
 def _foreign(sessions: Sequence[RecordedSession]) -> list[RecordedSession]:
-    """Those of another format."""
+    """Returns the sessions with another version of the format."""
     return [each for each in sessions if each.version not in {0, VERSION}]
 
 
@@ -108,11 +108,11 @@ def _ahead(size: int) -> None:
         warn(f"Indexing {size / 1e6:,.0f} MB of new journals …")
 
 
-# -- how -------------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------
 
 
 def _print(given: Words, forms: Forms) -> bool:
-    """Print one of the forms; whether that was anything."""
+    """Prints the chosen format; returns false if there was no text to print."""
     if given.options.json:
         elements = ",\n".join(map(dump, forms.objects))
         out(f"[{elements}]")
@@ -138,9 +138,9 @@ def _nothing(given: Words, count: int) -> str:
 def lines(
     entries: Sequence[LoggedCancellation], columns: int | None, *, colour: bool = False
 ) -> Iterator[str]:
-    """The log for people: under the name of each session its cancellations, in columns of one width for all.
+    """Yields the log as text: the name of each session, and below it its cancellations in columns.
 
-    ``columns`` is how wide a line may be; without one it is as long as it is.
+    ``columns`` is the width of a line at most; ``None`` for no limit.
     """
     rows = [_cells(entry) for entry in entries]
     widths = [max((width(row[column]) for row in rows), default=0) for column in range(len(CAPS))]
@@ -176,7 +176,7 @@ def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
 
 
 def as_json(entry: LoggedCancellation) -> dict[str, Any]:
-    """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
+    """Returns a cancellation for JSON, with the members of the outcome of a headless call."""
     return {
         "session": entry.session.name,
         "time": utc(entry.wall),
@@ -218,7 +218,7 @@ def _sum_forms(sums: Sequence[Sum]) -> Forms:
 
 
 def _summed(each: Sum) -> str:
-    """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
+    """Returns an outcome of a tool in words: ``late result 3 (worst 2.4 s)``."""
     said = f"{evidence.OUTCOME_WORDS[each.outcome]} {each.count:,}"
     if each.worst is None:
         return said
@@ -239,8 +239,8 @@ def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
     return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, table(shown))
 
 
-def _tell(sessions: Sequence[RecordedSession]) -> None:
-    """Say what could not be read, on stderr."""
+def _report(sessions: Sequence[RecordedSession]) -> None:
+    """Reports on stderr what could not be read."""
     torn = {each.name for each in sessions if each.torn and not files.is_held(Path(each.path))}
     counted = ((each, each.broken + (each.name in torn)) for each in sessions)
     broken = [(each, count) for each, count in counted if count]

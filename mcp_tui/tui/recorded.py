@@ -1,4 +1,4 @@
-"""A recording as a scene: everything that the panes show of a session, at one of its moments."""
+"""A recording as a scene: everything that the panes show of a session, at one of its positions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,21 @@ from mcp_tui.tui.view.timeline import RecordedSpans
 from mcp_tui.tui.view.wire import log_line, parsed, wire_line
 
 COUNTED = 500
-"""The newest cancellations, and as many lost requests, of which it is counted what became of them."""
+"""Newest cancellations, and as many lost requests, whose outcomes are counted."""
 
 _LOST = KINDS.index(ev.Lost)
 
 _FITTED = 50
-"""Cancellations, the newest, that the columns of their log are made for."""
+"""Newest cancellations that the columns of their log are fitted to."""
+
+_LISTS = 200
+"""Newest internal requests that are searched for the catalogue."""
+
+_METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
 
 
 class RecordedScene:
-    """What a recording tells of the moment that :attr:`clock` and the position of :attr:`book` stand for."""
+    """The scene of a recording at the position of :attr:`book` and the time :attr:`clock`."""
 
     def __init__(self, replay: Recording) -> None:
         self.replay = replay
@@ -53,28 +58,28 @@ class RecordedScene:
         self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
         self._listed = 0
-        self._stood: ServerFacts | None = None
+        self._connection = self._read_connection()
 
     def seek(self, position: int, clock: float | None = None) -> bool:
-        """Go to a position; the clock goes to ``clock``, or to the moment at which the last event before it happened."""
+        """Moves to a position, and the clock to ``clock``, or to the time of the last event before it."""
         moved = self.book.seek(position)
         if clock is not None:
             self.clock = clock
         elif moved:
             self.clock = self.replay.at(self.book.position)
         if moved:
-            self._stood = None
+            self._connection = self._read_connection()
             self._list()
         return moved
 
     @property
     def position(self) -> int:
-        """How many events have happened."""
+        """The number of events that have happened."""
         return self.book.position
 
     @property
     def events(self) -> int:
-        """How many events there are, as far as the recording is read."""
+        """The number of events read so far."""
         return len(self.replay.table)
 
     # -- the scene -------------------------------------------------------------------------------------------
@@ -93,11 +98,11 @@ class RecordedScene:
 
     @property
     def link(self) -> Link:
-        return self._connection().link
+        return self._connection.link
 
     @property
     def ticking(self) -> bool:
-        return self._connection().up is not None
+        return self._connection.up is not None
 
     @property
     def target(self) -> Target | None:
@@ -112,9 +117,9 @@ class RecordedScene:
         return redactor(self.target)
 
     def facts(self, now: float) -> ServerFacts:
-        facts = self._connection()
-        up = None if facts.up is None else float(int(max(0.0, now - facts.up)))
-        return replace(facts, up=up, counts=self._counts())
+        since = self._connection.up
+        up = None if since is None else float(int(max(0.0, now - since)))
+        return replace(self._connection, up=up, counts=self._counts())
 
     def _counts(self) -> Counts:
         table, until = self.replay.table, self.position
@@ -127,37 +132,30 @@ class RecordedScene:
 
     @property
     def server(self) -> str:
-        """What the server is called: by its command line or URL, and by itself."""
-        return f"{self.replay.header.target} {self._connection().name}"
+        """The server's command line or URL, and its own name."""
+        return f"{self.replay.header.target} {self._connection.name}"
 
-    def _connection(self) -> ServerFacts:
-        """How the connection stood; ``up`` is the moment since when."""
-        if self._stood is None:
-            self._stood = self._found_connection()
-        return self._stood
-
-    def _found_connection(self) -> ServerFacts:
+    def _read_connection(self) -> ServerFacts:
+        """Returns the state of the connection; ``up`` is the time at which it was made."""
         numbers = self.replay.table.connection
-        name = brief(self.replay.header.target, 80)
-        lost: ev.Disconnected | None = None
-        for place in range(bisect_left(numbers, self.book.position) - 1, -1, -1):
-            event = self.replay.event(numbers[place])
-            if isinstance(event, ev.Disconnected) and lost is None:
-                lost = event
+        facts = ServerFacts(link=Link.CONNECTING, name=brief(self.replay.header.target, 80))
+        for number in reversed(numbers[: bisect_left(numbers, self.book.position)]):
+            event = self.replay.event(number)
+            if isinstance(event, ev.Disconnected) and facts.link is Link.CONNECTING:
+                facts = replace(facts, link=Link.LOST, detail=brief(event.detail, 400))
             elif isinstance(event, ev.Connected):
-                return ServerFacts(
-                    link=Link.CONNECTED if lost is None else Link.LOST,
-                    name=brief(event.server, 120) or name,
+                lost = facts.link is Link.LOST
+                return replace(
+                    facts,
+                    link=Link.LOST if lost else Link.CONNECTED,
+                    name=brief(event.server, 120) or facts.name,
                     transport=brief(event.transport, 20),
                     pid=event.pid,
                     revision=brief(event.revision, 20),
-                    detail=words("")
-                    if lost is None
-                    else brief(lost.detail, 400) or words("the connection closed"),
-                    up=event.at if lost is None else None,
+                    detail=facts.detail or (words("the connection closed") if lost else words("")),
+                    up=None if lost else event.at,
                 )
-        said = words("") if lost is None else brief(lost.detail, 400)
-        return ServerFacts(link=Link.CONNECTING if lost is None else Link.LOST, name=name, detail=said)
+        return facts
 
     def none(self) -> SafeText:
         if not self.events:
@@ -186,7 +184,7 @@ class RecordedScene:
         number = self.replay.find(seq)
         return None if number is None else self.replay.head(number)
 
-    # -- the wire, and the log below what is wrong with the file itself ----------------------------------------
+    # -- the wire, and the log after the problems of the file ------------------------------------------------
 
     def _wire_line(self, number: int, width: int) -> Line:
         head = self.replay.head(number)
@@ -196,7 +194,7 @@ class RecordedScene:
         return range(len(self.problems) + bisect_left(self.replay.table.log, self.position))
 
     def _log_event(self, number: int) -> ev.Event:
-        """The event of a line; what is wrong with the file, or with its record, as a note."""
+        """Returns the event of a line; a problem of the file or a damaged record is a note."""
         if number < len(self.problems):
             return ev.Note(at=self.replay.header.mono, text=self.problems[number])
         return self._event(number) or ev.Note(at=0.0, text=DAMAGED.text)
@@ -213,7 +211,7 @@ class RecordedScene:
     # -- the catalogue ---------------------------------------------------------------------------------------
 
     def _list(self) -> None:
-        """Put into the catalogue what the server's lists said by now."""
+        """Fills the catalogue from the lists that the server has sent by now."""
         internal = self.book.internal[: bisect_left(self.book.internal, self.book.called)]
         done = [number for number in internal if self.book.is_over(number)]
         if len(done) == self._listed:
@@ -236,14 +234,8 @@ class RecordedScene:
             self.catalogue.put(kind, entries)
 
 
-_METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
-
-_LISTS = 200
-"""Requests of the client's own that are looked through for the catalogue, the newest."""
-
-
 def problems(replay: Recording) -> list[str]:
-    """What is wrong with a recording that was read to its end, in sentences."""
+    """Returns the problems of a recording that was read to its end, in sentences."""
     found = [
         f"{count:,} {one if count == 1 else many}"
         for count, one, many in (

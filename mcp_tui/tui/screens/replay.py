@@ -1,4 +1,4 @@
-"""A recording on the screen: the panes of the workbench, a position that one moves, and no key that acts."""
+"""The replay screen: a recording in the panes of the workbench, read-only, with a position that keys move."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mcp_tui.tui.view.text import words
 
 
 class ReplayScreen(SessionScreen):
-    """A recording, read-only. It opens at its end, or with a ``speed`` at its start and playing.
+    """A recording. It opens at its end, or with a ``speed`` playing from its start.
 
-    While it is read it stands where the reading is. Whoever is at the end stays there when the file grows. With a
-    ``cancel``, the id of a request, it goes to the moment of its cancellation as soon as it is read.
+    At the end, it follows what is read and what is appended to the file. With a ``cancel``, the id of a request, it moves to
+    the cancellation of that as soon as it is read.
     """
 
     SCOPES = (RECORDING,)
@@ -76,7 +76,7 @@ class ReplayScreen(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         recorded = self.recorded
-        idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}  # nothing is behind it
+        idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}  # no screen to go back to
         if self.table.selected is None:
             idle |= {"request.copy", "request.save"}
         if recorded.position == recorded.events:
@@ -88,7 +88,7 @@ class ReplayScreen(SessionScreen):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_step(self, events: int) -> None:
-        """Some events on, or back."""
+        """Moves some events forwards or back."""
         self.playback.move_to(max(0, self.recorded.position + events))
 
     def action_start(self) -> None:
@@ -105,18 +105,18 @@ class ReplayScreen(SessionScreen):
             self.playback.find(back=False)
 
     def action_find_on(self, step: int) -> None:
-        """To the next place of the text that is typed, or to the one before."""
+        """Moves to the next or previous match of the text."""
         self.playback.find(back=step < 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only while a text is typed there is something to find on."""
+        """Whether an action is available: searching on needs the input."""
         if action == "find_on":
             return self.find_input.has_focus
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:
-        """Close what was opened last; a recording that was opened over a session as well."""
-        if self.find_input.has_focus or self.find_input.display:
+        """Closes what was opened last, and a recording that was opened from a session."""
+        if self.find_input.display:
             self.find_input.display = False
             self.table.focus()
             return
@@ -127,14 +127,14 @@ class ReplayScreen(SessionScreen):
             self.dismiss(None)
 
     def action_read_only(self) -> None:
-        """A key that would act on a server."""
+        """Reports that a key does nothing here because it would act on a server."""
         self.tell(words("read-only: a recording"))
 
     async def activate(self, entry: Entry) -> None:
         self.action_read_only()
 
     async def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else quit."""
+        """Copies the selected text, or quits if none is selected (ctrl+c)."""
         if copied(self):
             self.tell(words("copied"), "muted", seconds=2)
         else:

@@ -1,4 +1,4 @@
-"""Where a recording stands: read a little at a time, moved by keys, played by the clock, and searched for a text."""
+"""Playback of a recording: reads it in slices, moves its position by keys, plays it, and searches it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.values import fact
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.filtering import Filtering
@@ -31,90 +30,30 @@ from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""How many times as fast as it happened a recording can be played by the keys."""
+"""Playback speeds that the keys choose from, relative to real time."""
 
 BUDGET: Final = 0.05
-"""Seconds of reading before the screen goes on."""
+"""Seconds of reading before the screen is updated."""
 
 WHILE_READING: Final = 0.5
-"""Seconds between two looks at a recording that is still read: drawing takes time from reading."""
+"""Seconds between two updates of the screen while a recording is read, because drawing slows down reading."""
 
 GROWN: Final = 1.0
-"""Seconds between two looks whether the file has grown."""
+"""Seconds between two checks whether the file has grown."""
 
 
 NARROW: Final = 100
-"""Cells below which words give way."""
+"""Cells below which gaps are narrower."""
 
 LEAST: Final = 8
-"""Cells of the graph below which it is left out."""
-
-
-@fact
-class Position:
-    """What the bar says. ``speed`` is how many times as fast as it happened a recording is played, ``None`` where it
-    stands still; ``read`` the share of the file that was read, ``None`` where that is all. ``event`` is the last thing
-    that happened, ``damaged`` counts what had to be left out.
-    """
-
-    speed: float | None = None
-    read: float | None = None
-    moment: SafeText = NOTHING
-    position: int = 0
-    events: int = 0
-    event: SafeText = NOTHING
-    damaged: int = 0
-
-
-def said(event: ev.Event | None) -> SafeText:
-    """An event in a few words: ``cancel requested 212``."""
-    if event is None:
-        return NOTHING
-    name = clean(name_of(type(event)).replace("_", " "))
-    return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
-
+"""Cells of the graph at least; without that room it is omitted."""
 
 LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
-"""Cells that the words of an event have, so that the graph stays where it is."""
-
-
-def position_bar(facts: Position, cells: int) -> tuple[Segments, range]:
-    """The bar in ``cells`` cells, and those of them that are its graph: none where there is no room for one."""
-    pieces = _words(facts, cells)
-    start = sum(width(text) for text, _ in pieces)
-    if cells - start - 1 < LEAST:
-        return (*pieces, (clean(" " * max(0, cells - start)), "")), range(0)
-    graph = range(start, cells - 1)
-    share = facts.position / facts.events if facts.events else 0.0
-    return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph
-
-
-def _words(facts: Position, cells: int) -> Segments:
-    wide = cells >= NARROW
-    gap = words("   ") if wide else words("  ")
-    if facts.read is not None:
-        state = safe("reading {:>2}%", int(facts.read * 100))
-    else:
-        state = words("paused") if facts.speed is None else safe("playing {:g}×", facts.speed)
-    number = f"{facts.position:>{len(f'{facts.events:,}')},}"
-    pieces = [
-        (safe(" {:<11}", state), "warning" if facts.read is not None else "title"),
-        (safe("{}{}", gap, facts.moment), "muted"),
-        (safe("{}event {} of {:,}", gap, number, facts.events), ""),
-    ]
-    if facts.damaged:
-        pieces.append((safe("{}{:,} skipped", gap, facts.damaged), "warning"))
-    used = sum(width(text) for text, _ in pieces)
-    room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
-    if room >= 10:
-        pieces.append((safe("{}{:<{}}", gap, clip(facts.event, room), room), "muted"))
-    return (*pieces, (gap, ""))
+"""Cells for the words of an event, so that the graph stays in place."""
 
 
 class PositionBar(Bar, can_focus=False):
-    """One line that says what :meth:`show` was told last. A click on the graph posts :class:`Pressed`."""
-
-    position = Position()
+    """One line with the state of a :class:`Playback`. A click on its graph posts :class:`Pressed`."""
 
     @dataclass
     class Pressed(Message):
@@ -122,26 +61,32 @@ class PositionBar(Bar, can_focus=False):
 
         share: float
 
-    def show(self, position: Position) -> None:
-        """Say something else; the same again costs nothing."""
-        if position != self.position:
-            self.position = position
+    def __init__(self, playback: Playback) -> None:
+        super().__init__(id="position")
+        self._playback = playback
+        self._shown: object = None
+
+    def update(self) -> None:
+        """Draws the line again if the state changed."""
+        shown = self._playback.shown()
+        if shown != self._shown:
+            self._shown = shown
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return self.strip(position_bar(self.position, self.inner.width)[0]) if y == 0 else self.blank()
+        return self.strip(self._playback.line(self.inner.width)[0]) if y == 0 else self.blank()
 
     def on_click(self, event: Click) -> None:
-        _, graph = position_bar(self.position, self.inner.width)
+        _, graph = self._playback.line(self.inner.width)
         if event.x in graph:
             self.post_message(self.Pressed((event.x - graph.start + 1) / len(graph)))
 
 
 class Playback:
-    """Moves a recording. ``read`` is the share of the file that is read, ``None`` where that is all.
+    """Moves a recording. ``read`` is the share of the file that is read, ``None`` once all of it is.
 
-    ``at_end`` says that it stays at the end when the file grows; ``cancel`` is a request at whose cancellation it stands as
-    soon as that is read.
+    ``at_end`` keeps the position at the end when the file grows; ``cancel`` is a request whose cancellation is shown as soon
+    as it is read.
     """
 
     def __init__(
@@ -159,7 +104,7 @@ class Playback:
         self._filtering = filtering
         self.recorded = recorded
         self.replay = recorded.replay
-        self.bar = PositionBar(id="position")
+        self.bar = PositionBar(self)
         self.input = LineInput(placeholder="text to find", id="find", compact=True)
         self.speed = speed or 1.0
         self.playing = speed is not None
@@ -174,7 +119,7 @@ class Playback:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def start_reading(self) -> None:
-        """Read what was not read yet, a little at a time; a short recording is read before its first frame."""
+        """Reads what was not read yet, in slices; a short recording is read before the first frame of the screen."""
         self.read = self.read or 0.0
         scan = self.replay.scan()
         if not self._read_some(scan):
@@ -188,7 +133,7 @@ class Playback:
             whole = self._read_some(scan)
 
     def _read_some(self, scan: Iterator[float]) -> bool:
-        """Read for a moment; whether that was all."""
+        """Reads one slice; returns true if it was the last."""
         until = time.monotonic() + BUDGET
         try:
             for share in scan:
@@ -198,39 +143,34 @@ class Playback:
         except RecordingError as error:
             self.recorded.problems.append(str(error))
             self.read = None
-        else:
-            self._whole()
-        return True
-
-    def _whole(self) -> None:
-        """All that there is has been read: say what is wrong with it."""
+            return True
         self._drawn = 0.0
         self._screen.look()
         self.read = None
         self.recorded.problems[:] = problems(self.replay)
-        self._go_to_cancel()
+        self._show_cancel()
+        return True
 
-    def _go_to_cancel(self) -> None:
-        """Stand at the cancellation that was asked for, once."""
+    def _show_cancel(self) -> None:
+        """Moves to the cancellation that the screen was opened for, once."""
         wanted, self._cancel = self._cancel, None
         table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if wanted is not None and number is not None:
-            self._screen.app.call_after_refresh(self._stand_at, number, wanted)
+            self._screen.app.call_after_refresh(self._move_to_event, number, wanted)
 
-    def _stand_at(self, number: int, id_: RequestId) -> None:
+    def _move_to_event(self, number: int, id_: RequestId) -> None:
         self.move_to(number + 1)
         self._filtering.go_to(id_)
 
     def _follow_end(self) -> None:
-        """Where it stands at the end, stand at what is the end now."""
         if self.at_end:
             self.recorded.seek(self.recorded.events)
 
     # -- looking ---------------------------------------------------------------------------------------------
 
     def before_look(self) -> bool:
-        """Go on to where it stands by now; false where it is too early to draw that."""
+        """Moves to the current position; returns false if it is too early to draw it."""
         now = time.monotonic()
         if self.read is not None and self._drawn and now - self._drawn < WHILE_READING:
             return False
@@ -244,39 +184,56 @@ class Playback:
         return True
 
     def after_look(self) -> None:
-        """While the file is read, keep the cursor on the newest request, unless a person has put it elsewhere."""
-        table = self._table
-        if (
-            self.read is not None
-            and self.at_end
-            and (table.selected is None or self._newest in {None, table.selected.id})
-        ):
-            table.action_newest()
-            self._newest = None if table.selected is None else table.selected.id
-        self._show_position()
+        """Keeps the cursor on the newest request while the file is read, unless the user moved it."""
+        row = self._table.selected
+        if self.read is not None and self.at_end and (row is None or self._newest in {None, row.id}):
+            self._table.action_newest()
+            row = self._table.selected
+            self._newest = None if row is None else row.id
+        self.bar.update()
 
-    def _show_position(self) -> None:
+    def shown(self) -> object:
+        """Returns a value that changes with the line of the position bar."""
         recorded = self.recorded
-        position = recorded.position
-        shown = self.bar.position
-        moved = (position, recorded.events) != (shown.position, shown.events) or not shown.moment
-        last = self.replay.event(position - 1) if moved and position else None
-        self.bar.show(
-            Position(
-                speed=self.speed if self.playing else None,
-                read=self.read,
-                moment=durations.moment(recorded.clock, recorded.origin),
-                position=position,
-                events=recorded.events,
-                event=said(last) if moved else shown.event,
-                damaged=self.replay.skipped + self.replay.table.misfits,
-            )
-        )
+        state = (self.playing, self.speed, self.read, self._damaged)
+        return (*state, recorded.position, recorded.events, recorded.clock)
+
+    @property
+    def _damaged(self) -> int:
+        return self.replay.skipped + self.replay.table.misfits
+
+    def line(self, cells: int) -> tuple[Segments, range]:
+        """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
+        recorded, position, events = self.recorded, self.recorded.position, self.recorded.events
+        gap = words("   ") if cells >= NARROW else words("  ")
+        if self.read is not None:
+            state = safe("reading {:>2}%", int(self.read * 100))
+        else:
+            state = safe("playing {:g}×", self.speed) if self.playing else words("paused")
+        number = f"{position:>{len(f'{events:,}')},}"
+        pieces = [
+            (safe(" {:<11}", state), "title" if self.read is None else "warning"),
+            (safe("{}{}", gap, durations.moment(recorded.clock, recorded.origin)), "muted"),
+            (safe("{}event {} of {:,}", gap, number, events), ""),
+        ]
+        if self._damaged:
+            pieces.append((safe("{}{:,} skipped", gap, self._damaged), "warning"))
+        room = min(LONGEST, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
+        if room >= 10:
+            last = said(self.replay.event(position - 1)) if position else NOTHING
+            pieces.append((safe("{}{:<{}}", gap, clip(last, room), room), "muted"))
+        pieces.append((gap, ""))
+        start = sum(width(text) for text, _ in pieces)
+        graph = range(start, cells - 1)
+        if len(graph) < LEAST:
+            return (*pieces, (clean(" " * max(0, cells - start)), "")), range(0)
+        share = position / events if events else 0.0
+        return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph
 
     # -- moving ----------------------------------------------------------------------------------------------
 
     def move_to(self, position: int) -> None:
-        """Stand still at a position."""
+        """Pauses at a position."""
         self.playing = False
         self.recorded.seek(position)
         self.at_end = self.recorded.position == self.recorded.events
@@ -295,7 +252,7 @@ class Playback:
             recorded.seek(recorded.events, self.replay.at(recorded.events))
 
     def play(self) -> None:
-        """Play from here, or from the start where it is at its end; or stand still."""
+        """Plays, from the start if it is at its end; or pauses."""
         if not self.playing and self.recorded.position == self.recorded.events:
             self.recorded.seek(0)
         self.playing = not self.playing
@@ -304,20 +261,20 @@ class Playback:
         self._screen.look()
 
     def change_speed(self, step: int) -> None:
-        """Play faster, or slower."""
+        """Plays faster or slower."""
         at = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self.speed))
         self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + step))]
         self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
         self._screen.look()
 
     def to_cancellation(self, step: int) -> None:
-        """To the moment of the next cancellation, or of the one before, with the cursor on its request."""
+        """Moves to the next or previous cancellation, with the cursor on its request."""
         table, position = self.replay.table, self.recorded.position
         cancels = table.cancels
-        # standing at a cancellation means that it has just happened
+        # at the position of a cancellation it has just happened
         at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
         if 0 <= at < len(cancels):
-            self._stand_at(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
+            self._move_to_event(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
             return
         none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
         self._screen.tell(none, "muted", seconds=3)
@@ -325,12 +282,12 @@ class Playback:
     # -- finding ---------------------------------------------------------------------------------------------
 
     def open_input(self) -> None:
-        """Open the line for a text to find."""
+        """Opens the input for a text to find."""
         self.input.display = True
         self._screen.set_focus(self.input)
 
     def find(self, *, back: bool) -> None:
-        """Go to the next event whose record has the typed text in it, or that came with a message that has; or back."""
+        """Moves to the next or previous event that has the text in its record or its message."""
         if self.input.value:
             finding = self._find(self.input.value, back=back)
             self._screen.app.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
@@ -360,3 +317,11 @@ class Playback:
             self._screen.tell(words("searching …"), "muted", seconds=2)
             await asyncio.sleep(0)
         return -1
+
+
+def said(event: ev.Event | None) -> SafeText:
+    """Returns an event in a few words: ``cancel requested 212``."""
+    if event is None:
+        return NOTHING
+    name = clean(name_of(type(event)).replace("_", " "))
+    return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
