@@ -1,8 +1,8 @@
-"""What a server offers: lists, page by page.
+"""The lists of a server: tools, resources, resource templates, and prompts, read page by page.
 
 A cursor is opaque and an empty string is a valid one (pagination, 2026-07-28). Whatever makes a list shorter than the
-server may have meant is told as a violation: a cursor that comes a second time, one that is no text, pages without end, and
-entries that are no objects.
+server may have meant is reported as a violation: a repeated cursor, one that is not a string, pages without end, and
+entries that are not objects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LISTS: Final = {
     "templates": ("resources/templates/list", "resourceTemplates", "resources"),
     "prompts": ("prompts/list", "prompts", "prompts"),
 }
-"""What can be listed: the method, the member of its result, and the capability that a server declares for it."""
+"""The lists: the method, the member of its result, and the capability that a server declares for it."""
 
 
 CHANGES: Final = {
@@ -29,15 +29,15 @@ CHANGES: Final = {
     "notifications/resources/list_changed": ("resources", "templates"),
     "notifications/prompts/list_changed": ("prompts",),
 }
-"""What a notification says has changed."""
+"""The lists that a notification says have changed."""
 
 
 PAGES: Final = 1000
-"""Pages of one list after which no other is asked for: a server that makes up a new cursor each time has no last one."""
+"""Pages of one list after which no other is requested: a server that invents a new cursor each time has no last one."""
 
 
 class ListFailed(Exception):
-    """A page did not come. ``row`` is its request, with all that is known of it; ``why`` says what its answer lacks."""
+    """A page that failed. ``row`` is its request; ``why`` says what its answer lacks."""
 
     def __init__(self, row: Request, why: str = "") -> None:
         super().__init__(why or row.error or row.reason or row.state.value)
@@ -46,7 +46,7 @@ class ListFailed(Exception):
 
 
 async def every(client: Caller, what: str) -> list[dict[str, Json]]:
-    """All entries of one of :data:`LISTS`, every page, as the server sent them; what is no object is left out.
+    """Returns all entries of one of :data:`LISTS`, every page, as the server sent them; other values are left out.
 
     Raises:
         ListFailed: a page failed, timed out, was cancelled or lost, or holds no list.
@@ -55,7 +55,7 @@ async def every(client: Caller, what: str) -> list[dict[str, Json]]:
 
 
 async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float]:
-    """The same, and for how many seconds it may be kept; 0 where the server names no time, or none that can be."""
+    """Returns the same, and the seconds for which it may be kept; 0 if the server names no valid time."""
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
     cursors: set[str] = set()
@@ -95,9 +95,9 @@ def _tell(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None)
 
 
 def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """The tools without those whose header annotations are invalid, and the annotations of the others noted.
+    """Returns the tools without those with invalid header annotations, and keeps the annotations of the others.
 
-    Only over HTTP in 2026-07-28; a tool that is left out is told as a violation (streamable HTTP, 2026-07-28).
+    Only over HTTP in 2026-07-28; a tool that is left out is reported as a violation (streamable HTTP, 2026-07-28).
     """
     for tool in tools:
         support = as_object(tool.get("execution")).get("taskSupport")
@@ -128,12 +128,12 @@ def _result(row: Request, frame: ResponseFrame | None, member: str) -> dict[str,
 
 
 def offers(client: Caller, what: str) -> bool:
-    """Whether the server declared the capability that a list needs."""
+    """Returns whether the server declared the capability that a list needs."""
     return client.info is not None and LISTS[what][2] in client.info.capabilities
 
 
 def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> str:
-    """What became of a list of entries, in words; empty where it is the same. Names are the server's, and hostile."""
+    """Returns the changes between two lists in words; empty if there are none. Names are the server's, and hostile."""
     old, new = {_name(each): each for each in before}, {_name(each): each for each in after}
     told = {
         "added": [name for name in new if name not in old],
@@ -154,8 +154,8 @@ def _name(entry: dict[str, Json]) -> str:
 class Lists:
     """The lists of one connection, kept as long as the server says that they may be (caching, 2026-07-28).
 
-    A list that the server said has changed is read anew, and so is all that names no time to live; up to 2025-11-25 none
-    does. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
+    A list that the server said has changed is read again, and so is one without a time to live, as all are up to
+    2025-11-25. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
     """
 
     def __init__(self, client: Caller) -> None:
@@ -171,7 +171,7 @@ class Lists:
                 self._kept.pop(kind, None)
 
     async def read(self, what: str) -> list[dict[str, Json]]:
-        """All entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
+        """Returns all entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
 
         Raises:
             ListFailed: a page failed, timed out, was cancelled or lost.

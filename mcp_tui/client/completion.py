@@ -1,7 +1,7 @@
-"""Completion of an argument: asked for when typing pauses, and taken back when it goes on (utilities/completion).
+"""Completion of an argument: requested when typing pauses, and cancelled when it goes on (utilities/completion).
 
-Each question is a request of the client's own, in the table like any other. A newer keystroke cancels the one before
-it, by the signal that the revision prescribes; what still comes of that one is late, and is not offered.
+Each is an internal request, in the table like any other. A newer keystroke cancels the one before it, by the signal that
+the revision prescribes; an answer that still comes is late, and is not offered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn
 
 PAUSE: Final = 0.2
-"""Seconds without a keystroke after which is asked."""
+"""Seconds without a keystroke before a request."""
 
 OFFERED: Final = 100
 """Values that are offered, as many as one answer may hold (utilities/completion)."""
@@ -27,16 +27,16 @@ _NO_METHOD: Final = -32601
 
 
 Told = Callable[[str, Sequence[str]], None]
-"""Takes the name of an argument and values for it, as the server wrote them: hostile."""
+"""Receives the name of an argument and values for it, as the server wrote them: hostile."""
 
 
 class Completer:
     """Completes the arguments of one prompt or resource template.
 
     Args:
-        client: whose requests these are.
+        client: the client that sends the requests.
         reference: ``{"type": "ref/prompt", "name": …}`` or ``{"type": "ref/resource", "uri": …}``.
-        told: is called with each completion that is still wanted when it comes.
+        told: is called with each completion that is still wanted when it arrives.
     """
 
     def __init__(self, client: Caller, reference: dict[str, Json], told: Told) -> None:
@@ -48,10 +48,10 @@ class Completer:
         self._refused = False
 
     def ask(self, name: str, value: str, others: Mapping[str, str]) -> None:
-        """Complete ``value`` of the argument ``name``, unless something newer is asked first.
+        """Completes ``value`` of the argument ``name``, unless something newer is requested first.
 
-        ``others`` are the arguments given so far (sent from 2025-06-18 on). A server that does not complete is not asked;
-        in 2024-11-05 nothing declares it: there the first refusal tells.
+        ``others`` are the arguments given so far (sent from 2025-06-18 on). A server without completions is not asked; in
+        2024-11-05 none declares them, and the first refusal is remembered.
         """
         self.stop()
         info = self._client.info
@@ -61,7 +61,7 @@ class Completer:
             spawn(self._complete(self._asked, name, value, dict(others)), name=f"completion of {name}")
 
     def stop(self) -> None:
-        """Nothing is wanted any more: what was asked is cancelled."""
+        """Cancels the request under way, if there is one."""
         self._asked += 1
         row = None if self._id is None else self._client.book.get(self._id)
         if row is not None and row.open:

@@ -1,7 +1,4 @@
-"""The connection that a client has now, and the HTTP headers that say what a message is.
-
-The headers are those of streamable HTTP, 2025-06-18 and 2026-07-28.
-"""
+"""The current connection of a client, and the HTTP headers of its messages (streamable HTTP, 2025-06-18 and 2026-07-28)."""
 
 from __future__ import annotations
 
@@ -23,25 +20,25 @@ ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
 
 PRIMITIVE: Final = ("string", "integer", "boolean")
-"""Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
+"""Types that can be mirrored. ``number`` is not one: its text would not be the same everywhere."""
 
 MAX_DEPTH: Final = 64
 
 Mirrors = dict[tuple[str, ...], str]
-"""The header's name for each path of property names from the root of the arguments."""
+"""The name of the header for each path of property names from the root of the arguments."""
 
 
 class ConnectError(TransportError):
-    """The server was found but no session came of it."""
+    """A failure to open a session with a server that was found."""
 
 
 class NoCommonRevision(ConnectError):
-    """Client and server share no protocol revision."""
+    """A failure because client and server share no protocol revision."""
 
 
 @fact
 class ServerInfo:
-    """What is known of a server once the connection is ready. Texts are the server's and hostile."""
+    """The server, once the connection is ready. Texts are the server's and hostile."""
 
     transport: str
     revision: Revision
@@ -55,10 +52,10 @@ class ServerInfo:
 
 @fact
 class Connection:
-    """A transport, and what is spoken over it.
+    """A transport, and the revision that is spoken over it.
 
-    ``speaking`` is the revision that requests claim by their headers: the
-    negotiated one, or the probe's before that. ``info`` is ``None`` until the connection is ready for requests.
+    ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
+    ``info`` is ``None`` until the connection is ready for requests.
     """
 
     transport: base.Transport
@@ -68,7 +65,7 @@ class Connection:
     def outgoing(
         self, message: dict[str, Json], method: str, id_: RequestId | None, mirrors: dict[str, Mirrors]
     ) -> base.Outgoing:
-        """A message as the transport takes it; over HTTP with the headers that say what it is."""
+        """Returns a message for the transport; over HTTP with its headers."""
         made: dict[str, str] = {}
         if self.transport.kind == "http":
             made = headers(self.speaking, message)
@@ -84,9 +81,7 @@ class Connection:
 
 
 def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, str]:
-    """The protocol's own headers for one message.
-
-    ``MCP-Protocol-Version`` and, in 2026-07-28, ``Mcp-Method`` and ``Mcp-Name``.
+    """Returns ``MCP-Protocol-Version`` and, in 2026-07-28, ``Mcp-Method`` and ``Mcp-Name`` for one message.
 
     ``revision`` is ``None`` before the handshake, which carries none of them.
     """
@@ -106,7 +101,7 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
 
 
 def mirrored(value: str) -> str:
-    """A value as a header may carry it: as it is, or in the Base64 sentinel ``=?base64?…?=`` where it must not."""
+    """Returns a value for a header: as it is if that is permitted, else in the Base64 sentinel ``=?base64?…?=``."""
     sentinel = value.startswith("=?base64?") and value.endswith("?=")
     if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
         return value
@@ -114,7 +109,7 @@ def mirrored(value: str) -> str:
 
 
 def traced(params: Json) -> Json:
-    """Params with a trace context of their own, unless they bring one along (``traceparent`` in ``_meta``, SEP-414)."""
+    """Adds a trace context to params, unless they have one (``traceparent`` in ``_meta``, SEP-414)."""
     if params is not None and not isinstance(params, dict):
         return params
     given = as_object(params)
@@ -126,14 +121,14 @@ def traced(params: Json) -> Json:
 
 
 class InvalidAnnotation(ValueError):
-    """A tool's annotation breaks a rule: the tool is to be left out. The text says which."""
+    """An annotation that breaks a rule, so that its tool is to be left out. The text says which."""
 
 
 def header_annotations(schema: Json) -> Mirrors:
-    """The annotated properties of an ``inputSchema``.
+    """Returns the annotated properties of an ``inputSchema``.
 
     Raises:
-        InvalidAnnotation: a name that is empty, no token or used twice; a type that cannot be mirrored; an annotation
+        InvalidAnnotation: a name that is empty, not a token, or used twice; a type that cannot be mirrored; an annotation
             that is not reached from the root by ``properties`` alone.
     """
     found: Mirrors = {}
@@ -178,7 +173,7 @@ def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool)
 
 
 def param_headers(mirrors: Mirrors, arguments: Json) -> dict[str, str]:
-    """The headers for the arguments of one call; what is absent or null has none."""
+    """Returns the headers for the arguments of one call; absent and null ones have none."""
     made: dict[str, str] = {}
     for path, name in mirrors.items():
         value = arguments

@@ -1,9 +1,8 @@
-"""Which revision to speak: the decision list for the first request, as pure functions.
+"""Negotiation of the revision: the decisions after the first request, as pure functions.
 
-The probe is ``server/discover`` at the newest revision. What comes back decides (versioning, 2026-07-28,
-"Negotiation"; stdio and streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern
-error means modern; any other error, or silence on stdio, means ``initialize``; outages and refused authorization say
-nothing about the era.
+The probe is ``server/discover`` at the newest revision. Its reply decides (versioning, 2026-07-28, "Negotiation"; stdio and
+streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern error means modern; any other
+error, or silence on stdio, means ``initialize``; outages and refused authorization say nothing about the era.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 @fact
 class Reply:
-    """What became of a probe or a handshake request.
+    """The reply to a probe or a handshake request.
 
-    Exactly one of ``result``, ``code`` (with ``data``), ``silent`` and ``closed`` is set, or none of them where only an HTTP
-    ``status`` came; ``detail`` says the last in words.
+    Exactly one of ``result``, ``code`` (with ``data``), ``silent``, and ``closed`` is set, or none of them if only an HTTP
+    ``status`` came; ``detail`` says that in words.
     """
 
     result: Json = None
@@ -44,7 +43,7 @@ class Reply:
 
 
 class Step(Enum):
-    """What to do next."""
+    """The next step of connecting."""
 
     SPEAK = "speak"
     RETRY = "retry"
@@ -57,7 +56,7 @@ class Step(Enum):
 
 @frozen
 class Decision:
-    """The next step; ``revision`` goes with speak and retry; ``why`` is for the log, or the reason of a failure."""
+    """The next step, with the ``revision`` to speak or retry; ``why`` is for the log, or the reason of a failure."""
 
     step: Step
     why: str
@@ -65,7 +64,7 @@ class Decision:
 
 
 def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
-    """The next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
+    """Returns the next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.closed and transport == "stdio":
         why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
         return Decision(Step.RESPAWN, why)
@@ -112,7 +111,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
 
 
 def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
-    """The next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
+    """Returns the next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
     if outcome.closed:
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
@@ -137,7 +136,7 @@ def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> De
 
 
 def no_common(offered: list[str], wanted: str | None = None) -> str:
-    """What is said of two lists of revisions without a common one."""
+    """Returns the sentence for two lists of revisions without a common one."""
     ours = wanted or ", ".join(REVISIONS)
     theirs = ", ".join(offered) or "no known version"
     return f"the server speaks {theirs}; requested {ours}"

@@ -1,4 +1,4 @@
-"""Opening a URL in the browser of the person."""
+"""Opening a URL in the person's browser."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import webbrowser
 from typing import Final
 
 TERMINAL_BROWSERS: Final = frozenset({"www-browser", "w3m", "links", "links2", "elinks", "lynx", "browsh"})
-"""Browsers that would take the terminal over, which is ours."""
+"""Browsers that would take over the terminal."""
 
 
 def open_url(url: str) -> bool:
-    """Have a browser with a window of its own open an http or https URL; false where there is none.
+    """Opens an http or https URL in a browser with a window of its own; false if there is none.
 
     The URL is one argument of a command, and no shell sees it.
     """

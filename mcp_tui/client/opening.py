@@ -1,4 +1,4 @@
-"""The store of a session, with its journal and the recording that was asked for."""
+"""The store of a session, with its journal and a recording."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def open_store(
     keep_bytes: int | None = None,
     purpose: str = "",
 ) -> Store:
-    """A store that writes a journal and, where ``record`` names a file, a recording. Secrets of the target stay out of both.
+    """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
-    A journal that cannot be made is no reason to stop: the store's log says so. Call it with the event loop running: records
-    are written at the end of each of its turns.
+    If a journal cannot be made, the store's log says so. Call this with the event loop running: records are written at the
+    end of each of its turns.
 
     Raises:
         RecordingError: the recording cannot be made.
@@ -58,7 +58,7 @@ def open_store(
 
 
 def shown(target: Target) -> str:
-    """The target in one line, without secrets."""
+    """Returns the target in one line, without secrets."""
     if isinstance(target, HttpTarget):
         return mask_url(target.url)
     return " ".join(mask_command(target.command))

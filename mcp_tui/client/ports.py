@@ -1,4 +1,4 @@
-"""What the parts of a client ask of it, so that they need not know it."""
+"""The interface of a client to its parts, so that they need not import it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Listener = Callable[[ev.Event], None]
 
 
 class Caller(Protocol):
-    """Whoever makes requests and hears of events. All of it is described at :class:`~mcp_tui.client.client.Client`."""
+    """A client, as its parts see it. All of it is described at :class:`~mcp_tui.client.client.Client`."""
 
     store: Store
     settings: ClientSettings

@@ -1,4 +1,4 @@
-"""How to talk to a server. Plain values; whoever reads a config file or a command line makes them."""
+"""Settings of a client, as plain values, made from config files and command lines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ROOTS: Final = "roots/list"
 
 @fact
 class Offers:
-    """What a client declares that it can do for a server. Nothing, unless somebody is there to answer.
+    """The capabilities that a client declares. They need somebody to answer, except ``tasks``.
 
-    ``elicitation`` are the modes, of ``form`` and ``url``. ``tasks``: the tasks extension of 2026-07-28, which needs
-    nobody. ``extensions`` are declared as they are.
+    ``elicitation`` are the modes, of ``form`` and ``url``. ``tasks``: the tasks extension of 2026-07-28. ``extensions`` are
+    declared as they are.
     """
 
     elicitation: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Offers:
     extensions: dict[str, Json] = field(default_factory=dict[str, Any])
 
     def capabilities(self, revision: Revision) -> dict[str, Json]:
-        """The ``ClientCapabilities`` of a revision."""
+        """Returns the ``ClientCapabilities`` of a revision."""
         from mcp_tui.protocol.tasks import EXTENSION
 
         made: dict[str, Json] = {}
@@ -50,11 +50,11 @@ class Offers:
         return made
 
     def modes(self, revision: Revision) -> frozenset[str]:
-        """The modes of elicitation that a revision has and that are offered."""
+        """Returns the modes of elicitation that a revision has and that are offered."""
         return self.elicitation & revision.elicitation
 
     def prompts(self, revision: Revision) -> frozenset[str]:
-        """The methods of the server's that somebody answers."""
+        """Returns the methods of the server's that somebody answers."""
         from mcp_tui.protocol.inbound import ELICIT
 
         offered = {ELICIT: bool(self.modes(revision)), SAMPLE: self.sampling, ROOTS: self.roots}
@@ -69,12 +69,12 @@ Target = StdioTarget | HttpTarget
 
 @fact
 class ClientSettings:
-    """How a client behaves. Times in seconds, sizes in bytes.
+    """The settings of a client. Times in seconds, sizes in bytes.
 
-    ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests that bring none of their own. ``grace`` is how long
-    a cancelled request is watched before it is settled. ``log_level`` is asked for with each request of
-    2026-07-28, where a server may log nothing otherwise; empty asks for none. ``offers`` is what the server is told that
-    this client can do for it. ``trace`` sends a trace context with each request (``traceparent``, SEP-414).
+    ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests without their own. ``grace`` is the time for which a
+    cancelled request is watched before it is settled. ``log_level`` is sent with each request of 2026-07-28, where a server
+    may log nothing otherwise; empty sends none. ``trace`` sends a trace context with each request (``traceparent``,
+    SEP-414).
     """
 
     protocol: str = "auto"

@@ -1,8 +1,8 @@
-"""Being told of changes: resources, and the lists of what a server offers, in both eras.
+"""Subscriptions to changes of resources and lists, in both eras.
 
-Up to 2025-11-25 a resource is subscribed to by a request, and changes of lists are told unasked. In 2026-07-28 both are
-asked for by ``subscriptions/listen``, a request that stays in flight; what it asks for changes by another one in its
-place (subscriptions, 2026-07-28). After a restart everything is asked for again, for nothing is told of what was missed.
+Up to 2025-11-25 a resource is subscribed to by a request, and changes of lists are notified in any case. In 2026-07-28 both
+need ``subscriptions/listen``, a request that stays in flight; to change it, another one takes its place (subscriptions,
+2026-07-28). After a restart everything is requested again, because missed changes are not notified.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from mcp_tui.protocol.tasks import UNLIMITED
 from mcp_tui.transport.base import spawn
 
 RETRIES: Final = 5
-"""Times that a subscription whose stream drops is asked for again, before it is left to the person."""
+"""Attempts to renew a subscription whose stream drops, before that is left to the person."""
 
 BACKOFF: Final = 1.0
-"""Seconds before the first of them; twice as long each time."""
+"""Seconds before the first attempt; doubled each time."""
 
 LISTS: Final = ("tools", "resources", "prompts")
-"""Lists whose changes can be told; each is asked for by a member of the filter, ``toolsListChanged`` and so on."""
+"""Lists whose changes can be notified; each has a member in the filter, ``toolsListChanged`` and so on."""
 
 
 class Subscriptions:
-    """What a client wants to be told of. ``uris`` are the resources; ``lists`` says whether it wants changes of lists.
+    """The subscriptions of a client: ``uris`` are the resources; ``lists``: changes of lists are wanted.
 
-    ``stream`` is the ``subscriptions/listen`` that is in flight for it, if there is one.
+    ``stream`` is the ``subscriptions/listen`` that is in flight for them, if there is one.
     """
 
     def __init__(self, client: Caller) -> None:
@@ -44,19 +44,19 @@ class Subscriptions:
         client.listen(self._take)
 
     def watch_lists(self) -> RequestId | None:
-        """Want to be told of changes of lists. The new request; ``None`` where there is nothing to ask for."""
+        """Subscribes to changes of lists. Returns the new request, ``None`` if none is needed."""
         self.lists = True
         return self._renew() if self._modern else None
 
     def subscribe(self, uri: str) -> RequestId | None:
-        """Want to be told of changes of a resource. The request that asks for it; ``None`` where it was wanted already."""
+        """Subscribes to a resource. Returns the new request, ``None`` if there is a subscription already."""
         if uri in self.uris:
             return None
         self.uris.add(uri)
         return self._renew() if self._modern else self._client.call("resources/subscribe", {"uri": uri})
 
     def unsubscribe(self, uri: str) -> RequestId | None:
-        """Want it no more. The request that says so; ``None`` where there is nothing to say."""
+        """Unsubscribes from a resource. Returns the new request, ``None`` if none is needed."""
         if uri not in self.uris:
             return None
         self.uris.discard(uri)
@@ -67,7 +67,7 @@ class Subscriptions:
         return self._client.ledger.negotiated.modern
 
     def filter(self) -> dict[str, Json]:
-        """The ``SubscriptionFilter`` of what is wanted, as far as the server declares it."""
+        """Returns the ``SubscriptionFilter``, as far as the server declares the capabilities."""
         info = self._client.info
         made: dict[str, Json] = {}
         if info is not None and self.lists:
@@ -79,7 +79,7 @@ class Subscriptions:
         return made
 
     def _renew(self) -> RequestId | None:
-        """Ask for what is wanted now, and then end the request that asked for what was wanted before."""
+        """Sends a new ``subscriptions/listen``, and then ends the one before."""
         client, before, wanted = self._client, self.stream, self.filter()
         self.stream, reason = None, "unsubscribed"
         if wanted:
@@ -107,7 +107,7 @@ class Subscriptions:
                 pass
 
     async def _again(self, wait: float) -> None:
-        """Ask once more for everything that is wanted."""
+        """Renews all subscriptions."""
         await asyncio.sleep(wait)
         client = self._client
         if client.info is None or self.stream is not None:
@@ -119,6 +119,6 @@ class Subscriptions:
             client.call("resources/subscribe", {"uri": uri}, internal=True)
 
     def ended(self) -> bool:
-        """Whether something is wanted that nothing tells of any more."""
+        """Returns whether a subscription is wanted and no request for it is in flight any more."""
         row = None if self.stream is None else self._client.book.get(self.stream)
         return bool(self.filter()) and self._modern and (row is None or row.state is not State.IN_FLIGHT)

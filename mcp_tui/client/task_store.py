@@ -1,7 +1,7 @@
-"""Tasks that outlive a client: their ids are kept in a file, so that they can be taken up again (tasks, "Task Polling").
+"""Tasks that outlive a client: their ids are kept in a file, so that they can be resumed (tasks, "Task Polling").
 
-One JSON object a line, appended: ``task`` and ``server`` with what is known of it, or ``over``. A task is kept from the
-moment its id is known to its end, and no longer than its time to live, or a day where it names none.
+One JSON object a line, appended: ``server`` and ``task`` with its name and time, or ``over``. A task is kept from the moment
+its id is known to its end, and no longer than its time to live, or a day if it names none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcp_tui.protocol import events as ev
 
 DAY: Final = 86400.0
 LIMIT: Final = 1_000_000
-"""Bytes of the file that are read: far more than tasks at a time need."""
+"""Bytes of the file that are read: far more than the tasks of a day need."""
 
 
 class TaskStore:
@@ -31,7 +31,7 @@ class TaskStore:
         self.path = state_folder() / "tasks.jsonl" if path is None else path
 
     def read(self) -> dict[str, str]:
-        """The names of those that may still be there by their ids, oldest first; none where the file cannot be read."""
+        """Returns the names of tasks that may still exist by their ids, oldest first; none if the file cannot be read."""
         found: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
@@ -55,7 +55,7 @@ class TaskStore:
         return found
 
     def keep(self, client: Caller) -> None:
-        """Keep the tasks of a client from here on, and let go of those that end."""
+        """Records the tasks of a client from now on, and their ends."""
         client.listen(lambda event: self._take(client, event))
 
     def _take(self, client: Caller, event: ev.Event) -> None:

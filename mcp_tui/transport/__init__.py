@@ -1,1 +1,1 @@
-"""How frames reach a server and come back: stdio, streamable HTTP, and the HTTP+SSE of 2024-11-05."""
+"""The transports, which carry messages to a server and back: stdio, streamable HTTP, and the HTTP+SSE of 2024-11-05."""

@@ -1,4 +1,4 @@
-"""Addresses of HTTP servers: what may be connected to, and what of it may be shown.
+"""Addresses of HTTP servers: which may be connected to, and which part of them may be shown.
 
 Credentials in a URL become an ``Authorization`` header and are shown nowhere; a query is sent and not shown, as
 keys travel in it.
@@ -18,7 +18,7 @@ from mcp_tui.transport.base import TransportError
 
 @frozen
 class Address:
-    """Where a server is: an absolute http or https URL without user, password and fragment."""
+    """The address of a server: an absolute http or https URL without user, password, and fragment."""
 
     url: httpx.URL
     authorization: str | None = field(default=None, repr=False)
@@ -26,7 +26,7 @@ class Address:
 
     @property
     def host(self) -> str:
-        """Host and port for a sentence: ``127.0.0.1:8080``, ``example.org``, ``[::1]:80``."""
+        """The host and port for a sentence: ``127.0.0.1:8080``, ``example.org``, ``[::1]:80``."""
         return self.url.netloc.decode("ascii", "replace")
 
     @property
@@ -51,35 +51,34 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, without a path."""
-        return f"{self.url.scheme}://{self.url.netloc.decode('ascii', 'replace')}"
+        """The scheme, host, and port, without a path."""
+        return f"{self.url.scheme}://{self.host}"
 
     def same_origin(self, other: Address) -> bool:
-        """Whether another address has the same scheme, host and port."""
-        return _origin(self.url) == _origin(other.url)
+        """Returns whether another address has the same scheme, host, and port."""
+        return self.origin == other.origin
 
     def resolve(self, reference: str) -> Address:
-        """The address that the server's own ``endpoint`` event names (HTTP with SSE, 2024-11-05).
+        """Returns the address that the server's ``endpoint`` event names (HTTP with SSE, 2024-11-05).
 
         Raises:
-            TransportError: it is no URL, or of another origin, where no message of ours may go.
+            TransportError: it is not a URL, or of another origin, to which no message may be sent.
         """
         try:
-            url = self.url.join(reference.strip())
-            same = _origin(url) == _origin(self.url)
+            found = Address(_bare(self.url.join(reference.strip())), self.authorization)
         except (httpx.InvalidURL, ValueError) as error:
             raise TransportError(
                 f"The server sent an invalid endpoint URL: {readable(reference)!r}."
             ) from error
-        if not same:
+        if not self.same_origin(found):
             raise TransportError(
-                f"The server named an endpoint on another origin: {Address(_bare(url)).shown}. Nothing is sent there."
+                f"The server named an endpoint on another origin: {found.shown}. Nothing is sent there."
             )
-        return Address(_bare(url), self.authorization)
+        return found
 
 
 def parse(text: str) -> Address:
-    """Check a URL that a person or a config file gave.
+    """Parses a URL that a person or a config file gave.
 
     Raises:
         TransportError: it is not an http or https URL with a host; the sentence does not repeat credentials.
@@ -107,14 +106,10 @@ def parse(text: str) -> Address:
 
 
 def readable(text: str, limit: int = 200) -> str:
-    """Text of a server inside a sentence of ours: one line, nothing unprintable, ``limit`` characters at most."""
+    """Returns a server's text for a sentence of ours: one line, printable, ``limit`` characters at most."""
     head = "".join(character if character.isprintable() else "�" for character in text[: limit + 1])
     return head if len(head) <= limit else head[: limit - 1] + "…"
 
 
 def _bare(url: httpx.URL) -> httpx.URL:
     return url.copy_with(username=None, password=None, fragment=None)
-
-
-def _origin(url: httpx.URL) -> tuple[str, bytes, int]:
-    return url.scheme, url.raw_host.lower(), url.port or (443 if url.scheme == "https" else 80)

@@ -1,8 +1,7 @@
 """The transport port.
 
-A transport carries frames and knows how a cancel leaves; it decides nothing. It is told what to do by plain,
-non-blocking calls and tells what happened by calling a :class:`Sink`. Nothing here waits for the person or the
-screen.
+A transport carries messages and knows how a cancel leaves; it decides nothing. It is called by plain, non-blocking methods
+and reports to a :class:`Sink`. Nothing here waits for the person or the screen.
 """
 
 from __future__ import annotations
@@ -18,36 +17,36 @@ from mcp_tui.protocol.states import RequestId, Signal
 from mcp_tui.protocol.values import fact, frozen
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
-"""Bytes of one message, unless something else is asked for."""
+"""Default cap of one message, in bytes."""
 
 
 class TransportError(Exception):
-    """The server cannot be reached. The text says in whole sentences what happened and what to do."""
+    """An error in reaching the server. The text says in whole sentences what happened and what to do."""
 
     def __init__(self, text: str) -> None:
         super().__init__(sentence(text))
 
 
 def within(text: str) -> str:
-    """Returns a sentence as it follows a colon: with a small letter first, where that is part of a plain word."""
+    """Returns a sentence as it follows a colon: with a small first letter, unless that belongs to an acronym."""
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def sentence(text: str) -> str:
-    """Returns ``text`` with a capital, where its first word is one, and with a full stop."""
+    """Returns ``text`` with a capital first letter and a full stop."""
     first = text.partition(" ")[0]
     capital = text[:1].upper() + text[1:] if first.isalpha() else text
     return capital if capital.endswith((".", "?", "!", "…")) else f"{capital}."
 
 
 class EndpointError(TransportError):
-    """HTTP+SSE: there is an event stream, and messages must not go where it wants them."""
+    """An endpoint of HTTP+SSE to which no message may be sent."""
 
 
 class Unauthorized(TransportError):
-    """The server wants authorization (HTTP 401 or 403); ``challenge`` is its answer, where there is one.
+    """A refusal because the server requires authorization; ``challenge`` is its HTTP 401 or 403, if there is one.
 
-    ``declined``: a person did not sign in, or there is none to ask.
+    ``declined``: a person did not sign in, or there is no one to ask.
     """
 
     def __init__(self, text: str, challenge: Challenge | None = None, *, declined: bool = False) -> None:
@@ -58,10 +57,7 @@ class Unauthorized(TransportError):
 
 @frozen
 class RequestToken:
-    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both.
-
-    All of it is empty where there is none.
-    """
+    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both; or nothing."""
 
     access: str = field(default="", repr=False)
     nonce: str = field(default="", repr=False)
@@ -82,10 +78,10 @@ class Challenge:
 
 @frozen
 class Refusal:
-    """What HTTP said to a message that it did not take; nothing where it said nothing.
+    """The HTTP response that refused a message.
 
-    ``status`` is 0 for a 404 that says that the session is gone: then a request was lost with it. ``body`` is the start of
-    what came with it (64 kB at most). ``challenge`` is set for 401 and 403.
+    ``status`` is 0 for a 404 that ends the session: then a request was lost with it. ``body`` has 64 kB at most.
+    ``challenge`` is set for 401 and 403.
     """
 
     status: int = 0
@@ -94,25 +90,22 @@ class Refusal:
 
 
 NO_ANSWER: Final = Refusal()
-"""HTTP said nothing: the message did not get there, or went over stdio."""
+"""No HTTP response: the message was not delivered, or went over stdio."""
 
 
 class TokenSource(Protocol):
-    """Who has the access token of a server behind a URL."""
+    """The source of access tokens for a server behind a URL."""
 
     def for_request(self, method: str, url: str) -> RequestToken:
-        """The access token of one request, which is about to be sent."""
+        """Returns the access token for a request that is about to be sent."""
         ...
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
-        """The server answered a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
+        """Takes in the response to a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
 
     async def renew(self, challenge: Challenge) -> bool:
-        """Get another token without asking anybody; false where that is not possible. Never raises."""
+        """Gets another token without asking a person; returns whether it did. Never raises."""
         ...
-
-
-# -- what a transport is told ----------------------------------------------------------------------------------
 
 
 @fact
@@ -120,7 +113,7 @@ class Outgoing:
     """One message to write. ``raw`` is its JSON without a line end.
 
     ``id`` is set for requests of ours only. ``headers`` are for HTTP alone: ``MCP-Protocol-Version``, ``Mcp-Method``,
-    ``Mcp-Name`` and the like are put there by the client, which knows the revision.
+    ``Mcp-Name``, and the like are added by the client, which knows the revision.
     """
 
     raw: bytes
@@ -129,93 +122,84 @@ class Outgoing:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
-# -- what a transport tells ------------------------------------------------------------------------------------
-
-
 class Sink(Protocol):
-    """Whoever is told what happens on a connection. Every call comes in order, from the event loop's thread."""
+    """The receiver of a transport's reports. Calls come in order, from the event loop's thread."""
 
     def received(
         self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
     ) -> None:
-        """A whole message came (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
+        """Reports a whole message (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
 
         ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
-        status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended where the
-        end of its line should have been, so it may be only the start of a message.
+        status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended before the end
+        of its line, so it may be only the start of a message.
         """
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
     ) -> None:
-        """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted.
+        """Reports a message that was dropped, as it is above the cap. ``size`` are the bytes counted.
 
-        ``tail`` is its last 512 bytes at most, where it was read to its end and they are not in the head.
+        ``head`` is its first 64 kB at most. ``tail`` is its last 512 bytes at most, if it was read to its end and they are
+        not in the head.
         """
 
     def writing(self, *, id: RequestId) -> None:
-        """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
+        """Reports that the first byte of a request is about to leave: it cannot be taken back."""
 
     def written(self, *, message: Outgoing) -> None:
-        """The last byte of a message was handed over."""
+        """Reports that the operating system has the last byte of a message."""
 
     def accepted(self, *, method: str) -> None:
-        """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
+        """Reports that the server accepted a notification or a response over HTTP (2xx). Never called on stdio."""
 
     def signal_leaving(self, *, id: RequestId) -> None:
-        """The signal for ``id`` begins to leave: it cannot be recalled."""
+        """Reports that the signal for ``id`` begins to leave: it cannot be recalled."""
 
     def signalled(
         self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
     ) -> None:
-        """The signal was written to the pipe, POSTed whole, or the stream was closed. ``raw`` is the frame, if one.
+        """Reports that a signal was written (``raw``), or the stream was closed.
 
         ``answered``: an HTTP status is to come, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
         """
 
     def signal_accepted(self, *, id: RequestId) -> None:
-        """The signal's POST was answered with 2xx."""
+        """Reports that the signal's POST was answered with 2xx."""
 
     def signal_failed(
         self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
     ) -> None:
-        """The signal could not be written, or the server ``refused`` it; ``detail`` says why (``HTTP 503``)."""
+        """Reports that the signal could not be written, or the server ``refused`` it; ``detail`` says why."""
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """The HTTP exchange of one request is over, and is not resumed: nothing more can come on its own stream.
-
-        ``detail`` is empty for a clean end, else what broke it.
-        """
+        """Reports that the HTTP exchange of a request is over and is not resumed; ``detail`` says what broke it, if so."""
 
     def not_sent(self, *, message: Outgoing, detail: str, refusal: Refusal) -> None:
-        """A message could not be written or was refused before any answer (``detail``, one sentence)."""
+        """Reports that a message could not be written or was refused (``detail``, one sentence)."""
 
     def stderr_line(self, *, text: str) -> None:
-        """The server wrote a line to stderr; undecodable bytes are replaced, its end is left out."""
+        """Reports a line of stderr, without its end; undecodable bytes are replaced."""
 
     def happened(self, *, text: str) -> None:
-        """A fact about the connection worth a line in the log: started, session id, redirected, resumed."""
+        """Reports a fact about the connection for the log: started, resumed, an ignored header."""
 
     def unheard(self, *, detail: str) -> None:
-        """Nothing more can be heard from the server; how the connection ends is told by :meth:`closed`."""
+        """Reports that nothing more can be heard from the server; :meth:`closed` follows."""
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
-        """The connection is gone for good; nothing more comes after this.
+        """Reports that the connection is gone; nothing more is reported after this.
 
-        ``detail`` is for a person: ``server exited (code 3)``, ``session expired``. ``code`` is the process's exit
-        code, negative for a signal, ``None`` where there is none. ``expected`` is true after :meth:`Transport.close`.
-        ``renewable`` says that the server is there and only its session is gone, so that a new one is to be opened
-        (transports, 2025-03-26 to 2025-11-25, "Session Management").
+        ``detail`` is for a person. ``code`` is the process's exit code, negative for a signal, ``None`` if there is none.
+        ``expected`` is true after :meth:`Transport.close`. ``renewable``: only the session is gone, so a new one is to be
+        opened (transports, 2025-03-26 to 2025-11-25, "Session Management").
         """
 
 
 class Silence(Sink):
-    """Hears nothing; what derives from it hears what it has a method for.
-
-    Told before a transport is open and after its connection is gone.
-    """
+    """A sink that ignores everything: before a transport is open, and after its connection is gone."""
 
 
 SILENCE: Final[Sink] = Silence()
@@ -231,35 +215,35 @@ class Transport(Protocol):
     """The server's process id on stdio, else ``None``."""
 
     async def open(self, sink: Sink) -> None:
-        """Start the process or prepare the HTTP client.
+        """Starts the process or prepares the HTTP client.
 
         Raises:
             TransportError: the executable is missing, the address refuses, TLS fails.
         """
 
     def send(self, message: Outgoing) -> None:
-        """Queue a message behind those already queued."""
+        """Queues a message behind those already queued."""
 
     def unqueue(self, id: RequestId) -> None:
-        """Take a queued request back, unless its writing has begun."""
+        """Takes a queued request back, unless its writing has begun."""
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """Let a cancel leave ahead of everything queued: ``message`` for a notification, else close the stream of ``id``."""
+        """Sends a cancel ahead of everything queued: ``message``, or without one by closing the stream of ``id``."""
 
     def recall(self, id: RequestId) -> None:
-        """Withdraw a signal, unless it has begun to leave."""
+        """Withdraws a signal, unless it has begun to leave."""
 
     def release(self, id: RequestId) -> None:
-        """Close what is still open for a request that is over for us (its own stream, after the grace)."""
+        """Closes the own stream of a request that is over for us, after the grace."""
 
     def negotiated(self, revision: Revision) -> None:
         """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""
 
     async def close(self) -> None:
-        """End the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""
+        """Ends the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""
 
     async def terminate(self) -> None:
-        """The same without patience: a process that was started gets no time to end by itself."""
+        """Ends the connection at once: a process gets no time to end by itself."""
 
 
 BUDGET: Final = 0.004
@@ -277,7 +261,7 @@ class Turn:
         self._until: float | None = None
 
     async def breathe(self) -> None:
-        """Wait for the loop's next turn if this one's share is spent."""
+        """Waits for the loop's next turn if this one's share is spent."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + BUDGET
@@ -293,9 +277,9 @@ _running: set[asyncio.Task[Any]] = set()
 
 
 def spawn(coroutine: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
-    """Run a coroutine of a transport in the background.
+    """Runs a coroutine in the background.
 
-    The task is kept until it ends, and an exception that it did not catch itself reaches the loop's exception hook.
+    The task is kept until it ends, and an exception that it did not catch itself reaches the loop's exception handler.
     """
     task = asyncio.get_running_loop().create_task(coroutine, name=name)
     _running.add(task)

@@ -1,8 +1,8 @@
 """The guard: a process between the client and a stdio server, so that the server never outlives the client.
 
 It is started by its path, not imported, with two things in its command line: the descriptor of a socket whose
-other end only the client holds, and the server's program with its arguments. When that other end closes, for
-whatever reason, kill -9 of the client among them, the guard ends the server and all that descends from it at once.
+other end only the client holds, and the server's program with its arguments. When that other end closes for any
+reason, kill -9 of the client included, the guard ends the server and all its descendants at once.
 
 On Linux the guard is a subreaper: what a server leaves behind (double forks, ``setsid``) becomes the guard's own
 child and ends with the rest. Elsewhere it ends the server's process group.
@@ -23,17 +23,17 @@ import sys
 from time import monotonic, sleep
 
 REQUESTED_GRACE = 2.0
-"""Seconds that what a server left behind has to go by itself after a SIGTERM that the client asked for."""
+"""Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
 LEFT_GRACE = 0.5
-"""Seconds that it has before a SIGTERM of the guard's own, and then again before SIGKILL."""
+"""Seconds that they have before a SIGTERM of the guard's own, and then again before SIGKILL."""
 GIVE_UP = 5.0
-"""Seconds after which the guard leaves alone what SIGKILL does not end (another user's, uninterruptible)."""
+"""Seconds after which the guard gives up on what SIGKILL does not end (another user's, uninterruptible)."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def prctl(option: int, value: int) -> bool:
-    """Linux's prctl(2); false where there is none."""
+    """Calls Linux's prctl(2); returns whether that worked."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -45,7 +45,7 @@ def prctl(option: int, value: int) -> bool:
 
 
 def receive(control: int) -> dict[bytes, bytes] | None:
-    """The server's environment, or ``None`` where the client is gone before all of it came."""
+    """Returns the server's environment, or ``None`` if the client is gone before all of it came."""
     data = b""
     while True:
         length, found, block = data.partition(b"\n")
@@ -62,7 +62,7 @@ def receive(control: int) -> dict[bytes, bytes] | None:
 
 
 def start(path: str, command: list[str], environment: dict[bytes, bytes]) -> tuple[int, int]:
-    """Start the server in a session of its own; returns its process id, and errno where that failed, else 0."""
+    """Starts the server in a session of its own; returns its process id, and errno if that failed, else 0."""
     guard = os.getpid()
     outcome, report = os.pipe()  # closed by a successful exec
     pid = os.fork()
@@ -87,7 +87,7 @@ def start(path: str, command: list[str], environment: dict[bytes, bytes]) -> tup
 
 
 def descendants() -> list[int]:
-    """All processes below this one, parents first; empty where there is no /proc."""
+    """Returns all processes below this one, parents first; none if there is no /proc."""
     children: dict[int, list[int]] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 - pathlib is a costly import
@@ -119,10 +119,10 @@ class Guard:
         self.exited = False
         self.asked = False
         self.steps: list[tuple[float, signal.Signals]] = []
-        """When what is left behind gets which signal, soonest first."""
+        """The signals for processes that the server left behind, each with its time, soonest first."""
 
     def watch(self) -> None:
-        """Wait for the client's requests, its end, and the server's end; returns when nothing is left to do."""
+        """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
         while self.left():
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = select.select([self.control, self.woken], [], [], wait)[0]
@@ -134,7 +134,7 @@ class Guard:
                 self.signal(self.steps.pop(0)[1])
 
     def obey(self) -> bool:
-        """Do what the client asks; false when the client is gone."""
+        """Carries out the client's requests; false when the client is gone."""
         try:
             requests = os.read(self.control, 64)
         except OSError:
@@ -147,7 +147,7 @@ class Guard:
         return bool(requests)
 
     def left(self) -> bool:
-        """Gather what has ended, tell of the server's end, and say whether anything of it is still there."""
+        """Reaps what has ended, reports the server's exit, and returns whether anything of it is still there."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -165,7 +165,7 @@ class Guard:
                 tell(self.control, "exited", os.waitstatus_to_exitcode(status))
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the server's group; to all that is left where the server itself has ended."""
+        """Sends a signal to the server's group, or to its descendants if the server itself has ended."""
         if number is signal.SIGKILL:
             self.kill()
         elif self.exited and self.reaper:
@@ -175,7 +175,7 @@ class Guard:
             self.group(number)
 
     def group(self, number: int) -> bool:
-        """Send a signal to the server's process group; false where nobody is in it any more."""
+        """Sends a signal to the server's process group; false if that is empty."""
         try:
             os.killpg(self.server, number)
         except OSError:
@@ -183,7 +183,7 @@ class Guard:
         return True
 
     def kill(self) -> None:
-        """End all that descends from the server, what it forks meanwhile too, and see it gone."""
+        """Kills the server and all its descendants, those forked meanwhile too, until they are gone."""
         until = monotonic() + GIVE_UP
         while monotonic() < until:
             if not (self.exited and self.reaper):  # else its number may be another's by now
@@ -196,7 +196,7 @@ class Guard:
 
 
 def send(pid: int, number: int) -> None:
-    """Send a signal to a process that may be gone or another's."""
+    """Sends a signal to a process that may be gone or another's."""
     try:
         os.kill(pid, number)
     except OSError:
@@ -204,7 +204,7 @@ def send(pid: int, number: int) -> None:
 
 
 def tell(control: int, word: str, value: int) -> None:
-    """Report to the client, which may be gone."""
+    """Reports to the client, which may be gone."""
     try:
         os.write(control, b"%s %d\n" % (word.encode(), value))
     except OSError:
@@ -212,11 +212,11 @@ def tell(control: int, word: str, value: int) -> None:
 
 
 def woken_only(number: int, frame: object) -> None:
-    """Handle a signal by the byte that it leaves in the wake-up pipe."""
+    """Handles a signal by the byte that it leaves in the wake-up pipe."""
 
 
 def main() -> None:
-    """``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
+    """Runs ``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(control, False)
     environment = receive(control)

@@ -1,12 +1,12 @@
 """The two transports over HTTP.
 
 Streamable HTTP, both eras (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28): every message is an exchange
-of its own, on a connection of its own: nothing waits for anything else. A cancel is a POST that overtakes whatever is on its
-way, or the closing of the request's own connection, headers or not.
+of its own, on a connection of its own: nothing waits for anything else. A cancel is a POST that overtakes all others, or
+the closing of the request's own connection, with or without headers.
 
 HTTP with SSE, the transport of 2024-11-05: one GET stream for all that comes in, POSTs for all that goes out. The stream
-names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE"). It is the only way
-in, so its end is the end of the connection (C-42).
+names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE"). C-42: it is the
+only way in, so its end is the end of the connection.
 """
 
 from __future__ import annotations
@@ -49,18 +49,20 @@ from mcp_tui.transport.targets import HttpTarget
 INITIALIZED: Final = "notifications/initialized"
 
 LISTENS: Final = 0.5
-"""Seconds that ``notifications/initialized`` waits for the server's own stream: what a server asks there before, is lost."""
+"""Seconds that ``notifications/initialized`` waits for the server's own stream, so that no early question is lost."""
+
+CONNECT_TIMEOUT: Final = 10.0
+"""Seconds for a connection, and for the first event of HTTP with SSE."""
 
 FAREWELL: Final = 1.0
 """Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
 
 
 class HttpTransport(HttpSession):
-    """A way to one server over streamable HTTP.
+    """A connection to one server over streamable HTTP.
 
-    The target's ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in
-    bytes, ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``tokens`` has the access
-    token of each request.
+    The target's ``headers`` go on every request, unless the protocol sets them itself. ``max_message`` is in bytes. Time
+    limits, but for :data:`CONNECT_TIMEOUT`, are the client's. ``tokens`` has the access token of each request.
 
     Raises:
         TransportError: the URL or a header cannot be used.
@@ -70,18 +72,12 @@ class HttpTransport(HttpSession):
     pid: int | None = None
 
     def __init__(
-        self,
-        target: HttpTarget,
-        *,
-        max_message: int = MAX_MESSAGE,
-        connect_timeout: float = 10.0,
-        tokens: TokenSource | None = None,
+        self, target: HttpTarget, *, max_message: int = MAX_MESSAGE, tokens: TokenSource | None = None
     ) -> None:
-        super().__init__(HttpClient(target, connect_timeout=connect_timeout, tokens=tokens), max_message)
+        super().__init__(HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens), max_message)
         self._target = target
-        self._connect_timeout = connect_timeout
         self._sendings: dict[tuple[str, RequestId], Sending] = {}
-        """What is on its way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
+        """Messages on their way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
         self._numbers = count()
         self._stream: asyncio.Task[None] | None = None
         """Reads the stream that belongs to no request."""
@@ -92,7 +88,7 @@ class HttpTransport(HttpSession):
     # -- open and close --------------------------------------------------------------------------------------------
 
     async def open(self, sink: Sink) -> None:
-        """Prepare for requests; nothing is sent before the first message.
+        """Prepares for requests; nothing is sent before the first message.
 
         Raises:
             TransportError: the environment's proxy cannot be used.
@@ -107,7 +103,7 @@ class HttpTransport(HttpSession):
             sink.happened(text="server certificate NOT verified (--insecure)")
 
     def accepted(self, method: str) -> None:
-        """The server took a message; behind ``notifications/initialized`` its own stream is opened, until 2025-11-25."""
+        """Reports an accepted message; after that of the handshake, first opens the server's own stream (until 2025-11-25)."""
         handshaken = self.revision is not None and not self.modern
         if method == INITIALIZED and self._stream is None and handshaken and self._takes:
             answered = asyncio.Event()
@@ -121,7 +117,7 @@ class HttpTransport(HttpSession):
         self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
-        """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""
+        """Waits for notifications and cancels to leave, deletes the session, and closes every connection."""
         if self._closing:
             return
         self._closing = True
@@ -138,9 +134,9 @@ class HttpTransport(HttpSession):
         self.end("closed", expected=True)
 
     async def end_session(self) -> int | None:
-        """DELETE the session, which a server may refuse (transports, "Session Management"), and stay open.
+        """Deletes the session, which a server may refuse (transports, "Session Management"), and stays open.
 
-        Returns the HTTP status, ``None`` where there is no session or no answer.
+        Returns the HTTP status, ``None`` if there is no session or no answer.
         """
         if self.session_id is None:
             return None
@@ -150,11 +146,11 @@ class HttpTransport(HttpSession):
         return None
 
     async def terminate(self) -> None:
-        """As :meth:`close`: there is no process to end."""
+        """Does the same as :meth:`close`: there is no process to end."""
         await self.close()
 
     def drop(self) -> list[asyncio.Task[None]]:
-        """Close every exchange but the one that asks for it; the tasks that are ending."""
+        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
         current = asyncio.current_task()
         tasks: list[asyncio.Task[None]] = []
         for sending in self._sendings.values():
@@ -176,11 +172,11 @@ class HttpTransport(HttpSession):
 
     @property
     def _takes(self) -> bool:
-        """Whether messages may leave: not before :meth:`open`, nor behind :meth:`Sink.closed`."""
+        """Whether messages may leave: not before :meth:`open`, nor after :meth:`Sink.closed`."""
         return not self.over and not self._closing
 
     def send(self, message: Outgoing) -> None:
-        """POST a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
+        """POSTs a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
         if not self._takes:
             return
         if message.id is None:
@@ -196,13 +192,13 @@ class HttpTransport(HttpSession):
         return Exchange(self, message, id)
 
     def unqueue(self, id: RequestId) -> None:
-        """Take back a request whose connection is still being made."""
+        """Takes back a request whose connection is still being made."""
         exchange = self._sendings.get(("request", id))
         if exchange is not None and not exchange.begun:
             exchange.close()
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """Let a cancel leave: a POST of its own, or the end of the request's own connection, there and then."""
+        """Sends a cancel: by a POST of its own, or by closing the request's own connection at once."""
         if not self._takes:
             return
         exchange = self._sendings.get(("request", id))
@@ -218,13 +214,13 @@ class HttpTransport(HttpSession):
             self.sink.signalled(id=id, signal=signal)
 
     def recall(self, id: RequestId) -> None:
-        """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""
+        """Withdraws a notification of which no byte was written; a stream that was closed stays closed."""
         cancel = self._sendings.get(("cancel", id))
         if cancel is not None and not cancel.begun:
             cancel.close()
 
     def release(self, id: RequestId) -> None:
-        """Close the stream of a request if the server keeps it open (C-37), and resume it no more."""
+        """Closes the stream of a request, and does not resume it. C-37: a server may keep it open for ever."""
         exchange = self._sendings.get(("request", id))
         if exchange is not None:
             exchange.close()
@@ -240,14 +236,14 @@ async def _within(awaited: Awaitable[object], seconds: float = FAREWELL) -> None
 
 
 class SseTransport(HttpTransport):
-    """A way to one server over HTTP with SSE. The parameters are those of :class:`HttpTransport`."""
+    """A connection to one server over HTTP with SSE. The parameters are those of :class:`HttpTransport`."""
 
     kind = "sse"
 
     _endpoint: asyncio.Future[None]
 
     async def open(self, sink: Sink) -> None:
-        """Open the stream and wait, at most ``connect_timeout`` seconds, until it names the endpoint.
+        """Opens the stream and waits until it names the endpoint.
 
         Raises:
             Unauthorized: HTTP 401 or 403.
@@ -258,14 +254,14 @@ class SseTransport(HttpTransport):
         self._endpoint = asyncio.get_running_loop().create_future()
         self._stream = spawn(self._read(), name="the server's stream")
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self._endpoint
         except BaseException as error:
             self._stream.cancel()
             await asyncio.wait([self._stream])
             await http.close()
             if isinstance(error, TimeoutError):
-                text = f"{http.address.shown} did not name an endpoint within {self._connect_timeout:g} s"
+                text = f"{http.address.shown} did not name an endpoint within {CONNECT_TIMEOUT:g} s"
                 raise TransportError(text) from None
             raise
 
@@ -302,10 +298,3 @@ class SseTransport(HttpTransport):
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
         return SharedExchange(self, message)
-
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """POST the notification; a request has no stream of its own to close."""
-        if signal is Signal.STREAM_CLOSED:
-            self.sink.signal_failed(id=id, detail="no request has a stream of its own here")
-        else:
-            super().signal(id, signal, message)

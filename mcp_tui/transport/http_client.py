@@ -1,9 +1,8 @@
-"""HTTP requests to one server, over httpx: who waits for whom, what leaves when, and which headers go along.
+"""HTTP requests to one server over httpx: connections, headers, TLS, and proxies.
 
 httpx's pool looks at every connection for every request, which halves its speed at twenty requests in flight and
 leaves a tenth at a hundred; and a cancel must wait for no request. So each request here has a connection of its
-own: the one that was used last, if it is idle, or a new one. There is no limit to how many there are, but to how many
-are in the making (:mod:`mcp_tui.transport.http_client`).
+own: the one that was used last, if it is idle, or a new one. Their number has no limit, but only so many are made at once.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from mcp_tui.transport.targets import HttpTarget
 
 IDLE: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
-request meets a connection that is closed while it is on its way."""
+connection is closed while a request is on its way."""
 
 MAKING: Final = 32
-"""Connections of one line that may be in the making at once; there are two lines."""
+"""Connections that may be made at once, for requests, and as many for urgent messages."""
 
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
 _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
@@ -59,7 +58,7 @@ _FRAMING: Final = {
 _CONTENT: Final = {"accept", "accept-encoding", "content-type", "last-event-id"}
 _MCP: Final = {"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"}
 _RESERVED: Final = _FRAMING | _CONTENT | _MCP
-"""The headers that nobody sets but the protocol itself."""
+"""Headers that only the protocol sets."""
 
 
 def _nothing() -> None:
@@ -67,7 +66,7 @@ def _nothing() -> None:
 
 
 class HttpClient:
-    """HTTP to one server: headers, TLS, proxy, and the moments at which a request begins and ends to leave."""
+    """The HTTP connections to one server."""
 
     def __init__(
         self,
@@ -77,25 +76,25 @@ class HttpClient:
         tokens: TokenSource | None = None,
         peer: Callable[[str], None] | None = None,
     ) -> None:
-        """``peer`` is called with the IP address that a direct connection reached, before anything is written to it."""
+        """Checks the URL and the headers. ``peer`` gets the IP address of each direct connection, before it is used."""
         self.address = parse(target.url)
         self._peer = peer
         self._given = _checked(target.headers)
         if self.address.authorization is not None:
             self._given.setdefault(b"authorization", (b"Authorization", self.address.authorization.encode()))
         self.tokens = None if b"authorization" in self._given else tokens
-        """Who has the token of each request; nobody where a person gave a header in its place."""
+        """The source of the token of each request; ``None`` if a person gave a header instead."""
         self._insecure = target.insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._make: Callable[[], Connection] | None = None
-        """Makes a connection, which is not open yet; there are none before :meth:`open` and after :meth:`close`."""
+        """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[Connection, asyncio.TimerHandle] = {}
         self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
         self.proxy = ""
-        """The proxy that stands between, as a person may see it; empty where there is none."""
+        """The proxy, as a person may see it; empty if there is none."""
 
     def open(self) -> None:
-        """Prepare for requests; nothing is sent.
+        """Prepares for requests; nothing is sent.
 
         Raises:
             TransportError: the environment names a proxy that cannot be used.
@@ -139,11 +138,11 @@ class HttpClient:
         starts: Callable[[], None] = _nothing,
         flushed: Callable[[], None] = _nothing,
     ) -> AsyncGenerator[httpx.Response]:
-        """One exchange: the response as soon as its headers are here, its body still to come.
+        """Makes one exchange: yields the response as soon as its headers are here, its body still to come.
 
-        Leaving the context before the body's end closes the connection, whatever the state it is in; so does the end of
-        the task, also before there are headers. What is ``urgent`` waits for no connection of anything else. ``starts``
-        is called right before the first byte is written, ``flushed`` when the operating system has the last.
+        Leaving the context before the body's end closes the connection in whatever state it is; so does the end of the
+        task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
+        the first byte is written, ``flushed`` when the operating system has the last.
 
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
@@ -222,19 +221,19 @@ class HttpClient:
         spawn(connection.aclose(), name="close an idle connection")
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-        """The user's headers, and over them the protocol's."""
+        """Returns the user's headers, overridden by the protocol's."""
         merged = {b"user-agent": (b"User-Agent", f"mcp-tui/{__version__}".encode()), **self._given}
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = (name.encode(), value.encode("latin-1", "replace"))
         return list(merged.values())
 
     def cannot(self, error: BaseException) -> str:
-        """The sentence for a message that did not get there."""
+        """Returns the sentence for a message that was not delivered."""
         host, why = readable(self.address.host, 100), cause(error)
         return f"{why} by {host}" if why == REFUSED else f"cannot reach {host}: {why}"
 
     async def close(self) -> None:
-        """Close what is idle and take no more requests."""
+        """Closes idle connections and accepts no more requests."""
         self._make = None
         while self._idle:
             connection, timer = self._idle.popitem()
@@ -256,7 +255,7 @@ async def _response(connection: Connection, request: httpx.Request) -> httpx.Res
 
 
 def left_out(headers: Mapping[str, str]) -> list[str]:
-    """Which of the headers that a person gave are not sent, by name: the protocol sets them itself."""
+    """Returns the names of a person's headers that are not sent, because the protocol sets them itself."""
     return [name for name in headers if name.lower() in _RESERVED]
 
 
@@ -272,7 +271,7 @@ def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
 
 
 def _proxy(address: Address) -> str | None:
-    """The proxy that the environment (or the system's settings) wants for an address."""
+    """Returns the proxy for an address from the environment, or from the system's settings."""
     if urllib.request.proxy_bypass(address.url.host):
         return None
     proxies = urllib.request.getproxies()

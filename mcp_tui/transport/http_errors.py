@@ -1,4 +1,4 @@
-"""What went wrong over HTTP, in one sentence for a person."""
+"""Errors over HTTP, in one sentence for a person."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mcp_tui.protocol.messages import read_json
 from mcp_tui.transport.addresses import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
-"""What a server or a network can cause. Any other exception is a defect of ours."""
+"""Exceptions that a server or a network can cause. Any other is a defect of ours."""
 
 REFUSED: Final = "connection refused"
 
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
-"""How h11 shows what it was sent."""
+"""A quotation of received bytes in an error of h11's."""
 
 _SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
-"""The scopes of a challenge, as they can stand between quotation marks."""
+"""The scopes of a challenge, in their quotation marks."""
 
 _CUT: Final = ("Server disconnected", "peer closed connection")
 
 
 def cause(error: BaseException) -> str:
-    """The reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
+    """Returns the reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return "connection timed out"  # the only wait that httpx is told to limit
     links = list(_chain(error))
@@ -72,13 +72,13 @@ def _http_cause(error: BaseException) -> str:
 
 
 def passing(error: BaseException) -> bool:
-    """Whether a connection was refused or reset: what a listener does that has too many at its door."""
+    """Returns whether a connection was refused or reset, as an overloaded listener does."""
     refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)
     return any(isinstance(link, refusals) for link in _chain(error))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that it came from, nearest first."""
+    """Yields an error and all its causes, nearest first."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -93,7 +93,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes = b"") -> str:
-    """Why a response with this status and these headers is no answer to a message; ``address`` is where it came from."""
+    """Returns why a response from ``address`` is not an answer to a message."""
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
         if status == 403:
@@ -137,7 +137,7 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
 
 
 def said(body: bytes, headers: Mapping[str, str]) -> str:
-    """What the body of a refusal says in plain words, for the end of a sentence; empty where it has none."""
+    """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none."""
     kind = media_type(headers)
     if kind != "text/plain" and not kind.endswith("json"):
         return ""
@@ -153,11 +153,11 @@ def said(body: bytes, headers: Mapping[str, str]) -> str:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """The ``Content-Type`` without its parameters, in lower case; empty where there is none."""
+    """Returns the ``Content-Type`` without its parameters, in lower case; empty if there is none."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def foreign_encoding(headers: Mapping[str, str]) -> str:
-    """The content encoding of a response that did not keep to ``identity``, else empty."""
+    """Returns the content encoding of a response that is not ``identity``, else nothing."""
     encoding = headers.get("content-encoding", "").strip().lower()
     return "" if encoding in ("", "identity") else readable(encoding, 40)

@@ -60,8 +60,8 @@ class HttpSession:
     """The part of the transport that its exchanges share.
 
     ``revision`` is ``None`` until it is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where messages
-    are posted, if not to the address itself. ``mute``: the server answered the first GET with 404, so a 404 to another one
-    says nothing about the session. ``over``: nothing leaves, and nothing is reported.
+    are posted, if not to the address itself. ``mute``: the server did not open a stream of its own yet, or answered 404, so
+    that 404 to a GET says nothing about the session. ``over``: nothing leaves, and nothing is reported.
     """
 
     http: HttpClient
@@ -104,10 +104,6 @@ class HttpSession:
             self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
         else:
             self.sink.received(raw=message, stream=stream, status=status)
-
-    def ended_by(self, error: Refused) -> bool:
-        """Returns whether a refused GET says that the session is gone: 404 to a request that carried its id."""
-        return error.said.status == 404 and self.session_id is not None and not self.mute
 
     async def renewed(self, challenge: Challenge | None) -> bool:
         """Returns whether there is another token for what was refused with 401, without asking a person."""
@@ -242,41 +238,57 @@ def answers(raw: bytes) -> bool:
     return not isinstance(messages.parse(raw), (RequestFrame, NotificationFrame))
 
 
+async def read_on(
+    session: HttpSession,
+    cursor: Cursor,
+    deliver: Callable[[bytes | Oversized], None],
+    began: Callable[[], None],
+) -> tuple[str, Refused | None]:
+    """Opens a stream behind the last event and reads it to its end.
+
+    Returns how it ended (empty: cleanly), and the refusal that makes further attempts useless.
+    """
+    cursor.heard = False
+    try:
+        async with opened(session, cursor.last_id) as response:
+            began()
+            await read_events(response, session, cursor, deliver)
+    except Refused as error:
+        status = error.said.status
+        if status == 404 and session.session_id is not None and not session.mute:
+            session.lose(SESSION_OVER, renewable=True)
+        return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
+    except EXPECTED as error:
+        return cause(error), None
+    return "", None
+
+
 async def listen(session: HttpSession, answered: asyncio.Event) -> None:
     """Keeps the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
 
     It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
     was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
     """
-    cursor = Cursor()
-    failures = silent = 0
-    told = was_open = False
+    cursor, failures, silent = Cursor(), 0, 0
+    is_open = told = False
+    session.mute = True
+
+    def began() -> None:
+        nonlocal is_open
+        is_open, session.mute = True, False
+        answered.set()
+        if not told:
+            session.sink.happened(text="listening to the server's notification stream")
+
     while True:
-        is_open, detail = False, "closed by the server"
-        cursor.heard = False
-        try:
-            async with opened(session, cursor.last_id) as response:
-                is_open = was_open = True
-                answered.set()
-                if not told:
-                    session.sink.happened(text="listening to the server's notification stream")
-                await read_events(response, session, cursor, session.deliver)
-        except Refused as error:
-            detail, status = str(error), error.said.status
-            if was_open and session.ended_by(error):
-                session.lose(SESSION_OVER, renewable=True)
-                return
-            if await session.renewed(error.said.challenge):
-                detail = "a new token was needed"
-            elif status < 500:
-                session.mute = status == 404
-                if status not in (400, 404, 405):
-                    session.sink.happened(text=f"no notification stream: {error}")
-                return
-        except EXPECTED as error:
-            detail = cause(error)
-        finally:
-            answered.set()
+        is_open = False
+        detail, refused = await read_on(session, cursor, session.deliver, began)
+        answered.set()
+        if refused is not None:
+            session.mute = session.mute and refused.said.status == 404
+            if refused.said.status not in (400, 404, 405):
+                session.sink.happened(text=f"no notification stream: {detail}")
+            return
         failures = 0 if is_open else failures + 1
         silent = 0 if cursor.heard else silent + 1
         if failures == ATTEMPTS:
@@ -285,7 +297,8 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
         delay = pause(cursor.retry, silent)
         if not told:
             told = True
-            text = f"the server's notification stream ended ({detail}), reopening in {delay:g} s"
+            why = detail or "closed by the server"
+            text = f"the server's notification stream ended ({why}), reopening in {delay:g} s"
             session.sink.happened(text=text)
         await asyncio.sleep(delay)
 
@@ -609,27 +622,14 @@ class Exchange(Sending):
             )
             self._waiting = True
             await asyncio.sleep(delay)
-            detail, gone = await self._resume()
+            detail, refused = await read_on(session, self._cursor, self._deliver, self._resumed)
             self._waiting = False
             failures = 0 if self._cursor.heard else failures + 1
-            if gone or failures >= ATTEMPTS:
+            if refused is not None or failures >= ATTEMPTS:
                 self._final = True
                 detail = f"could not be resumed: {detail or 'nothing came'}"
         self._ended(detail)
 
-    async def _resume(self) -> tuple[str, bool]:
-        """Reads on behind the last event. Returns how that ended (empty: cleanly), and whether to give up."""
-        session = self._session
-        self._cursor.heard = False
-        try:
-            async with opened(session, self._cursor.last_id) as response:
-                self._waiting = False
-                session.sink.happened(text=f"resumed the stream of request {self._id}")
-                await read_events(response, session, self._cursor, self._deliver)
-        except Refused as error:
-            if session.ended_by(error):
-                session.lose(SESSION_OVER, renewable=True)
-            return str(error), error.said.status < 500 and not await session.renewed(error.said.challenge)
-        except EXPECTED as error:
-            return cause(error), False
-        return "", False
+    def _resumed(self) -> None:
+        self._waiting = False
+        self._session.sink.happened(text=f"resumed the stream of request {self._id}")

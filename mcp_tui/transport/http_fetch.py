@@ -1,8 +1,8 @@
 """Single requests to servers that another server named: small documents and forms, for authorization.
 
-Whoever names a URL may mean harm with it. So a request goes to https or to this machine alone, never along a redirect,
-never to a private address unless the MCP server itself is at such a one, and takes bounded time and bytes. It carries
-none of the headers that a person gave for the MCP server.
+The URL may be hostile. So a request goes only to https or to this machine, never along a redirect, never to a private
+address unless the MCP server itself is at one, and takes bounded time and bytes. It carries none of the headers that a
+person gave for the MCP server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_BODY: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""
 
 PATIENCE: Final = 15.0
-"""Seconds for one request, from the look-up of the name to the last byte."""
+"""Seconds for one request, from the lookup of the name to the last byte."""
 
 _FROM: Final = {
     "public": {"public"},
@@ -37,12 +37,12 @@ _FROM: Final = {
     "link-local": {"public", "link-local"},
     "loopback": {"public", "private", "loopback"},
 }
-"""Which addresses a server may name, by where its own is."""
+"""The kinds of address that a server may name, by the kind of its own."""
 
 
 @frozen
 class Fetched:
-    """A response: its status, its headers and its body."""
+    """A response: its status, its headers, and its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,7 +50,7 @@ class Fetched:
 
 
 def reach(ip: str) -> str:
-    """Where an IP address is; what is reserved counts as private, and "any address" is this machine."""
+    """Returns the kind of an IP address; a reserved one counts as private, and "any address" is this machine."""
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
@@ -62,9 +62,9 @@ def reach(ip: str) -> str:
 
 
 class Fetcher:
-    """Requests on behalf of the MCP server at ``server``, whose own address decides which others it may name.
+    """Makes requests on behalf of the MCP server at ``server``, whose own address decides which others it may name.
 
-    ``insecure`` checks no certificate of that server's own origin; those of all others are checked always.
+    ``insecure`` skips the check of certificates for that server's own origin only.
     """
 
     def __init__(self, server: Address, *, insecure: bool = False) -> None:
@@ -75,10 +75,10 @@ class Fetcher:
     async def fetch(
         self, url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Fetched:
-        """GET a document, or POST a ``form`` with its content type in ``headers``.
+        """Gets a document, or POSTs a ``form`` with its content type in ``headers``.
 
         Raises:
-            TransportError: the URL may not be asked, or no answer came from there in time.
+            TransportError: the URL is not permitted, or no answer came from there in time.
         """
         address = self.permitted(url)
         client = HttpClient(
@@ -104,10 +104,10 @@ class Fetcher:
 
     @staticmethod
     def permitted(url: str) -> Address:
-        """The address of a URL that may be asked: https, or http to this machine, and without credentials in it.
+        """Returns the address of a URL that is permitted: https, or http to this machine, without credentials.
 
         Raises:
-            TransportError: it may not ("Communication Security", authorization, 2025-03-26 and later).
+            TransportError: it is not permitted ("Communication Security", authorization, 2025-03-26 and later).
         """
         address = parse(url)
         if address.authorization is not None:
@@ -117,7 +117,7 @@ class Fetcher:
         return address
 
     def _check(self, address: Address, ips: list[str]) -> None:
-        """Refuse an address of the network that the MCP server is not in."""
+        """Refuses IP addresses of a kind that the MCP server may not name."""
         for ip in ips:
             where = reach(ip)
             if where not in self._allowed:
@@ -127,7 +127,7 @@ class Fetcher:
 
 
 async def _resolved(address: Address) -> list[str]:
-    """The IP addresses of a host, none where its name is not known here."""
+    """Returns the IP addresses of a host, none if its name is not known here."""
     if literal := _literal(address):
         return literal
     try:
@@ -139,7 +139,7 @@ async def _resolved(address: Address) -> list[str]:
 
 
 def _literal(address: Address) -> list[str]:
-    """The IP address that a host is, also one written as one number; none where it is a name."""
+    """Returns the IP address that a host is, even as a single number; nothing if it is a name."""
     host = address.url.host
     try:
         return [str(ipaddress.ip_address(host))]

@@ -1,4 +1,4 @@
-"""A stdio server as a process: what it is started with, its start behind the guard, and its end with all it started."""
+"""The process of a stdio server: its command and environment, its start behind the guard, and its end."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ INHERITED: Final = frozenset(
 
 
 def server_environment(target: StdioTarget) -> dict[str, str]:
-    """The environment of a server: the short list of ours, or all of it, then what the target brings.
+    """Returns the environment of a server: the short list of ours, or all of it, then the target's.
 
-    A client's environment holds secrets that are no business of a server, hence the short list. ``NO_COLOR`` is
-    set, because what a server prints is shown as plain text.
+    The list is short because a client's environment holds secrets. ``NO_COLOR`` is set because stderr is shown as plain
+    text.
     """
     inherited = {
         name: value
@@ -43,7 +43,7 @@ def server_environment(target: StdioTarget) -> dict[str, str]:
 
 @fact
 class Launch:
-    """A server that can be started. ``path`` is its program, absolute."""
+    """A server that can be started. ``path`` is the absolute path of its program."""
 
     path: str
     target: StdioTarget
@@ -51,7 +51,7 @@ class Launch:
 
 
 def prepare(target: StdioTarget) -> Launch:
-    """Find the program of a server, in the ``PATH`` of its own environment.
+    """Finds the program of a server, in the ``PATH`` of its own environment.
 
     Raises:
         TransportError: there is no such program or folder, or it may not be run.
@@ -110,11 +110,11 @@ _WHY: Final = {
     errno.EACCES: "Permission denied for it or its interpreter (#!). Check the permissions.",
     errno.E2BIG: "The arguments and the environment are too long. Shorten them.",
 }
-"""Why the operating system would not run a program that was found, by errno; 0 where nobody could tell."""
+"""The reasons why the operating system would not run a program, by errno; 0 if it is unknown."""
 
 
 def refused(launch: Launch, error: int) -> TransportError:
-    """Why a program that was found could not be started."""
+    """Returns the error of a program that was found but could not be started."""
     why = _WHY.get(error) or os.strerror(error)
     return TransportError(f"Cannot start {shlex.quote(launch.target.command[0])}. {why}")
 
@@ -156,11 +156,11 @@ class ServerProcess:
         self._exited = exited
 
     def terminate(self) -> None:
-        """Send SIGTERM to the server's process group."""
+        """Sends SIGTERM to the server's process group."""
         self._requests.write(b"T")
 
     def kill(self) -> None:
-        """Send SIGKILL to the server and all that it started."""
+        """Sends SIGKILL to the server and all that it started."""
         self._requests.write(b"K")
 
     def stop_reading(self) -> None:
@@ -180,7 +180,7 @@ class ServerProcess:
             self._pipes.append(pipe)
 
     async def begin(self, launch: Launch) -> None:
-        """Hand the environment to the guard, and wait until there is a server.
+        """Hands the environment to the guard, and waits until there is a server.
 
         Raises:
             TransportError: the guard could not start it.
@@ -196,7 +196,7 @@ class ServerProcess:
         self.pid = int(value)
 
     async def follow(self) -> None:
-        """Tell of its exit, then wait for the end of the guard, which is the end of all that it guards."""
+        """Reports the exit of the server, then waits for the end of the guard and of all that it guards."""
         told = False
         try:
             with suppress(OSError):
@@ -266,7 +266,7 @@ async def _start_guarded(
 
 
 def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the guard with its end of the link to us; its pipes are the server's."""
+    """Starts the guard with its end of the link to us; its pipes are the server's."""
     number = link.fileno()
     guard = [sys.executable, "-I", "-S", "-E", str(GUARD), str(number)]
     return subprocess.Popen(

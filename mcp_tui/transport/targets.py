@@ -1,4 +1,4 @@
-"""Where a server is. Plain values; whoever reads a config file or a command line makes them."""
+"""The targets that a client can connect to, as plain values, made from config files and command lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mcp_tui.protocol.values import fact
 
 @fact
 class StdioTarget:
-    """A server that is started as a process. ``env`` comes on top of the short list of variables that it gets.
+    """A server that is started as a process: ``command`` is the program and its arguments, never a shell's line.
 
-    ``command`` is the program and its arguments, never a shell's line.
+    ``env`` comes on top of the short list of variables that it gets.
     """
 
     command: tuple[str, ...]
