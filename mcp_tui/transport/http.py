@@ -103,7 +103,7 @@ class HttpTransport(HttpSession):
             sink.happened(text="server certificate NOT verified (--insecure)")
 
     def accepted(self, method: str) -> None:
-        """Reports an accepted message; after that of the handshake, first opens the server's own stream (until 2025-11-25)."""
+        """Reports an accepted message; after the last of the handshake, first opens the server's own stream."""
         handshaken = self.revision is not None and not self.modern
         if method == INITIALIZED and self._stream is None and handshaken and self._takes:
             answered = asyncio.Event()
