@@ -486,6 +486,11 @@ class Trace:
             if each.kind == "progress" and type(each.token) is type(self.id) and each.token == self.id
         ]
 
+    def times(self, kind: str) -> tuple[float, ...]:
+        """The times of its ``progress``, or of any ``log`` message since, in seconds after it was written."""
+        heard = self.progress() if kind == "progress" else tuple(self.connection.heard)
+        return tuple(each.at - self.sent_at for each in heard if each.kind == kind and each.at > self.sent_at)
+
     def over(self) -> bool:
         """Whether nothing more can come, or what was waited for came."""
         failed = bool(self.failure) and not self.closed_stream

@@ -458,13 +458,10 @@ async def malformed(trial: Trial) -> None:
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
             trial.tell(connection.lost)
         elif connection.lost or (heard is None and not calls):
-            aside = Trial(connection)
-            try:
-                await _ignored(aside, "P-11", at, valid=False)
-            except Judged:
+            found = await trial.next_call("P-11")
+            if found.verdict is Verdict.FAIL:
                 # a server may die some time after the one that it took for valid
                 hit = "; ".join((*_taken(calls, trial), f"after {name}"))
-                (found,) = aside.findings
                 evidence = (*trial.told, *found.evidence)
                 trial.findings.append(replace(found, sentence=f"{hit}: {found.sentence}", evidence=evidence))
                 return
@@ -478,17 +475,15 @@ async def malformed(trial: Trial) -> None:
 
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
-    """Whether the calls in flight were left alone. Each that was not names what hit it."""
+    """Judge whether the calls in flight were left alone, and name the cancels that hit them."""
     connection, control = trial.connection, trial.server.control
-    count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
-    ignored = f"{count} ignored; the calls in flight were answered"
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
-    if connection.lost:
-        ignored = "all ignored"
-    elif not calls or control is None or control.duration is None:
-        return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
-    else:
+    count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
+    ignored = "all ignored" if connection.lost else f"{count} ignored; the calls in flight were answered"
+    if not connection.lost:
+        if not calls or control is None or control.duration is None:
+            return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
         # a server may work on one thing at a time
         until = connection.now() + len(calls) * control.length + 3.0
         for trace in calls.values():
@@ -499,18 +494,20 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
 
 
 def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
-    """Which of the calls got no result, and by which notifications that may be. The end of the server is none."""
+    """The calls that got no result, with the notifications that may have hit them. The end of the server is no hit."""
     hit: list[str] = []
     for id_, trace in calls.items():
         heard = next(iter(trace.responses), None)
         if trial.connection.lost if heard is None else heard.kind == "result":
             continue
         names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
-        frame = "" if heard is None else heard.frame
-        trial.tell(f"request {id_}: {_became(trace, 'no result')} ({names})", None, frame)
+        trial.tell(
+            f"request {id_}: {_became(trace, 'no result')} ({names})", None, heard.frame if heard else ""
+        )
         if id_ != EQUAL:
-            one = f"request {id_} was cancelled by {names}"
-            hit.append(one if id_ != 4 else f"request 4 by one of: {names}")
+            hit.append(
+                f"request 4 by one of: {names}" if id_ == 4 else f"request {id_} was cancelled by {names}"
+            )
     return hit
 
 

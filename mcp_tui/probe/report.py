@@ -1,8 +1,8 @@
-"""What the probe found: verdicts with their evidence, and what they come to."""
+"""The findings of a run: verdicts with their evidence, and the report that sums them up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -13,17 +13,17 @@ from mcp_tui.protocol.values import frozen
 
 
 class Verdict(Enum):
-    """What a rule came to."""
+    """The verdict on one rule."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
-    """What no server may do: a MUST is broken."""
+    """A MUST is broken."""
     WARNING = "warning"
     """A SHOULD is not followed."""
     NOT_OBSERVABLE = "not observable"
-    """The server gives no way to see it, or the experiment could not be made."""
+    """The server gives no way to see it, or the experiment could not be run."""
     NOT_APPLICABLE = "not applicable"
-    """There is no such thing with this transport, revision or server."""
+    """The rule does not apply to this transport, revision, or server."""
 
 
 BAD: Final = (Verdict.FAIL, Verdict.WARNING)
@@ -31,21 +31,26 @@ BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
 @frozen
 class EvidenceItem:
-    """Something that was seen. ``at`` is seconds since the call of the experiment was written, where it has one.
+    """One observation. ``at`` is seconds since the call of the experiment was written, where it has one.
 
-    ``frame`` is the start of the frame that showed it. Both texts may hold the server's words.
+    ``frame`` is the start of the message that showed it. Both texts may hold text from the server.
     """
 
     what: str
     at: float | None = None
     frame: str = ""
 
+    def fields(self) -> dict[str, object]:
+        """The evidence for programs."""
+        at = None if self.at is None else round(self.at, 3)
+        return {"t": at, "what": self.what, "frame": self.frame or None}
+
 
 @frozen
 class Finding:
-    """The verdict on one rule, why, and what it rests on. ``sentence`` may hold words of the server's.
+    """The verdict on one rule, the reason, and its evidence. ``sentence`` may hold text from the server.
 
-    ``clause`` is what was broken, where that is not the rule's own clause but one that holds everywhere.
+    ``clause`` is the broken clause where it is not the rule's own but one that holds everywhere.
     """
 
     rule: str
@@ -54,10 +59,15 @@ class Finding:
     evidence: tuple[EvidenceItem, ...] = ()
     clause: Clause | None = None
 
+    def fields(self) -> dict[str, object]:
+        """The finding for programs."""
+        evidence = [each.fields() for each in self.evidence]
+        return {"verdict": self.verdict.value, "sentence": self.sentence, "evidence": evidence}
+
 
 @frozen
 class Calls:
-    """A tool that was called, with which arguments, and how often."""
+    """A tool that was called, its arguments, and the number of calls."""
 
     tool: str
     arguments: dict[str, Json]
@@ -107,12 +117,12 @@ class Report:
         return rows
 
     def broken(self, *, strict: bool = False) -> bool:
-        """Whether a MUST is broken or, ``strict``, a SHOULD is not followed."""
+        """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
         bad = BAD if strict else (Verdict.FAIL,)
         return any(finding.verdict in bad for _, _, finding in self.rows())
 
     def counts(self) -> dict[Verdict, int]:
-        """How many rules came to each verdict."""
+        """The number of rules with each verdict."""
         verdicts = [finding.verdict for _, _, finding in self.rows()]
         return {verdict: verdicts.count(verdict) for verdict in Verdict}
 
@@ -121,7 +131,7 @@ class Report:
         return finding if finding is not None and finding.verdict in BAD else None
 
     def stops(self) -> tuple[str, str]:
-        """The answer to the one question, ``yes``, ``no`` or ``not observable``, and why."""
+        """Whether the server stops when told to (``yes``, ``no``, or ``not observable``), and the reason."""
         if why := self.no_tool or self.lost:
             return "not observable", why
         work = self.findings.get("P-03")
@@ -137,21 +147,19 @@ class Report:
         return "not observable", "; ".join([work.sentence, *aside])
 
     def badge(self) -> dict[str, object]:
-        """The report as badge services read it (the endpoint format of shields.io)."""
+        """The report for badge services (the endpoint format of shields.io)."""
         answer, counts = self.stops()[0], self.counts()
         fails, warnings = counts[Verdict.FAIL], counts[Verdict.WARNING]
-        color = (
-            "red" if fails or answer == "no" else "yellow" if warnings or answer != "yes" else "brightgreen"
+        color = "yellow" if warnings or answer != "yes" else "brightgreen"
+        if fails or answer == "no":
+            color = "red"
+        message = {"yes": "stops", "no": "keeps working"}.get(answer, answer)
+        if self._of("P-04") is not None:
+            message = "next call fails"
+        message += f", {fails} MUST broken" * bool(fails) + f", {warnings} SHOULD not followed" * bool(
+            warnings
         )
-        said = {"yes": "stops", "no": "keeps working"}
-        message = "next call fails" if self._of("P-04") is not None else said.get(answer, answer)
-        broken = [f"{fails} MUST broken"] * bool(fails) + [f"{warnings} SHOULD not followed"] * bool(warnings)
-        return {
-            "schemaVersion": 1,
-            "label": "MCP cancellation",
-            "message": ", ".join((message, *broken)),
-            "color": color,
-        }
+        return {"schemaVersion": 1, "label": "MCP cancellation", "message": message, "color": color}
 
     def fields(self) -> dict[str, object]:
         """The report for programs."""
@@ -166,25 +174,9 @@ class Report:
             "tool": self.tool or None,
             "arguments": self.arguments if self.tool else None,
             "duration": None if self.duration is None else round(self.duration, 3),
-            "calls": [
-                {"tool": each.tool, "arguments": each.arguments, "times": each.times} for each in self.calls
-            ],
+            "calls": [asdict(each) for each in self.calls],
             "rules": [
-                {
-                    "id": rule.id,
-                    "title": rule.title,
-                    **clause.fields(self.revision),
-                    "verdict": finding.verdict.value,
-                    "sentence": finding.sentence,
-                    "evidence": [
-                        {
-                            "t": None if each.at is None else round(each.at, 3),
-                            "what": each.what,
-                            "frame": each.frame or None,
-                        }
-                        for each in finding.evidence
-                    ],
-                }
+                {"id": rule.id, "title": rule.title, **clause.fields(self.revision), **finding.fields()}
                 for rule, clause, finding in self.rows()
             ],
             "counts": {verdict.value: count for verdict, count in self.counts().items()},

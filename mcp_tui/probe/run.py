@@ -436,8 +436,8 @@ async def _control_run(
     control = ControlRun(
         duration=None if heard is None and not lost else ended_at - sent,
         watched=connection.now() - sent,
-        progress=tuple(each.at - sent for each in trace.progress()),
-        logs=tuple(each.at - sent for each in connection.heard if each.kind == "log" and each.at > sent),
+        progress=trace.times("progress"),
+        logs=trace.times("log"),
         beats=connection.server.heartbeat.between(sent, ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,

@@ -214,32 +214,30 @@ class Trial:
         cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
         late = [each for each in trace.responses if each.at >= cancel_at]
-        progress = trace.progress()
-        read = next((each.at for each in behind.responses), None) if behind is not None else None
-        after = [each for each in progress if each.at > cancel_at]
+        after = [each for each in trace.progress() if each.at > cancel_at]
+        read = behind.responses[0].at - sent if behind is not None and behind.responses else None
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
         quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write they share a moment
         if read is not None:
-            quotes.append(EvidenceItem("a request sent behind the cancel was answered", read - sent))
+            quotes.append(EvidenceItem("a request sent behind the cancel was answered", read))
         quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]
         quotes += [trace.evidence(each) for each in early[:1]]
         before = connection.lost if connection.ended_at < cancel_at else ""
         if not trace.responses and trace.ended_at is not None and trace.ended_at < cancel_at:
             before = before or trace.failure
-        logs = (each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent)
+        answers = (
+            Answer(each.words, each.at - sent, each.kind == "result", trace.evidence(each)) for each in late
+        )
         return Observation(
             cancel=cancel_at - sent,
-            read=None if read is None else read - sent,
-            answers=tuple(
-                Answer(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
-                for each in late
-            ),
-            progress=tuple(each.at - sent for each in progress),
-            logs=tuple(logs),
-            beats=self.server.heartbeat.between(sent, now),
+            read=read,
+            answers=tuple(answers),
             early=early[0].words if early else before,
-            lost=connection.lost,
-            watched=now - sent,
             quotes=tuple(quotes),
             closed_stream=trace.closed_stream,
+            progress=trace.times("progress"),
+            logs=trace.times("log"),
+            beats=self.server.heartbeat.between(sent, now),
+            lost=connection.lost,
+            watched=now - sent,
         )

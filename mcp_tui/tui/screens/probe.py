@@ -1,4 +1,4 @@
-"""The probe on the screen: its rules as they are judged, and the evidence for the one under the cursor."""
+"""The screen of the probe: the rules with their verdicts, and the evidence for the selected rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.worker import Worker
 
 from mcp_tui.client.results import free, save
-from mcp_tui.probe.report import EvidenceItem, Finding, Report
+from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Probe, Tell
 from mcp_tui.probe.tools import Unsuitable
@@ -58,7 +58,7 @@ _WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
 class ProbeScreen(ModalScreen[None]):
     """Probes a server on connections of its own; closing it ends the probe with all of them.
 
-    ``made`` makes the probe, each time that it is started.
+    ``made`` makes the probe for each start.
     """
 
     app = getters.app(Host)
@@ -104,13 +104,13 @@ class ProbeScreen(ModalScreen[None]):
 
     @property
     def running(self) -> bool:
-        """Whether the probe is at work."""
+        """Whether the probe is running."""
         return self._worker is not None and not self._worker.is_finished
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Show what changed."""
+        """Show the newest state."""
         if not self.is_mounted:
             return
         self.list.retitle(self._title())
@@ -128,18 +128,13 @@ class ProbeScreen(ModalScreen[None]):
         """A rule and its verdict."""
         rule = _RULES[-1 - number]
         finding = self.findings.get(rule.id)
-        if finding is None:
-            word, tone = words("…" if self.running else ""), "muted"
-        else:
+        word, tone = words("…" if self.running else ""), "muted"
+        if finding is not None:
             word, tone = view.word(finding.verdict), view.GLYPHS[finding.verdict][1]
         # Where titles would be cut the glyph is enough: the pane below has the word.
         cells = 16 if width >= _WHOLE else 1
-        return line(
-            safe("{}  ", rule.id),
-            (safe("{:<{}}", word[:cells], cells), tone),
-            safe("  {}", rule.title),
-            key=rule.id,
-        )
+        shown = safe("{:<{}}", word[:cells], cells)
+        return line(safe("{}  ", rule.id), (shown, tone), safe("  {}", rule.title), key=rule.id)
 
     def _title(self) -> SafeText:
         if self.running:
@@ -154,14 +149,13 @@ class ProbeScreen(ModalScreen[None]):
         revision = LATEST_HANDSHAKE if self.report is None else self.report.revision
         transport = "stdio" if self.report is None else self.report.transport
         clause = (finding and finding.clause) or rule.clause(revision, transport)
-        known = [line((safe("{}: {}", clause.level.value, clause.text(revision.name)), "muted"))]
-        if finding is None:
-            known.append(line(words("not judged yet")))
-        else:
-            known.insert(0, line(_verdict(finding), clean(finding.sentence)))
-        evidence = Section(words("Evidence"), [*map(_told, finding.evidence)] if finding else ())
-        key = (rule.id, finding and finding.verdict)
-        self._show(key, known, evidence, pane=safe("{} {}", rule.id, rule.title))
+        source = line((safe("{}: {}", clause.level.value, clause.text(revision.name)), "muted"))
+        known, evidence = [source, line(words("not judged yet"))], list[Line]()
+        if finding is not None:
+            known = [line(_verdict(finding), clean(finding.sentence)), source]
+            evidence += map(_told, finding.evidence)
+        key, pane = (rule.id, finding and finding.verdict), safe("{} {}", rule.id, rule.title)
+        self._show(key, known, Section(words("Evidence"), evidence), pane=pane)
 
     def _show(self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE) -> None:
         """Show lines below the rules, and those of ``more`` that have any."""
@@ -181,7 +175,7 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(hint("The probe is finished. {probe.again} runs it again."))
 
     def action_again(self) -> None:
-        """Start the probe, whatever was found before."""
+        """Start the probe, also after another run."""
         if self.running:
             self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
             return
@@ -209,7 +203,7 @@ class ProbeScreen(ModalScreen[None]):
         self._conclude(self.report)
 
     def _tell(self, news: str | Finding) -> None:
-        """Take in what the probe does or found; until a rule is looked at its story is told, the newest on top."""
+        """Note a step or a finding of the probe. Until a rule is selected, all of them are shown, the newest first."""
         at = (safe("{:6.1f} s  ", time.monotonic() - self._began), "muted")
         if isinstance(news, str):
             self._doing = brief(news, 200)
@@ -224,30 +218,23 @@ class ProbeScreen(ModalScreen[None]):
             self._explain(RULES[news.rule])
 
     def _conclude(self, report: Report) -> None:
-        lines = [
-            line((view.conclusion(report), "title")),
-            line(view.headline(report)),
-            line(view.counted(report)),
-        ]
-        lines += [line(clean(note)) for note in report.notes]
-        lines += [line((view.called(report), "muted"))]
-        problems = [
-            line(
-                (safe("{} {}: ", rule.id, found.verdict.value), view.GLYPHS[found.verdict][1]),
-                clean(found.sentence),
-            )
-            for rule, _, found in report.rows()
-            if found.verdict in view.BAD
-        ]
+        lines = [line((view.conclusion(report), "title"))]
+        lines += map(line, (view.headline(report), view.counted(report), *map(clean, report.notes)))
+        lines.append(line((view.called(report), "muted")))
+        problems: list[Line] = []
+        for rule, _, found in report.rows():
+            if found.verdict in BAD:
+                head = safe("{} {}: ", rule.id, found.verdict.value)
+                problems.append(line((head, view.GLYPHS[found.verdict][1]), clean(found.sentence)))
         self._show("conclusion", lines, Section(words("Problems"), problems))
 
     def action_copy(self) -> None:
         """Copy the report as Markdown."""
         if self.report is None:
             self.keys.tell(words("No report yet"))
-            return
-        self.app.copy_to_clipboard(view.markdown(self.report))
-        self.keys.tell(words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3)
+        else:
+            self.app.copy_to_clipboard(view.markdown(self.report))
+            self.keys.tell(words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3)
 
     def action_save(self) -> None:
         """Write the report as Markdown into the folder where mcp-tui was started."""
@@ -270,7 +257,7 @@ class ProbeScreen(ModalScreen[None]):
         (self.evidence if self.list.has_focus else self.list).focus()
 
     def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else stop the probe; where it does not run, back."""
+        """Copy the selected text, else stop the probe, else go back (ctrl+c)."""
         if copied(self):
             self.keys.tell(words("copied"), "muted", seconds=2)
         elif self.running and self._worker is not None:
@@ -279,7 +266,7 @@ class ProbeScreen(ModalScreen[None]):
             self.dismiss(None)
 
     def action_close(self) -> None:
-        """Back. While the probe is at work, the first press says so and the second one stops it."""
+        """Go back. While the probe is running, the first press only says so."""
         if self.running and not self._warned:
             self._warned = True
             self.keys.tell(hint("The probe is running. Press {app.back} again to stop it and go back."))

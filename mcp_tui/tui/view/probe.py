@@ -1,10 +1,10 @@
-"""A report of the probe in words: a table for the terminal, and Markdown for an issue. Everything leaves clean."""
+"""The words of a probe report: a table for the terminal, and Markdown for an issue. All text is sanitised."""
 
 from __future__ import annotations
 
 from typing import Final, cast
 
-from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
+from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
@@ -21,7 +21,6 @@ GLYPHS: Final = {
 _SGR: Final = {"success": "32", "error": "1;31", "warning": "33", "muted": "2"}
 """Its parameters of SGR for a terminal that has colours."""
 
-BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 SHOWN: Final = 200
 """Characters of a sentence or a frame that are shown."""
 
@@ -42,7 +41,7 @@ def arguments(given: dict[str, Json]) -> SafeText:
 
 
 def headline(report: Report) -> SafeText:
-    """What was probed, in a line."""
+    """The server and the tool, in a line."""
     parts = [report.server_named or "unnamed server", report.transport, report.revision.name]
     if report.tool:
         took = "did not finish on its own" if report.duration is None else f"takes {report.duration:.2f} s"
@@ -51,14 +50,14 @@ def headline(report: Report) -> SafeText:
 
 
 def provenance(report: Report) -> SafeText:
-    """By what, when and how it was probed, in a line: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
+    """The version, date, and command of the run, in a line: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
     version = f"mcp-tui {report.probe}" if report.probe else ""
     parts = (version, report.date, report.command, f"{report.seconds:.1f} s in all")
     return brief(" · ".join(part for part in parts if part), 2 * SHOWN)
 
 
 def called(report: Report) -> SafeText:
-    """Which tools were called, with which arguments, how often."""
+    """The tools that were called, with their arguments and the number of calls."""
     if not report.calls:
         return words("No tool was called")
     made = (f"{each.tool} {arguments(each.arguments)}".rstrip() + f" × {each.times}" for each in report.calls)
@@ -66,14 +65,13 @@ def called(report: Report) -> SafeText:
 
 
 def counted(report: Report) -> SafeText:
-    """How many rules came to what: ``14 pass, 2 warning``."""
-    return clean(
-        ", ".join((f"{count} {verdict.value}" for verdict, count in report.counts().items() if count))
-    )
+    """The number of rules with each verdict: ``14 pass, 2 warning``."""
+    counts = (f"{count} {verdict.value}" for verdict, count in report.counts().items() if count)
+    return clean(", ".join(counts))
 
 
 def conclusion(report: Report) -> SafeText:
-    """The one line that answers the question."""
+    """The line that says whether the server stops when told to."""
     answer, why = report.stops()
     return brief(f"stops when told to: {answer} – {why}", 2 * SHOWN)
 
@@ -85,21 +83,21 @@ def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = Fa
 
 
 def evidence_pieces(evidence: EvidenceItem, most: int = SHOWN) -> tuple[SafeText, SafeText, SafeText]:
-    """The moment of a piece of evidence, what it is, and its frame, of which ``most`` characters are shown."""
+    """The time of a piece of evidence, its words, and its message, of which ``most`` characters are shown."""
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     frame = safe("  {}", brief(evidence.frame, most)) if evidence.frame else NOTHING
     return safe("{:>10}  ", at), brief(evidence.what, most), frame
 
 
 def evidence_line(evidence: EvidenceItem) -> SafeText:
-    """A piece of evidence in a line, with its moment."""
+    """A piece of evidence in a line, with its time."""
     return join(evidence_pieces(evidence))
 
 
 def why_lines(
     rule: Rule, clause: Clause, finding: Finding, revision: str, *, colour: bool = False
 ) -> list[SafeText]:
-    """Why a rule did not pass: a sentence and, where it is broken, the clause and the evidence."""
+    """The reason why a rule did not pass: a sentence and, for a broken rule, the clause and the evidence."""
     head = safe("{}  {}: {}", rule.id, finding.verdict.value, brief(finding.sentence, 2 * SHOWN))
     lines = [_part(finding.verdict, head, colour=colour)]
     if finding.verdict in BAD:
@@ -113,10 +111,8 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
     rows = report.rows()
     lines = [headline(report), provenance(report), NOTHING]
     lines += [rule_line(*row, colour=colour) for row in rows]
-    order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
-    for verdict in order:
-        chosen = [row for row in rows if row[2].verdict is verdict]
-        if chosen:
+    for verdict in (*BAD, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE):
+        if chosen := [row for row in rows if row[2].verdict is verdict]:
             lines.append(NOTHING)
         for row in chosen:
             lines += why_lines(*row, report.revision.name, colour=colour)
@@ -125,7 +121,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
 
 
 def rule_list() -> list[SafeText]:
-    """The rules themselves, for a terminal."""
+    """The list of all rules for a terminal."""
     lines: list[SafeText] = []
     for rule in RULES.values():
         fields = rule.fields()
@@ -145,7 +141,7 @@ _ESCAPES: Final = str.maketrans({**{each: f"\\{each}" for each in "\\`*_[]|#~"},
 
 
 def _cell(value: str) -> str:
-    """Text that Markdown shows as it is, also within a table."""
+    """Escapes text for Markdown, also within a table."""
     return brief(value, 2 * SHOWN).translate(_ESCAPES)
 
 
