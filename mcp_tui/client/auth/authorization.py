@@ -217,8 +217,7 @@ class Authorization:
         """
         await self.load()
         async with self._lock:
-            challenge = await self._discovery.challenge()
-            return await self._issue(challenge, await self._discovery.resource(challenge))
+            return await self._issue(await self._discovery.challenge())
 
     # -- which way -------------------------------------------------------------------------------------------
 
@@ -232,17 +231,12 @@ class Authorization:
         elif self._fresh == "issued":
             text = "the server refuses the token that it was just given; sign in again later, or add a token with -H"
             raise AuthorizationError(text)
-        refreshes = bool(self.credentials.token.refresh)
-        if not self._by_itself and (challenge.wants_scopes or self._fresh):
-            refreshes = False
-        if not refreshes and not self._by_itself:
-            await self._agreed(challenge, ask=ask)
-        resource = await self._discovery.resource(challenge)
-        if refreshes and await self._refreshed(resource):
+        refreshes = self._by_itself or not (challenge.wants_scopes or self._fresh)
+        if refreshes and self.credentials.token.refresh and await self._refreshed(challenge):
             return
-        if refreshes and not self._by_itself:
+        if not self._by_itself:
             await self._agreed(challenge, ask=ask)
-        await self._issue(challenge, resource)
+        await self._issue(challenge)
 
     async def _agreed(self, challenge: TokenChallenge, *, ask: bool) -> None:
         """Go on only with a person who wants to sign in: before that nothing is fetched from anywhere."""
@@ -277,8 +271,8 @@ class Authorization:
         self._adopt(found)
         return True
 
-    async def _refreshed(self, resource: ProtectedResource) -> bool:
-        kept = self.credentials
+    async def _refreshed(self, challenge: TokenChallenge) -> bool:
+        kept, resource = self.credentials, await self._discovery.resource(challenge)
         if kept.issuer not in resource.issuers:
             issuer = shown(kept.issuer)
             self._tell(f"The server changed its authorization server: {issuer} is not named any more")
@@ -299,7 +293,8 @@ class Authorization:
             await self._keep(replace(kept, token=token), "refreshed")
             return True
 
-    async def _issue(self, challenge: TokenChallenge, resource: ProtectedResource) -> Credentials:
+    async def _issue(self, challenge: TokenChallenge) -> Credentials:
+        resource = await self._discovery.resource(challenge)
         known = (self._client.issuer, self.credentials.issuer)  # else the first that the server names
         issuer = next((each for each in known if each in resource.issuers), resource.issuers[0])
         server = await self._discovery.authorization_server(issuer, legacy=resource.legacy)
@@ -307,8 +302,9 @@ class Authorization:
         scopes = self._wanted_scopes(challenge, server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
         client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(endpoint)
-        named = Credentials(server=self._key, issuer=issuer, resource=resource.identifier)
-        made = replace(named, registration=client, token=token)
+        made = Credentials(
+            server=self._key, issuer=issuer, resource=resource.identifier, registration=client, token=token
+        )
         await self._keep(made, "issued")
         return made
 
