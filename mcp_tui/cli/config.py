@@ -1,4 +1,4 @@
-"""``config``: where things are, and what is in force, each value with where it came from."""
+"""``config``: shows the places of files, and the settings with the origin of each value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Value = tuple[str, object, str]
 
 
 def run(_name: str, given: Words) -> int:
-    """Run the command; the exit status."""
+    """Runs the command and returns the exit status."""
     options = given.options
     if options.example:
         out(example(), end="")
@@ -48,7 +48,7 @@ def run(_name: str, given: Words) -> int:
 
 
 def example() -> str:
-    """The settings file with every default."""
+    """Returns the settings file with every default."""
     return (Path(files.__file__).parent / "example.toml").read_text(encoding="utf-8")
 
 
@@ -95,7 +95,7 @@ def _values(found: Loaded, given: Words) -> list[Value]:
 
 
 def _key_problems(found: Loaded) -> list[str]:
-    """What is wrong with the person's own keys, a sentence each; Textual is loaded only where there are some."""
+    """Returns the problems of the user's own keys. Textual is loaded only if there are some keys."""
     if not found.settings.keys:
         return []
     from mcp_tui.tui.keymap import keymap

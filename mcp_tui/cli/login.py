@@ -1,4 +1,4 @@
-"""``login``, ``logout`` and ``auth``: sign in to a server, forget that, and show what is stored for whom."""
+"""``login``, ``logout``, and ``auth``: sign in to a server, delete sign-ins, and list them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_KEY: Final = 64 * 1024
 
 
 def run(name: str, given: Words) -> int:
-    """Run the command; the exit status.
+    """Runs the command and returns the exit status.
 
     Raises:
         Failure: the words name no server behind a URL, nobody signed in, or nothing can be stored.
@@ -59,7 +59,7 @@ def run(name: str, given: Words) -> int:
 
 
 def _server(given: Words) -> HttpTarget:
-    """The server that the words name; options of commands that connect have their defaults."""
+    """Returns the server that the words name; options of commands that connect have their defaults."""
     if given.url is None and given.options.server is None:
         raise Failure("No server given. Add a URL or --server NAME.")
     defaults = vars(parser("info").parse_args([]))
@@ -83,7 +83,7 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         scopes=tuple((options.scope or "").split()),
         insecure=where.insecure,
     )
-    authorization.told.append(_say)
+    authorization.listeners.append(_say)
     try:
         credentials = await authorization.sign_in()
     except TransportError as error:
@@ -98,7 +98,7 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
 
 
 def _registration(given: Words) -> ClientRegistration | None:
-    """The client that a person registered by hand.
+    """Returns the client that a person registered by hand.
 
     Raises:
         Failure: a part of it is missing, or a secret would go to whomever the server names.
@@ -157,11 +157,11 @@ class TerminalBrowser:
         self._opens = opens
 
     async def agrees(self, why: str) -> bool:
-        """They do: they ran the command."""
+        """Returns true: the person ran the command."""
         return True
 
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Show the URL first; enter opens it."""
+        """Shows the URL; enter opens it."""
         out(clean(f"Sign in at {request.host}:\n\n{request.url}\n", newlines=True), flush=True)
         if self._opens and sys.stdin.isatty():
             out("Press enter to open the URL in a browser, or open it anywhere and paste the URL")
@@ -180,7 +180,7 @@ class TerminalBrowser:
 
 
 def _stdin_lines() -> asyncio.Queue[str]:
-    """Lines of stdin as they come, from a thread that nothing waits for."""
+    """Returns a queue of the lines of stdin, read by a thread that nothing waits for."""
     queue: asyncio.Queue[str] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -228,7 +228,7 @@ def _lines(found: list[Credentials], place: str) -> Iterator[str]:
 
 
 def _until(credentials: Credentials) -> str:
-    """Until when a sign-in holds, in words."""
+    """Returns the validity of a sign-in, in words."""
     token = credentials.token
     if not token.expires_at:
         said = "no expiry given"

@@ -74,7 +74,7 @@ async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> in
         """The store of one connection, with a journal, and a recording of its own where one was asked for."""
         made = open_store(given, where, beside=re.sub(r"\W+", "-", experiment), purpose="probe")
         if tokens is not None:
-            tokens.taught(made.learn)
+            tokens.share_secrets(made.learn)
         command.opened(made)
         return made
 

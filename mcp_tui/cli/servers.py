@@ -1,4 +1,4 @@
-"""``servers``: what the config files define and where each stands; and consent to what a project's file defines.
+"""``servers``: lists the servers of the config files, and stores consent to those of a project's file.
 
 Nothing is started, and no file of another tool is written.
 """
@@ -20,7 +20,7 @@ from mcp_tui.tui.view.text import SafeText, clean
 
 
 def run(_name: str, given: Words) -> int:
-    """Run the command; the exit status.
+    """Runs the command and returns the exit status.
 
     Raises:
         Failure: the file that is named cannot be read, there is no such server, or nobody agreed.
@@ -55,7 +55,7 @@ Stand = tuple[Definition, Availability, str]
 
 
 def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
-    """A line for each server; what to do about them is said on stderr."""
+    """Yields a line for each server; advice goes to stderr."""
     around = Surroundings.now()
     startable = (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
     rows: list[list[SafeText]] = []

@@ -266,8 +266,8 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
         def tell(text: str) -> None:
             store.event(Note(at=time.monotonic(), text=f"authorization: {text}"))
 
-        made.told.append(tell)
-        made.taught(store.learn)
+        made.listeners.append(tell)
+        made.share_secrets(store.learn)
     return made
 
 

@@ -1,4 +1,4 @@
-"""From the words of a command line to a target and the settings of a client."""
+"""Makes the target and the client settings from the words of a command line."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @cache
 def loaded() -> Loaded:
-    """What the file and the environment say."""
+    """Returns the settings of the file and the environment."""
     return load()
 
 
 def in_force(*, told: bool = True) -> Settings:
-    """The settings. What is unknown in them is said on stderr, unless somebody else tells it.
+    """Returns the settings. Warns of unknown ones, unless ``told`` is false.
 
     Raises:
         Failure: a value cannot be.
@@ -50,7 +50,7 @@ MEGABYTE: Final = 1024 * 1024
 
 
 class NeedsConsent(Failure):
-    """A project's server may not start until a person agrees. ``definition`` is what they have to see."""
+    """A project's server may not start until a person agrees to its ``definition``."""
 
     def __init__(self, text: str, definition: Definition) -> None:
         super().__init__(text)
@@ -58,7 +58,7 @@ class NeedsConsent(Failure):
 
 
 def settings(given: Words, *, grace: float | None = None, server: str | None = None) -> ClientSettings:
-    """The settings of a client, of the server that the words name or of another one.
+    """Returns the settings of a client, for the server that the words name or another one.
 
     ``grace`` is how long a cancelled request is watched, in seconds.
 
@@ -83,7 +83,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
 
 
 def limits(given: Words, tool: str = "", *, server: str | None = None, ask: float = 0.0) -> Limits:
-    """The limits of a request to a tool, or of any for none: what the words say, else the settings of tool, server, all.
+    """Returns the limits of a request: from the options, else the settings of the tool, the server, or all.
 
     ``ask`` is how long a person may be asked before a timeout cancels, in seconds, where the settings say so.
     """
@@ -102,7 +102,7 @@ def _first(given: float | None, otherwise: float) -> float:
 
 
 def target(given: Words) -> Target | None:
-    """The server that the words name, or ``None`` where they name none.
+    """Returns the server that the words name; ``None`` without one.
 
     Raises:
         Failure: two servers, a folder that is not there, an option that does not fit.
@@ -123,7 +123,7 @@ def target(given: Words) -> Target | None:
 
 
 def _configured(given: Words) -> Target:
-    """The server of a config file that ``--server`` names.
+    """Returns the server of a config file that ``--server`` names.
 
     Raises:
         ConfigError: there is none, or there are several.
@@ -147,7 +147,7 @@ def _configured(given: Words) -> Target:
 
 
 def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | None = None) -> Target:
-    """The target that a definition means, with what the words say on top; without ``answers`` its inputs are asked for.
+    """Returns the target of a definition, with the options applied; without ``answers`` its inputs are asked for.
 
     Raises:
         ConfigError: it cannot be used.
@@ -160,7 +160,7 @@ def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | 
 
 
 def _answers(definition: Definition) -> dict[str, str]:
-    """An answer to each input of a definition that has neither a default nor a variable in the environment.
+    """Asks for each input of a definition that has neither a default nor a variable in the environment.
 
     Raises:
         Failure: there is no terminal to ask at, or nothing was answered.
@@ -196,7 +196,7 @@ def _ask(each: Input) -> str:
 
 
 def _with_options(found: Target, given: Words, because: str) -> Target:
-    """A server with what the options say on top of it. ``because`` says why some do not fit: half a sentence."""
+    """Returns a server with the options applied. ``because`` says why some do not fit: half a sentence."""
     options = given.options
     if isinstance(found, HttpTarget):
         # this loads an HTTP library, which a server that is a process does not need
@@ -244,7 +244,7 @@ def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:
 
 
 def required(given: Words) -> Target:
-    """As :func:`target`, where there has to be one.
+    """Returns the server that the words name.
 
     Raises:
         Failure: also when the words name no server.
@@ -274,7 +274,7 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
 
 
 def recall(given: Words) -> tuple[SavedCall, Words]:
-    """The saved call that the words name, and the words with its server, where they name none.
+    """Returns the saved call that the words name, and the words with its server if they name none.
 
     Raises:
         ConfigError: there is none, or there are several.
@@ -317,7 +317,7 @@ def _on(server: SavedServer, given: Words) -> Words:
 
 
 def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:
-    """Say which values were not kept and are not given: the call may do without them."""
+    """Warns about values that were not saved and are not given."""
     have = {name.lower() for name in given}
     for name in names:
         if name.lower() not in have:

@@ -1,4 +1,4 @@
-"""Whether a server that a file defines may be started; consent to those that a project's file defines.
+"""Consent to start servers that a project's file defines, and whether a server can be used.
 
 Whoever can change a project's file could start anything.
 
@@ -29,18 +29,18 @@ from mcp_tui.protocol.messages import Json, as_object
 
 
 def is_needed(definition: Definition) -> bool:
-    """Whether the server may not be started, nor its URL be asked, until a person agrees."""
+    """Returns whether a person has to agree before the server may be started, or its URL be asked."""
     return definition.project and not is_given(definition)
 
 
 def is_given(definition: Definition) -> bool:
-    """Whether a person agreed to this server as it is defined now."""
+    """Returns whether a person agreed to this server as it is defined now."""
     kept = _read(_file(definition))
     return bool(kept) and kept.get("env file") == _env_digest(definition)
 
 
 def give(definition: Definition) -> None:
-    """Remember that a person agreed.
+    """Stores the consent of a person.
 
     Raises:
         ConfigError: it cannot be written.
@@ -55,7 +55,7 @@ def give(definition: Definition) -> None:
 
 
 def withdraw(definition: Definition) -> bool:
-    """Forget every consent to a server of this name in this file, however it was defined; whether there was one."""
+    """Deletes every consent to a server of this name in this file; false if there was none."""
     found = False
     for file in consents_folder().glob("*.json"):
         kept = _read(file)
@@ -67,7 +67,7 @@ def withdraw(definition: Definition) -> bool:
 
 
 def _read(file: Path) -> dict[str, Json]:
-    """A consent that was kept; nothing where it cannot be read."""
+    """Returns a stored consent; empty if it cannot be read."""
     try:
         return as_object(json.loads(read_text(file, 64 * 1024)))
     except (ConfigError, ValueError):
@@ -75,7 +75,7 @@ def _read(file: Path) -> dict[str, Json]:
 
 
 def account(definition: Definition) -> list[tuple[str, str]]:
-    """What a person agrees to: words and what they say, nothing cut short, of variables the names alone."""
+    """Returns what a person agrees to, as labels and texts: nothing cut short, but only the names of variables."""
     launch = definition.launch
     said: list[tuple[str, str]] = [
         ("server", definition.name),
@@ -109,7 +109,7 @@ _BARE: Final = re.compile(r"[\w@%+=:,./${}\-]+")
 
 
 def _quoted(word: str) -> str:
-    """A word as a shell would take it; the variables of the file stay readable."""
+    """Quotes a word for a shell; the variables of the file stay readable."""
     return word if _BARE.fullmatch(word) else shlex.quote(word)
 
 
@@ -127,7 +127,7 @@ def _file(definition: Definition) -> Path:
 
 
 def _env_digest(definition: Definition) -> str:
-    """A hash of the ``envFile``; empty for none."""
+    """Returns a hash of the ``envFile``; empty without one."""
     if definition.env_path is None:
         return ""
     try:
@@ -137,7 +137,7 @@ def _env_digest(definition: Definition) -> str:
 
 
 def _path(definition: Definition) -> Path:
-    """The file itself, whatever links lead to it."""
+    """Returns the file itself, without symbolic links."""
     with suppress(OSError, RuntimeError):
         return definition.file.resolve()
     return definition.file
@@ -155,7 +155,7 @@ class Availability(Enum):
 
 
 def availability(definition: Definition) -> tuple[Availability, str]:
-    """Whether a definition can be used, and what there is to say of that, without a full stop."""
+    """Returns whether a definition can be used, and a remark without a full stop."""
     if wrong := problem(definition):
         return Availability.PROBLEM, wrong
     if definition.shadowed:

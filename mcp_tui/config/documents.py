@@ -1,4 +1,4 @@
-"""Config files as people write them: TOML, and JSON with comments and trailing commas; and the lines in them to point at.
+"""Parses config files: TOML, and JSON with comments and trailing commas. Finds the lines to point at.
 
 Comments of JSON become blanks of the same length, so every line and column that is told is that of the file. The standard
 library's reader of TOML tells where it stumbles, but not where a key stands.
@@ -51,7 +51,7 @@ class Document:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Json]:
-    """The table that the text of ``path`` holds.
+    """Returns the table in the text of ``path``.
 
     Raises:
         ConfigError: it is no TOML; the sentence names line and column.
@@ -102,7 +102,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 def plain(text: str) -> str:
-    """``text`` with blanks in place of comments and trailing commas."""
+    """Returns ``text`` with blanks in place of comments and trailing commas."""
     text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NO_BREAK.sub(" ", found[0]), text)
     return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 

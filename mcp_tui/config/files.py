@@ -95,42 +95,42 @@ def write_private(path: Path, text: str) -> None:
 
 
 def config_folder() -> Path:
-    """The folder of what a person writes: settings, themes, saved calls (``$XDG_CONFIG_HOME/mcp-tui``)."""
+    """Returns the folder of settings, themes, and saved calls (``$XDG_CONFIG_HOME/mcp-tui``)."""
     from platformdirs import user_config_path
 
     return user_config_path("mcp-tui", appauthor=False)
 
 
 def data_folder() -> Path:
-    """The folder of what mcp-tui remembers: consents, recent servers (``$XDG_DATA_HOME/mcp-tui``)."""
+    """Returns the folder of consents and recent servers (``$XDG_DATA_HOME/mcp-tui``)."""
     from platformdirs import user_data_path
 
     return user_data_path("mcp-tui", appauthor=False)
 
 
 def settings_file() -> Path:
-    """``$MCP_TUI_CONFIG``, or ``config.toml`` in :func:`config_folder`."""
+    """Returns ``$MCP_TUI_CONFIG``, or ``config.toml`` in :func:`config_folder`."""
     named = os.environ.get("MCP_TUI_CONFIG")
     return Path(named).expanduser() if named else config_folder() / "config.toml"
 
 
 def themes_folder() -> Path:
-    """The folder of the person's own themes."""
+    """Returns the folder of the user's own themes."""
     return config_folder() / "themes"
 
 
 def shipped_folder() -> Path:
-    """The folder of the themes that ship with mcp-tui: inside an installed package, or the checkout's."""
+    """Returns the folder of the themes that ship with mcp-tui: inside an installed package, or the checkout's."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "themes"
     return installed if installed.is_dir() else package.parent / "themes"
 
 
 def consents_folder() -> Path:
-    """The folder of the consents that were given, a file each."""
+    """Returns the folder of consents, a file each."""
     return data_folder() / "consents"
 
 
 def recent_file() -> Path:
-    """The file with the servers that were opened last."""
+    """Returns the file with the servers that were opened last."""
     return data_folder() / "recent.json"

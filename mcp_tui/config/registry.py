@@ -1,4 +1,4 @@
-"""``server.json``, as the MCP Registry has it: how to start each package, where each remote is.
+"""Reads ``server.json`` of the MCP Registry: the command of each package, the URL of each remote.
 
 Keys come as ``camelCase`` and as ``snake_case``, and the whole may stand inside ``{"server": …}``. Values that the person
 has to give become inputs, so that they are asked for like those of an editor.
@@ -22,7 +22,7 @@ _KINDS: Final = {"npm": ("npx", "@"), "pypi": ("uvx", "=="), "oci": ("docker", "
 
 
 def unwrapped(whole: dict[str, Json]) -> dict[str, Json] | None:
-    """The description of the server in a file, its keys in ``snake_case``; ``None`` where the file holds none."""
+    """Returns the description of the server in a file, its keys in ``snake_case``; ``None`` if there is none."""
     inner = as_object(whole.get("server")) or whole
     found = as_object(_snake(inner))
     named = isinstance(found.get("name"), str)
@@ -45,7 +45,7 @@ def _snake(value: Json) -> Json:
 
 
 def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Each way to reach the server: its name, and what the file says of it.
+    """Yields the name and the description of each way to reach the server.
 
     The first one is called as the server is, the others with what they are behind it.
     """
@@ -58,7 +58,7 @@ def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def read(made: Definition) -> Definition:
-    """A definition with all that its ``fields``, one of the ways, say: how the server is reached, or why not."""
+    """Returns a definition with what its ``fields``, one of the ways, say: how the server is reached, or why not."""
     try:
         return replace(made, launch=_remote(made.fields) if "url" in made.fields else _package(made.fields))
     except ConfigError as error:
@@ -72,12 +72,12 @@ class _Inputs:
         self.by_id: dict[str, Input] = {}
 
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
-        """A value to be given under an id, as ``said`` describes it."""
+        """Adds an input, and returns its variable."""
         self.by_id[id_] = Input.read(id_, said)
         return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:
-        """The value of an argument, variable or header; ``None`` for one that may be left out and has none."""
+        """Returns the value of an argument, variable, or header; ``None`` if it is optional and has none."""
         value = said.get("value")
         if isinstance(value, str):
             return self.parts(value, as_object(said.get("variables")))
@@ -86,7 +86,7 @@ class _Inputs:
         return None
 
     def named(self, entries: Json) -> dict[str, Template]:
-        """Variables or headers by their names, those left out that may be and have no value."""
+        """Returns variables or headers by name, without optional ones that have no value."""
         found: dict[str, Template] = {}
         for said in objects_in(entries):
             name = str(said.get("name") or "")
@@ -96,7 +96,7 @@ class _Inputs:
         return found
 
     def parts(self, text: str, known: dict[str, Json]) -> Template:
-        """A text with ``{variables}``; braces around what is none stay."""
+        """Parses a text with ``{variables}``; unknown ones stay text."""
 
         def made(match: re.Match[str]) -> ConfigVariable | None:
             return self.ask(match[1], as_object(known[match[1]])) if match[1] in known else None

@@ -1,4 +1,4 @@
-"""The servers that config files define: found, listed, and picked by name. Nothing is started here, and no file is written.
+"""Finds the servers that config files define. Nothing is started here, and no file is written.
 
 Precedence: a file that is named with ``--config`` is the only one looked at. Otherwise every known place is
 (:func:`mcp_tui.config.sources.places`). Two definitions of one name in files of one tool: the first in that tool's own
@@ -39,14 +39,14 @@ _TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
 
 @frozen
 class FoundServers:
-    """What the files define, in the order of the tools, and a sentence for each file that cannot be read."""
+    """The servers in the files, in the order of the tools, and a sentence for each file that cannot be read."""
 
     servers: list[Definition] = field(default_factory=list[Definition])
     problems: list[str] = field(default_factory=list[str])
 
 
 def discover(around: Surroundings | None = None, config: Path | None = None) -> FoundServers:
-    """Every server of ``config`` or, without one, of all known places."""
+    """Returns every server of ``config`` or, without one, of all known places."""
     around = around or Surroundings.now()
     found = FoundServers()
     first: dict[tuple[str, str], Definition] = {}
@@ -69,7 +69,7 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
 
 
 def find(name: str, config: Path | None = None, around: Surroundings | None = None) -> Definition:
-    """The server called ``name``.
+    """Returns the server called ``name``.
 
     Raises:
         ConfigError: there is none, there are several, or the file that is named cannot be read.
@@ -104,7 +104,7 @@ def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
 def read_place(
     place: Place, around: Surroundings, document: Document, *, surely: bool = True
 ) -> Iterator[Definition]:
-    """The servers of one file. ``surely`` says that the file was named: then one without any server is told of.
+    """Yields the servers of one file. ``surely`` says that the file was named, so it must define some.
 
     Raises:
         ConfigError: what it holds is of no form that is known, or, ``surely``, holds no servers.
@@ -149,7 +149,7 @@ def read_place(
 def _tables(
     place: Place, fields: dict[str, Json], around: Surroundings
 ) -> Iterator[tuple[Source, tuple[str, ...], Path | None]]:
-    """Whose servers stand where in a file; and the folder of the project, where a person's own file says of which."""
+    """Yields the tool of each table of servers, its path, and the project's folder if a person's own file names it."""
     if place.source is CLAUDE_CODE and "projects" in fields and place.part != "user":
         projects = as_object(fields["projects"])
         for folder in (around.cwd, *around.cwd.parents):
@@ -184,7 +184,7 @@ def _defined(
 
 
 def _switched_off(whole: dict[str, Json], made: Definition) -> set[str]:
-    """The servers that another part of the same file switches off."""
+    """Returns the servers that another part of the same file disables."""
     if made.source is GEMINI:
         listed = as_object(whole.get("mcp")).get("excluded")
     else:

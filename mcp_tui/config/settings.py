@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Within:
-    """The bounds of a number, ``ge``, ``gt`` or ``le``, in the way that pydantic asks any annotation for them.
+    """Bounds of a number (``ge``, ``gt``, ``le``) as pydantic asks an annotation for them.
 
     Its own constraints would have to be loaded at every start, also where no file is there to be checked.
     """
@@ -48,14 +48,14 @@ Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical"
 
 
 class SettingsTable:
-    """A table of the file: it has no other keys than these, and converts no value."""
+    """A table of the file. It allows no other keys, and converts no value."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True}
 
 
 @fact
 class RequestLimits(SettingsTable):
-    """``[limits]``: ``idle`` is re-armed by progress, ``maximum`` by nothing; ``message`` is in megabytes."""
+    """``[limits]``: progress resets ``idle``, nothing resets ``maximum``; ``message`` is in megabytes."""
 
     idle: Seconds = 60.0
     maximum: Seconds = 600.0
@@ -66,7 +66,7 @@ class RequestLimits(SettingsTable):
 
 @fact
 class Overrides(SettingsTable):
-    """What differs for one tool; ``None`` for what does not."""
+    """The settings that differ for one tool; ``None`` for others."""
 
     idle: Seconds | None = None
     maximum: Seconds | None = None
@@ -75,14 +75,14 @@ class Overrides(SettingsTable):
 
 @fact
 class ServerOverrides(Overrides):
-    """What differs for one server, and for single tools of it."""
+    """The settings that differ for one server, and for single tools of it."""
 
     tools: dict[str, Overrides] = field(default_factory=dict[str, Overrides])
 
 
 @fact
 class JournalSettings(SettingsTable):
-    """``[journal]``: whether it is kept, for how long, and how many megabytes of all journals together; 0 means no end."""
+    """``[journal]``: whether it is kept, for how many days, and how many megabytes of all journals; 0 means no limit."""
 
     keep: bool = True
     days: Annotated[int, Within(ge=0, le=36_500)] = 30
@@ -91,7 +91,7 @@ class JournalSettings(SettingsTable):
 
 @fact
 class SamplingSettings(SettingsTable):
-    """``[sampling]``: what happens when a server asks for a completion. ``command`` is run without a shell."""
+    """``[sampling]``: the answer to a server that asks for a completion. ``command`` is run without a shell."""
 
     mode: Literal["off", "ask", "command"] = "off"
     command: list[str] = field(default_factory=list[str])
@@ -99,7 +99,7 @@ class SamplingSettings(SettingsTable):
 
 @fact
 class AuthSettings(SettingsTable):
-    """``[auth]``: where sign-ins are stored, and the URL of a client ID metadata document, if there is one."""
+    """``[auth]``: the storage of sign-ins, and the URL of a client ID metadata document."""
 
     storage: Literal["auto", "keyring", "file"] = "auto"
     client_url: str = ""
@@ -107,7 +107,7 @@ class AuthSettings(SettingsTable):
 
 @fact
 class Settings(SettingsTable):
-    """Everything that can be set."""
+    """All settings."""
 
     theme: str = "mcp-tui-dark"
     timers: Timers = "live"
@@ -129,7 +129,7 @@ class Settings(SettingsTable):
         return Path(self.saved_calls).expanduser() if self.saved_calls else files.config_folder() / "saved"
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
-        """Idle limit, maximum and policy for a tool of a server: the tool's own, else the server's, else those of all."""
+        """Returns idle timeout, maximum, and policy for a tool: its own, else its server's, else the general ones."""
         general = self.limits
         idle, maximum, policy = general.idle, general.maximum, general.on_timeout
         of_server = self.servers.get(server)
@@ -201,7 +201,7 @@ _WORDS: Final = {
 
 @frozen
 class Loaded:
-    """Settings, and where each came from.
+    """Settings, and the origin of each.
 
     ``origins`` has, by dotted key, ``file:line`` or the name of a variable; what is not in it is a default. ``problems``
     are sentences about what was left aside. ``wrong`` are those about values that cannot be: the settings then are

@@ -1,4 +1,4 @@
-"""Texts with variables in them, in the dialect of the tool whose file they stand in.
+"""Texts with variables, in the dialect of each tool.
 
 A text is taken apart once, by its own dialect; then it can be filled, or shown with the variables by their names. A dollar
 that means nothing to the tool stays a dollar: expanding it would change what the file says.
@@ -15,7 +15,7 @@ from mcp_tui.protocol.values import frozen
 
 
 class VariableKind(Enum):
-    """Where the value of a variable comes from."""
+    """The origin of the value of a variable."""
 
     ENV = "environment"
     INPUT = "input"
@@ -26,7 +26,7 @@ class VariableKind(Enum):
 
 @frozen
 class ConfigVariable:
-    """A variable as it stands in a text. ``default`` is what it is without a value, ``None`` for nothing."""
+    """A variable in a text. ``default`` is its value if it has no other."""
 
     kind: VariableKind
     name: str
@@ -53,12 +53,12 @@ _PLACES: Final = {
 
 
 def literal(text: str) -> Template:
-    """No variables at all: Claude Desktop, Zed, Codex, the Inspector."""
+    """Returns a text without variables: Claude Desktop, Zed, Codex, the Inspector."""
     return (text,) if text else ()
 
 
 def dialect(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) -> Dialect:
-    """The dialect whose variables are the matches of ``pattern``; a match that is none stays what it is."""
+    """Returns a dialect whose variables are the matches of ``pattern``; ``made`` returns ``None`` for plain text."""
     compiled = re.compile(pattern)
 
     def parts(text: str) -> Template:

@@ -1,4 +1,4 @@
-"""The sign-in of one session: what it waits for, the steps that it took, and what a person decides."""
+"""The sign-in of one session: its steps, and the decisions of the person at the screen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SignIn:
         self._waits: asyncio.Future[bool] | None = None
         self._pasted: asyncio.Future[str] | None = None
         self._agreed = False
-        tokens.told.append(self._step)
+        tokens.listeners.append(self._step)
         tokens.browser = self
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -59,25 +59,25 @@ class SignIn:
 
     @property
     def version(self) -> object:
-        """Something that is equal to what it was as long as nothing changed."""
+        """A value that changes with every change to show."""
         return self.waits, self.active, self.request, self.steps[-1] if self.steps else None
 
     @property
     def word(self) -> SafeText:
-        """The state for the server bar; empty for none."""
+        """The state for the server bar; empty if there is none."""
         if self.waits:
             return words("sign-in required")
         return words("signing in") if self.active else words("")
 
     def state(self) -> SafeText:
-        """The state as a sentence, with the key that helps."""
+        """Returns the state as a sentence, with the key that helps."""
         if self.waits:
             said = "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
             return hint(said)
         return words("signing in")
 
     def sections(self) -> list[Section]:
-        """The steps for the detail, while a sign-in is required or under way."""
+        """Returns the steps for the detail, while a sign-in is required or under way."""
         if not self.active:
             return []
         steps = [line(brief(text, 300)) for _, text in self.steps]
@@ -95,14 +95,14 @@ class SignIn:
     # -- what the person does --------------------------------------------------------------------------------
 
     def agree(self) -> None:
-        """Sign in now, or as soon as the server requires it."""
+        """Signs in now, or as soon as the server requires it."""
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(True)
         elif not self._tokens.signing_in:
             self._agreed = True
 
     def decline(self) -> None:
-        """Do not sign in: what waits for it fails."""
+        """Declines to sign in: what waits for it fails."""
         self._agreed = False
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(False)
@@ -110,7 +110,7 @@ class SignIn:
             self._pasted.set_result("")
 
     def paste(self, url: str) -> SafeText:
-        """Take the URL that a browser ended at; why it is not it, or nothing."""
+        """Takes the URL that a browser ended at; returns why it is wrong, or nothing."""
         request = self.request
         if request is None or self._pasted is None or self._pasted.done():
             return words("No sign-in page is open yet.")
@@ -122,7 +122,7 @@ class SignIn:
     # -- what the authorization asks (Browser) ---------------------------------------------------------------
 
     async def agrees(self, why: str) -> bool:
-        """Wait until the person decides, as long as it takes."""
+        """Waits until the person decides."""
         self._step(f"{why[:1].upper()}{why[1:]}")
         if self._agreed:
             self._agreed = False
@@ -134,7 +134,7 @@ class SignIn:
             self._waits = None
 
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Wait for a paste."""
+        """Waits for a pasted URL."""
         self._pasted, self.request = asyncio.get_running_loop().create_future(), request
         try:
             return await self._pasted

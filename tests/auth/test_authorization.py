@@ -289,8 +289,8 @@ async def test_two_hundred_secrets_are_in_no_recording(kind: str, tmp_path: Path
             recordings.append(path)
             tokens = Authorization(server.url, browser=Person())
             store = Store(Writer(path))
-            tokens.told.append(partial(noted, store))
-            tokens.taught(store.learn)
+            tokens.listeners.append(partial(noted, store))
+            tokens.share_secrets(store.learn)
             client = Client(HttpTarget(url=server.url), store=store, tokens=tokens)
             await client.connect()
             server.secrets |= set(tokens.credentials.secrets().values()) - {""}

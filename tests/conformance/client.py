@@ -170,7 +170,7 @@ def authorization(url: str, scenario: str) -> Authorization | None:
         if scenario == "auth/basic-cimd"
         else "",
     )
-    tokens.told.append(lambda text: print(text, file=sys.stderr))
+    tokens.listeners.append(lambda text: print(text, file=sys.stderr))
     return tokens
 
 

@@ -30,7 +30,7 @@ async def refused(
         tokens = Authorization(server.url, store=CredentialStore(folder, storage="file"))
         target = HttpTarget(url=server.url)
         async with driving(target, link=None, tokens=tokens, size=size) as driven:
-            tokens.taught(driven.session.client.store.learn)
+            tokens.share_secrets(driven.session.client.store.learn)
             await driven.until(lambda: driven.session.sign_in is not None and driven.session.sign_in.waits)
             yield server, driven
 

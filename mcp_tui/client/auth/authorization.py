@@ -1,4 +1,4 @@
-"""The authorization of one server: which token its requests carry, and how another one comes about."""
+"""The authorization of one server: decides which token its requests carry, and gets new ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
     Discovery,
+    Listener,
     ProtectedResource,
     RequestRefused,
     TokenChallenge,
-    Told,
     scopes_in,
     shown,
     token_challenge,
@@ -51,7 +51,7 @@ Learn = Callable[[Iterable[str]], None]
 
 
 def server_key(url: str) -> str:
-    """The name under which a server's sign-in is kept: its URL without credentials, query and fragment."""
+    """Returns the name under which a sign-in is stored: the URL without credentials, query, and fragment."""
     return str(parse(url).url.copy_with(query=None))
 
 
@@ -75,8 +75,8 @@ class Authorization:
         insecure: bool = False,
     ) -> None:
         self.browser = browser
-        self.told: list[Told] = []
-        """Told each step."""
+        self.listeners: list[Listener] = []
+        """Called with each step."""
         self.signing_in = False
         """Whether a person agreed to sign in and is not through with it."""
         self._secrets: set[str] = set()
@@ -104,7 +104,7 @@ class Authorization:
     # -- the token of each request ---------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Read what is stored for this server, once. A keyring may block, so it is asked in a thread."""
+        """Reads what is stored for this server, once. A keyring may block, so a thread asks it."""
         if not self._loaded:
             self._loaded = True
             self._adopt(await self._stored())
@@ -114,18 +114,18 @@ class Authorization:
 
     @property
     def token(self) -> str:
-        """The access token, empty where there is none."""
+        """The access token; empty if there is none."""
         return self.credentials.token.access
 
     @property
     def extensions(self) -> dict[str, Json]:
-        """What the client declares: the extension that its grant is part of (oauth-client-credentials, "Capabilities")."""
+        """The extension of the grant, for the capabilities (oauth-client-credentials, "Capabilities")."""
         if self._client.idp_issuer:
             return {ENTERPRISE_EXTENSION: {}}
         return {CREDENTIALS_EXTENSION: {}} if self._client.grant == CLIENT_CREDENTIALS else {}
 
     def for_request(self, method: str, url: str) -> RequestToken:
-        """The token of one request; one that is bound to a key goes with a proof (RFC 9449, section 7.1)."""
+        """Returns the token of one request, with a proof if it is bound to a key (RFC 9449, section 7.1)."""
         token, key = self.token, self._proof_key
         if not token:
             return RequestToken()
@@ -135,15 +135,15 @@ class Authorization:
         return RequestToken(token, self._nonce, {"Authorization": f"DPoP {token}", "DPoP": proof})
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
-        """Once the server takes this token, it may be renewed again; a nonce is for the requests to come."""
+        """Notes that the server took a token, so that it may be renewed again, and keeps a nonce for the next requests."""
         if sent.access == self.token and status != 401:
             self._fresh = ""
             self._refused_nonces.clear()
         if NONCE.fullmatch(nonce):
             self._nonce = nonce
 
-    def taught(self, learn: Learn) -> None:
-        """Tell ``learn`` each secret, those that are known and those to come, so that it writes none of them."""
+    def share_secrets(self, learn: Learn) -> None:
+        """Calls ``learn`` with the known secrets now, and with each new one later, so that they can be redacted."""
         self._learners.append(learn)
         learn(self._secrets)
 
@@ -154,7 +154,7 @@ class Authorization:
             learn(new)
 
     def helps(self, challenge: Challenge) -> bool:
-        """Whether another token could let in what was refused, and there is a way to one."""
+        """Returns whether another token could help against a refusal, and there is a way to get one."""
         found = token_challenge(challenge)
         renews = self._by_itself or bool(self.credentials.token.refresh) or self.browser is not None
         return found is not None and (renews or self._wants_nonce(found))
@@ -169,11 +169,11 @@ class Authorization:
 
     @property
     def _client(self) -> ClientRegistration:
-        """The client that a person gave, else the one that is kept."""
+        """The client that a person gave, else the stored one."""
         return self._registration or self.credentials.registration
 
     async def renew(self, challenge: Challenge) -> bool:
-        """Get another token without asking anybody."""
+        """Gets another token without asking anybody; false if there is none."""
         try:
             await self.authorize(challenge, ask=False)
         except TransportError:
@@ -181,7 +181,7 @@ class Authorization:
         return True
 
     async def authorize(self, challenge: Challenge, *, ask: bool = True) -> None:
-        """Get a token that answers a challenge: by the store, a refresh, the client's own credentials, or a person.
+        """Gets a token that answers a challenge: from the store, a refresh, the client's own credentials, or a person.
 
         Raises:
             AuthorizationError: none came about, and why.
@@ -210,7 +210,7 @@ class Authorization:
                 self.signing_in = False
 
     async def sign_in(self) -> Credentials:
-        """Get a token anew, whatever there is, with the browser or the client's own credentials.
+        """Gets a new token with the browser or the client's own credentials, whatever is stored.
 
         Raises:
             AuthorizationError: none came about, and why.
@@ -239,7 +239,7 @@ class Authorization:
         await self._issue(challenge)
 
     async def _agreed(self, challenge: TokenChallenge, *, ask: bool) -> None:
-        """Go on only with a person who wants to sign in: before that nothing is fetched from anywhere."""
+        """Asks the person to sign in. Nothing is fetched from anywhere before they agree."""
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
         why = f"this server requires sign-in{scopes}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
@@ -247,7 +247,7 @@ class Authorization:
         self.signing_in = True
 
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
-        """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
+        """Refuses scopes that the token has, and endless requests for more ("Scope Challenge Handling", 2025-11-25)."""
         if set(challenge.scopes) <= set(self.credentials.token.scopes):
             text = "the server asks for scopes again that its token has, so no other token is asked for"
             raise AuthorizationError(text)
@@ -257,14 +257,14 @@ class Authorization:
         self._step_ups += 1
 
     def _nonce_is_new(self, refused: str) -> None:
-        """No request is sent again without end for a nonce (RFC 9449, section 9): one that never served is the last."""
+        """Refuses to send a request again for a nonce that did not help before (RFC 9449, section 9)."""
         self._refused_nonces.add(refused)
         if self._nonce in self._refused_nonces or len(self._refused_nonces) > 1:
             text = "the server asks for a DPoP nonce again that the request had, so it was not sent once more"
             raise AuthorizationError(text)
 
     async def _take_newer(self, refused: str) -> bool:
-        """Take a token that another mcp-tui stored meanwhile."""
+        """Uses a token that another mcp-tui stored meanwhile."""
         found = await self._stored()
         if found.token.access in ("", refused, self.token):
             return False
@@ -309,7 +309,7 @@ class Authorization:
         return made
 
     async def _signed_in_by_itself(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
-        """A token without a person: for the client itself, for its JWT, or for what its identity provider gives for that."""
+        """Gets a token without a person: for the client, its JWT, or its identity provider's grant for that JWT."""
         client = self._client
         bound, assertion = self._bound(client, endpoint.server), ""
         if client.assertion:
@@ -323,7 +323,7 @@ class Authorization:
         return bound, await endpoint.issue(bound, assertion)
 
     async def _exchanged(self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint) -> str:
-        """The grant that an identity provider gives, which may be anywhere, as a person named it."""
+        """Returns the grant of the identity provider that a person named."""
         issuer, id_, secret = client.idp_issuer, client.idp_client_id, client.idp_client_secret
         discovery = Discovery(parse(issuer), self._tell)
         idp = await discovery.authorization_server(issuer, legacy=False)
@@ -351,7 +351,7 @@ class Authorization:
     def _wanted_scopes(
         self, challenge: TokenChallenge, server: AuthorizationServer, resource: ProtectedResource
     ) -> tuple[str, ...]:
-        """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
+        """Returns the scopes of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
         With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
         ``offline_access`` is added where the authorization server lists it (SEP-2207).
@@ -366,7 +366,7 @@ class Authorization:
     # -- registration ----------------------------------------------------------------------------------------
 
     def _known_client(self, server: AuthorizationServer) -> ClientRegistration | None:
-        """The client that a person gave, else the one that this issuer registered before."""
+        """Returns the client that a person gave, else the one that this issuer registered before."""
         client = self._client
         if not client.client_id:
             return None
@@ -379,12 +379,12 @@ class Authorization:
 
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:
-        """A client that a person gave, for its issuer alone; one without an issuer belongs to the first that it meets."""
+        """Binds a given client to its issuer; one without an issuer belongs to the first that it meets."""
         credentials_are_the_issuers(client, server.issuer)
         return replace(client, issuer=server.issuer, given=True)
 
     async def _registered(self, endpoint: TokenEndpoint, redirect_uri: str) -> ClientRegistration:
-        """A client for an issuer that knows none: by URL, then by registration, then by hand (2025-11-25)."""
+        """Returns a new client: by URL, else by dynamic registration, else tells how to register by hand (2025-11-25)."""
         server = endpoint.server
         if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
@@ -420,11 +420,11 @@ class Authorization:
                 self._tell(str(error))
 
     def _tell(self, text: str) -> None:
-        for told in self.told:
-            told(text)
+        for listener in self.listeners:
+            listener(text)
 
 
 def _drawn(server: AuthorizationServer, resource: ProtectedResource) -> ProofKey | None:
-    """A new key for tokens, where the server wants them bound to one."""
+    """Returns a new key if the server wants tokens bound to one."""
     algorithms = server.metadata.get("dpop_signing_alg_values_supported")
     return ProofKey.drawn(algorithms) if resource.bound else None

@@ -1,4 +1,4 @@
-"""What is kept of a person's sign-ins: tokens and registrations, each for one server, issuer and resource.
+"""Stores sign-ins: tokens and registrations, each for one server, issuer, and resource.
 
 The secrets are in the system's keyring where there is one (extra ``keyring``); otherwise they stand in a file that only
 its owner can read, and whoever signs in is told so. The rest (for whom, until when) is in that file always.
@@ -41,12 +41,12 @@ _SECRETS: Final = {
 
 
 class StorageError(Exception):
-    """Nothing can be kept. The text is one sentence for a person."""
+    """Storing failed. The text is one sentence for a person."""
 
 
 @fact
 class Credentials:
-    """What one server's sign-in brought. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone.
+    """The result of a sign-in. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone.
 
     All of it is empty where nobody signed in.
     """
@@ -63,14 +63,14 @@ class Credentials:
         return bool(self.token.refresh) or self.registration.grant != AUTHORIZATION_CODE
 
     def secrets(self) -> dict[str, str]:
-        """The secrets of it, by name."""
+        """Returns its secrets by name."""
         return {
             name: getattr(getattr(self, part), name) for part, names in _SECRETS.items() for name in names
         }
 
 
 def system_keyring() -> Any:
-    """The system's keyring (a ``keyring.backend.KeyringBackend``), ``None`` where the extra or a backend is missing."""
+    """Returns the system's keyring (a ``keyring.backend.KeyringBackend``); ``None`` without the extra or a backend."""
     with suppress(Exception):  # whatever a backend raises: there is none that can be used
         import keyring
 
@@ -88,18 +88,18 @@ class CredentialStore:
 
     @cached_property
     def keyring(self) -> Any:
-        """The keyring that new secrets go to; ``None`` for the file."""
+        """The keyring for new secrets; ``None`` for the file."""
         return None if self._storage == "file" else system_keyring()
 
     @property
     def place(self) -> str:
-        """Where new secrets go, in words."""
+        """The place of new secrets, in words."""
         if self.keyring is not None:
             return "the system keyring"
         return f"{self.path} (readable only by you, not encrypted)"
 
     def load(self, server: str) -> Credentials:
-        """The sign-in of a server; empty where there is none that can be read."""
+        """Returns the sign-in of a server; empty if there is none that can be read."""
         entry = as_object(self._entries().get(server))
         hidden = entry.get("secrets")
         if entry and hidden is None and self.keyring is not None:
@@ -111,15 +111,15 @@ class CredentialStore:
             return Credentials()
 
     def servers(self) -> list[str]:
-        """The servers that something is kept of, in order, whether it can be read or not."""
+        """Returns the servers with a stored sign-in, readable or not, sorted."""
         return sorted(self._entries())
 
     def every(self) -> list[Credentials]:
-        """All sign-ins that can be read, by server."""
+        """Returns all sign-ins that can be read, by server."""
         return [found for server in self.servers() if (found := self.load(server)).server]
 
     def save(self, credentials: Credentials) -> None:
-        """Keep a sign-in in place of the one that the server had.
+        """Stores a sign-in in place of an earlier one of its server.
 
         Raises:
             StorageError: it cannot be written.
@@ -141,7 +141,7 @@ class CredentialStore:
             self._write(entries)
 
     def delete(self, server: str) -> bool:
-        """Forget a server's sign-in; false where there is none.
+        """Deletes a server's sign-in; false if there is none.
 
         Raises:
             StorageError: the file cannot be written.
@@ -159,7 +159,7 @@ class CredentialStore:
 
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
-        """Let no other mcp-tui renew a token meanwhile, for :data:`RENEWING` seconds at most.
+        """Keeps every other mcp-tui from renewing a token meanwhile, for :data:`RENEWING` seconds at most.
 
         A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
         """
@@ -173,7 +173,7 @@ class CredentialStore:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Let no other mcp-tui write between our reading and our writing, where the file system has locks."""
+        """Keeps every other mcp-tui from writing between our reading and our writing, if the file system has locks."""
         with ExitStack() as stack:
             with suppress(OSError, RecordingError):
                 fcntl.flock(stack.enter_context(self._lock_file(".lock")), fcntl.LOCK_EX)
@@ -191,7 +191,7 @@ class CredentialStore:
             return {}
 
     def _write(self, entries: dict[str, Json]) -> None:
-        """Replace the file in one step; at no moment can anybody else read it."""
+        """Replaces the file in one step; nobody else can read it at any moment."""
         try:
             make_private(self.path.parent)
             replace_file(self.path, json.dumps(entries, indent=1))

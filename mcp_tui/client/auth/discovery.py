@@ -1,4 +1,4 @@
-"""Who issues the tokens of an MCP server: its challenge, its metadata, and those of its authorization server.
+"""Finds out who issues the tokens of an MCP server: reads its challenge, its metadata, and its authorization server's.
 
 Everything that is read here comes from servers that may lie. What they say decides where a person signs in and who gets
 a secret, so each claim is checked by a function of its own before it is used.
@@ -18,8 +18,8 @@ from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
 
-Told = Callable[[str], None]
-"""Told each step of an authorization, in words for a person."""
+Listener = Callable[[str], None]
+"""Called with each step of an authorization, in words for a person."""
 
 SUCCESS: Final = (200, 201)
 """The statuses of an answer that brings what was asked for."""
@@ -35,7 +35,7 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 
 class AuthorizationError(Unauthorized):
-    """No token came about. The text is one sentence for a person: what happened, what to do."""
+    """No token was issued. The text is one sentence for a person: what happened, what to do."""
 
 
 class RequestRefused(AuthorizationError):
@@ -47,7 +47,7 @@ class RequestRefused(AuthorizationError):
 
 @frozen
 class TokenChallenge:
-    """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3); nothing without a status."""
+    """The challenge in a 401 or 403 that a token could answer (RFC 6750, section 3); empty without a status."""
 
     status: int = 0
     scopes: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class TokenChallenge:
 
 
 def token_challenge(challenge: Challenge) -> TokenChallenge | None:
-    """What a challenge says of access tokens; ``None`` where no token would help.
+    """Reads a challenge for access tokens; ``None`` if no token would help.
 
     A 401 without the header is one of an early server (2025-03-26 does not ask for it); a header with other schemes
     alone, such as Basic, wants something else.
@@ -92,7 +92,7 @@ def token_challenge(challenge: Challenge) -> TokenChallenge | None:
 
 
 def scopes_in(value: Json) -> tuple[str, ...]:
-    """Scopes in a text or a list, each once; what is no scope by RFC 6749, section 3.3, is left out."""
+    """Returns the valid scopes (RFC 6749, section 3.3) in a text or a list, each once."""
     words = value.split() if isinstance(value, str) else texts_in(value)
     return tuple(dict.fromkeys(word for word in words if _SCOPE.fullmatch(word)))[:100]
 
@@ -101,14 +101,14 @@ def scopes_in(value: Json) -> tuple[str, ...]:
 
 
 def metadata_is_on_the_server(url: str, server: Address) -> None:
-    """The metadata of a resource are read from its own origin (RFC 9728, section 3: derived from its identifier)."""
+    """Refuses metadata of a resource from another origin (RFC 9728, section 3: derived from its identifier)."""
     if not parse(url).same_origin(server):
         text = f"the server keeps its metadata on another origin, {shown(url)}, so it is not read"
         raise AuthorizationError(text)
 
 
 def resource_names_the_server(resource: Json, server: Address) -> str:
-    """The metadata's ``resource`` is the server's URL or one above it, else they are not used (RFC 9728, section 3.3)."""
+    """Returns the metadata's ``resource``, which is the server's URL or one above it (RFC 9728, section 3.3)."""
     if not isinstance(resource, str):
         raise AuthorizationError("the server's metadata names no resource, so it is not used")
     named = parse(resource) if len(resource) <= LONGEST else None
@@ -121,7 +121,7 @@ def resource_names_the_server(resource: Json, server: Address) -> str:
 
 
 def issuer_is_exact(expected: str, named: Json) -> None:
-    """``issuer`` in the metadata is the one that they were asked of, character by character (RFC 8414, section 3.3)."""
+    """Refuses metadata whose ``issuer`` differs in any character from the one asked (RFC 8414, section 3.3)."""
     if named != expected:
         said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
         text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing"
@@ -129,7 +129,7 @@ def issuer_is_exact(expected: str, named: Json) -> None:
 
 
 def endpoint_is_safe(name: str, url: Json) -> str:
-    """An endpoint is an https URL, or http on this machine ("Communication Security", authorization)."""
+    """Returns an endpoint, which is an https URL, or http on this machine ("Communication Security", authorization)."""
     if not isinstance(url, str) or not url or len(url) > LONGEST:
         raise AuthorizationError(f"the authorization server names no {name}")
     try:
@@ -144,14 +144,14 @@ def endpoint_is_safe(name: str, url: Json) -> str:
 
 
 def issuer_is_safe(issuer: str) -> None:
-    """An issuer is such a URL too, and has no query (RFC 8414, section 2)."""
+    """Refuses an issuer that is not such a URL, or has a query (RFC 8414, section 2)."""
     endpoint_is_safe("issuer", issuer)
     if "?" in issuer:
         raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
 
 
 def pkce_is_advertised(metadata: dict[str, Json]) -> None:
-    """S256 is listed, or the client must refuse to proceed ("Authorization Code Protection", 2025-11-25)."""
+    """Refuses a server that does not list S256, as a client must ("Authorization Code Protection", 2025-11-25)."""
     if "S256" not in texts_in(metadata.get("code_challenge_methods_supported")):
         raise AuthorizationError(
             "the authorization server does not say that it supports PKCE with S256 "
@@ -160,7 +160,7 @@ def pkce_is_advertised(metadata: dict[str, Json]) -> None:
 
 
 def shown(value: Json) -> str:
-    """A URL of a server inside a sentence: without its query, which may hold secrets."""
+    """Returns a URL of a server for a sentence: without its query, which may hold secrets."""
     return readable(str(value).partition("?")[0], 120)
 
 
@@ -169,7 +169,7 @@ def shown(value: Json) -> str:
 
 @frozen
 class ProtectedResource:
-    """What an MCP server says of itself (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
+    """The metadata of an MCP server (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
 
     ``bound``: it takes tokens that are bound to a key (``dpop_bound_access_tokens_required``, or its challenge).
     ``legacy``: it says nothing, so it is its own authorization server (authorization, 2025-03-26).
@@ -184,7 +184,7 @@ class ProtectedResource:
 
 @frozen
 class AuthorizationServer:
-    """Who issues tokens (RFC 8414, OpenID Connect Discovery)."""
+    """The issuer of tokens, and its metadata (RFC 8414, OpenID Connect Discovery)."""
 
     issuer: str
     metadata: dict[str, Json] = field(repr=False)
@@ -199,18 +199,18 @@ class AuthorizationServer:
 
 
 class Discovery:
-    """Reads metadata, in the order that MCP prescribes. ``told`` hears of each request and its answer.
+    """Reads metadata, in the order that MCP prescribes. ``tell`` is called with each request and its answer.
 
     ``insecure`` checks no certificate of the server at ``server``.
     """
 
-    def __init__(self, server: Address, told: Told, *, insecure: bool = False) -> None:
+    def __init__(self, server: Address, tell: Listener, *, insecure: bool = False) -> None:
         self._server = server
         self._fetcher = Fetcher(replace(server, authorization=None), insecure=insecure)
-        self._told = told
+        self._tell = tell
 
     async def challenge(self) -> TokenChallenge:
-        """How the server refuses a request without a token; nothing where it takes one, or cannot be asked."""
+        """Asks the server without a token, and returns its challenge; empty if it takes that, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         with suppress(AuthorizationError):
             answer = await self.fetched(str(self._server.url), _PING, headers)
@@ -219,7 +219,7 @@ class Discovery:
         return TokenChallenge()
 
     async def resource(self, challenge: TokenChallenge) -> ProtectedResource:
-        """What the server says of itself: where its challenge says, else at the well-known places (2025-11-25).
+        """Returns the metadata of the server, from the URL in its challenge or the well-known ones (2025-11-25).
 
         Raises:
             AuthorizationError: what is found there cannot be used, or cannot be read.
@@ -232,7 +232,7 @@ class Discovery:
         if found is None:
             if where or problem:
                 raise AuthorizationError(f"the server's metadata{where} cannot be read{problem}")
-            self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
+            self._tell("The server publishes no metadata: treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=challenge.bound)
         identifier = resource_names_the_server(found.get("resource"), self._server)
@@ -244,7 +244,7 @@ class Discovery:
         return ProtectedResource(identifier, tuple(issuers[:10]), scopes, bound=bound)
 
     async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
-        """The metadata of an issuer: RFC 8414 first, then OpenID Connect, or the defaults of 2025-03-26.
+        """Returns the metadata of an issuer: by RFC 8414, else OpenID Connect, else the defaults of 2025-03-26.
 
         Raises:
             AuthorizationError: there are none, or they cannot be trusted.
@@ -252,7 +252,7 @@ class Discovery:
         issuer_is_safe(issuer)
         found, problem = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
         if found is None and legacy and not problem:
-            self._told("It publishes no authorization metadata: using /authorize, /token and /register")
+            self._tell("It publishes no authorization metadata: using /authorize, /token and /register")
             found = _default_metadata(issuer)
         if found is None:
             text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{problem}"
@@ -265,7 +265,7 @@ class Discovery:
         return server
 
     async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str]:
-        """The first document that there is; without one, what stood in its place, as the end of a sentence."""
+        """Returns the first document found; without one, what was found instead, as the end of a sentence."""
         problem = ""
         for url in urls:
             answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
@@ -273,7 +273,7 @@ class Discovery:
             if document is not None:
                 return document, ""
             if answer.status in SUCCESS:
-                self._told(f"{shown(url)} is not a JSON object")
+                self._tell(f"{shown(url)} is not a JSON object")
             elif 300 <= answer.status < 400:
                 target = shown(answer.headers.get("location", "nowhere"))
                 problem = f": {shown(url)} redirects to {target}, and redirects are not followed"
@@ -282,7 +282,7 @@ class Discovery:
         return None, problem
 
     async def fetched(self, url: str, body: bytes | None, headers: dict[str, str]) -> Fetched:
-        """The answer to one request of an authorization; ``told`` hears of it.
+        """Returns the answer to one request of an authorization.
 
         Raises:
             AuthorizationError: there is none, or the URL may not be asked.
@@ -291,21 +291,21 @@ class Discovery:
         try:
             answer = await self._fetcher.fetch(url, body, headers)
         except TransportError as error:
-            self._told(f"{said}: {error}")
+            self._tell(f"{said}: {error}")
             raise AuthorizationError(str(error)) from None
-        self._told(f"{said}: {answer.status}")
+        self._tell(f"{said}: {answer.status}")
         return answer
 
 
 def protected_resource_urls(server: Address) -> list[str]:
-    """Where the metadata of a server may be: with its path inserted, then at the root (RFC 9728, section 3.1)."""
+    """Returns the URLs of the metadata of a server: with its path inserted, then at the root (RFC 9728, section 3.1)."""
     root = f"{server.origin}/.well-known/oauth-protected-resource"
     path = server.url.raw_path.decode("ascii").partition("?")[0].rstrip("/")
     return [f"{root}{path}", root] if path else [root]
 
 
 def authorization_server_urls(issuer: Address, *, legacy: bool) -> list[str]:
-    """Where the metadata of an issuer may be, in the order of "Authorization Server Metadata Discovery" (2025-11-25)."""
+    """Returns the URLs of the metadata of an issuer, in order ("Authorization Server Metadata Discovery", 2025-11-25)."""
     origin, path = issuer.origin, issuer.url.raw_path.decode("ascii").rstrip("/")
     oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
     if legacy:
@@ -316,7 +316,7 @@ def authorization_server_urls(issuer: Address, *, legacy: bool) -> list[str]:
 
 
 def _default_metadata(origin: str) -> dict[str, Json]:
-    """Those of a server that has none ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
+    """Returns the metadata of a server that has none ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
     return {
         "issuer": origin,
         "authorization_endpoint": f"{origin}/authorize",
@@ -328,13 +328,13 @@ def _default_metadata(origin: str) -> dict[str, Json]:
 
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:
-    """The JSON object that a successful answer is, else ``None``."""
+    """Returns the JSON object in a successful answer, else ``None``."""
     found = json_object(answer.body)
     return found if answer.status in SUCCESS else None
 
 
 def json_object(text: str | bytes) -> dict[str, Json] | None:
-    """The JSON object that a text is, else ``None``."""
+    """Returns the JSON object in a text, else ``None``."""
     try:
         value = read_json(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Requests that a server refused for want of a token: kept with their clocks stopped until there is one, or none comes."""
+"""Requests that a server refused for lack of a token: held, with their clocks stopped, until one is issued or refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
 class HeldRequests:
-    """The requests of one client that wait for a token. ``waiting`` are their ids, and who gets one for each."""
+    """The held requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
 
     def __init__(self, client: Caller) -> None:
         self.limit: asyncio.Timeout | None = None
@@ -32,7 +32,7 @@ class HeldRequests:
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
     def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
-        """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
+        """Holds a request that was refused with ``detail``, and gets a token for it; false if no token would help."""
         client = self._client
         if client.tokens is None or not client.tokens.helps(challenge):
             return False
@@ -49,7 +49,7 @@ class HeldRequests:
         return True
 
     async def authorized(self, challenge: Challenge) -> bool:
-        """Whether there is a token now for what was refused.
+        """Gets a token for what was refused; false if no token would help.
 
         Raises:
             AuthorizationError: none came about.
@@ -62,13 +62,13 @@ class HeldRequests:
         return True
 
     async def load(self) -> None:
-        """Read what is stored for the server before its first request."""
+        """Reads what is stored for the server, before its first request."""
         if (tokens := self._client.tokens) is not None:
             with self._clock_stopped():  # a locked keyring asks the person
                 await tokens.load()
 
     def stop(self) -> None:
-        """Get no token any more for what waits: it ends with its connection."""
+        """Stops getting tokens: the held requests end with their connection."""
         for task in self.waiting.values():
             task.cancel()
         self.waiting.clear()
@@ -94,7 +94,7 @@ class HeldRequests:
 
     @contextlib.contextmanager
     def _clock_stopped(self) -> Generator[None]:
-        """Stop the connect timeout for as long; several may wait at once."""
+        """Stops the connect timeout meanwhile; several may do so at once."""
         now, limit = asyncio.get_running_loop().time, self.limit
         due = None if limit is None or self._stopped else limit.when()
         if limit is not None and due is not None:

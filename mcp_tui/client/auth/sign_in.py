@@ -1,4 +1,4 @@
-"""A person signs in: the request that a browser opens, the redirect that it ends with, and what is checked of that."""
+"""The sign-in of a person: the request that a browser opens, and the checks of the redirect that it ends with."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_THIS: Final = b"<!doctype html><title>mcp-tui</title><p>Not the redirect th
 
 @frozen
 class AuthorizationRequest:
-    """A URL for the browser, and what its redirect has to fit."""
+    """A URL for the browser, and the values that its redirect must match."""
 
     url: str = field(repr=False)
     redirect_uri: str
@@ -42,23 +42,23 @@ class AuthorizationRequest:
 
     @property
     def host(self) -> str:
-        """Where the person signs in."""
+        """The host where the person signs in."""
         return urlsplit(self.url).netloc
 
     def is_redirect(self, url: str) -> bool:
-        """Whether a URL that was pasted may be what the browser was redirected to."""
+        """Returns whether a pasted URL may be the redirect."""
         return url.startswith(f"{self.redirect_uri}?")
 
 
 class Browser(Protocol):
-    """What a person needs to sign in: to be asked, and to see the URL."""
+    """The person who signs in: is asked, and sees the URL."""
 
     async def agrees(self, why: str) -> bool:
-        """Whether a person wants to sign in now; ``why`` is a sentence."""
+        """Asks whether the person wants to sign in now; ``why`` is a sentence."""
         ...
 
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Show the URL, open it when the person says so, and return the URL that they paste; nothing to stop.
+        """Shows the URL, opens it when the person says so, and returns the URL that they paste; empty to stop.
 
         It is cancelled when the redirect came by itself.
         """
@@ -68,7 +68,7 @@ class Browser(Protocol):
 def authorization_request(
     endpoint: TokenEndpoint, client: ClientRegistration, redirect_uri: str
 ) -> AuthorizationRequest:
-    """The request that a person takes to the authorization server (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
+    """Returns a request to the authorization server (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
 
     Raises:
         AuthorizationError: PKCE is not advertised, or the server has no authorization endpoint.
@@ -94,7 +94,7 @@ def authorization_request(
 
 
 def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[str]]:
-    """What a redirect brought. Its ``state`` is the one that was sent, or it is somebody else's (RFC 6749, section 10.12).
+    """Returns the fields of a redirect, whose ``state`` is the one that was sent (RFC 6749, section 10.12).
 
     Raises:
         AuthorizationError: it is not the redirect of this request.
@@ -115,7 +115,7 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
 
 
 def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]) -> None:
-    """``iss`` is compared exactly, also of errors, and may not be missing where it is advertised (RFC 9207, section 2.4).
+    """Compares ``iss`` exactly, also of errors; it may not be missing if it is advertised (RFC 9207, section 2.4).
 
     It is looked at before the code is redeemed and before an error is shown.
     """
@@ -129,7 +129,7 @@ def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]
 
 
 def code_of_response(server: AuthorizationServer, request: AuthorizationRequest, redirected: str) -> str:
-    """The code that a redirect brought.
+    """Returns the code in a redirect.
 
     Raises:
         AuthorizationError: it is not the redirect of this request, or says that the sign-in failed.
@@ -158,7 +158,7 @@ class RedirectListener:
     @classmethod
     @contextlib.asynccontextmanager
     async def at(cls, wanted: str = "") -> AsyncGenerator[RedirectListener]:
-        """Listen, at the port of the redirect URI ``wanted`` where that is free.
+        """Listens, at the port of the redirect URI ``wanted`` if that is free.
 
         Raises:
             AuthorizationError: there is no port.
@@ -184,7 +184,7 @@ class RedirectListener:
                     await server.wait_closed()
 
     async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
-        """The URL that the browser was redirected to, or that was pasted, whichever comes first.
+        """Returns the URL of the redirect, whether the browser sent it or the person pasted it.
 
         Raises:
             AuthorizationError: neither came within :data:`PATIENCE`, or the person decided otherwise.
@@ -204,7 +204,7 @@ class RedirectListener:
         return url
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request."""
+        """Answers one request."""
         try:
             async with asyncio.timeout(_HEAD_WITHIN):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -217,7 +217,7 @@ class RedirectListener:
             writer.close()
 
     def _take(self, head: bytes) -> bool:
-        """Whether a request is the redirect: GET, this one path, our state, and the first of its kind."""
+        """Returns whether a request is the redirect: the first GET of this one path with our state."""
         words = head.partition(b"\r\n")[0].split(b" ")
         if len(words) != 3 or words[0] != b"GET" or self._request is None or self._redirected.done():
             return False

@@ -1,4 +1,4 @@
-"""What is sent to an authorization server that is trusted: registrations, codes, refresh tokens, secrets."""
+"""Requests to a trusted authorization server: registrations, codes, refresh tokens, and secrets."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256
 
 @fact
 class ClientRegistration:
-    """How an authorization server knows this client, and by which ``grant`` it gets tokens there.
+    """The client as an authorization server knows it, and the ``grant`` by which it gets tokens there.
 
     ``issuer`` is the only one that gets its secret.
 
@@ -94,7 +94,7 @@ class ClientRegistration:
 
 @fact
 class Token:
-    """What an authorization server issued. ``expires_at`` is in seconds since the epoch, 0 where it did not say.
+    """An issued token. ``expires_at`` is in seconds since the epoch, 0 if the server did not say.
 
     ``proof_key`` is the secret of the :class:`ProofKey` that it is bound to, empty for a bearer token.
     """
@@ -110,7 +110,7 @@ class Token:
 
 
 def _library(need: str) -> tuple[Any, Any, tuple[type[Exception], ...]]:
-    """The modules ``jwt`` and ``jwk`` of joserfc, and what they raise.
+    """Returns the modules ``jwt`` and ``jwk`` of joserfc, and the errors that they raise.
 
     Raises:
         AuthorizationError: the extra ``jwt`` is not installed.
@@ -123,7 +123,7 @@ def _library(need: str) -> tuple[Any, Any, tuple[type[Exception], ...]]:
 
 
 def signed_assertion(client_id: str, private_key: str, algorithm: str, issuer: str) -> str:
-    """A JWT by which a client proves its key, in PEM, for one issuer and one minute (RFC 7523, section 3).
+    """Returns a JWT that proves a key in PEM, for one issuer and one minute (RFC 7523, section 3).
 
     Raises:
         AuthorizationError: the extra ``jwt`` is not installed, or the key cannot sign.
@@ -167,7 +167,7 @@ class ProofKey:
 
     @classmethod
     def drawn(cls, algorithms: Json) -> ProofKey:
-        """A new key, for the first algorithm of ours that the authorization server lists (RFC 9449, section 5.1)."""
+        """Returns a new key for the first of our algorithms that the server lists (RFC 9449, section 5.1)."""
         _, jwk, _ = _library("DPoP, which this server requires,")
         listed = texts_in(algorithms)
         algorithm = next((each for each in _PROOF_KEYS if each in listed), None)
@@ -180,7 +180,7 @@ class ProofKey:
         return cls(json.dumps(key.as_dict(private=True)))
 
     def proof(self, method: str, url: str, *, token: str = "", nonce: str = "") -> str:
-        """A proof for one request, never used again (RFC 9449, section 4.2)."""
+        """Returns a proof for one request, never used again (RFC 9449, section 4.2)."""
         claims: dict[str, Json] = {
             "jti": secrets.token_urlsafe(16),
             "htm": method,
@@ -195,12 +195,12 @@ class ProofKey:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a secret that stands for it (RFC 7636, section 4.2; RFC 9449, section 4.2)."""
+    """Returns the SHA-256 of a secret, in its place (RFC 7636, section 4.2; RFC 9449, section 4.2)."""
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode("ascii")).digest()).rstrip(b"=").decode()
 
 
 def read_assertion(source: str) -> str:
-    """The JWT that a platform or an identity provider put into a file, or into ``env:NAME``; it may change there.
+    """Returns the current JWT in a file, or in a variable as ``env:NAME``.
 
     Raises:
         AuthorizationError: there is none.
@@ -221,7 +221,7 @@ def read_assertion(source: str) -> str:
 
 
 def claims_of(token: str) -> dict[str, Json]:
-    """What a token says, unverified; nothing where it is not a JWT."""
+    """Returns the claims of a token, unverified; empty if it is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -232,7 +232,7 @@ def claims_of(token: str) -> dict[str, Json]:
 
 
 def audiences(token: str) -> list[str]:
-    """For whom a token says that it is."""
+    """Returns the audiences that a token names."""
     named = claims_of(token).get("aud")
     return [named] if isinstance(named, str) else texts_in(named)
 
@@ -241,7 +241,7 @@ def audiences(token: str) -> list[str]:
 
 
 def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -> None:
-    """Credentials go to the issuer that they belong to alone ("Authorization Server Binding", 2026-07-28)."""
+    """Refuses to send credentials to another issuer than their own ("Authorization Server Binding", 2026-07-28)."""
     if registration.issuer and registration.issuer != issuer:
         raise AuthorizationError(
             f"the server now names the authorization server {shown(issuer)}, but the client "
@@ -250,7 +250,7 @@ def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -
 
 
 def token_type_is_known(kind: Json, wanted: str) -> None:
-    """A token of another type must not be used (RFC 6749, section 7.1), nor one that is bound to no key (RFC 9449, 5)."""
+    """Refuses a token of another type (RFC 6749, section 7.1; RFC 9449, section 5)."""
     if not isinstance(kind, str) or kind.lower() != wanted.lower():
         raise AuthorizationError(
             f"the authorization server issued a token of type {shown(kind)}, not {wanted}, so it is not used"
@@ -258,14 +258,14 @@ def token_type_is_known(kind: Json, wanted: str) -> None:
 
 
 def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
-    """A token that names its key names ours (RFC 9449, section 6.1)."""
+    """Refuses a token that names another key (RFC 9449, section 6.1)."""
     named = as_object(claims_of(token).get("cnf")).get("jkt", key.thumbprint)
     if named != key.thumbprint:
         raise AuthorizationError("the authorization server issued a token for another key, so it is not used")
 
 
 def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> None:
-    """An assertion goes only to whom its ``aud`` names (RFC 7523, section 3), where a person named no issuer."""
+    """Refuses to send an assertion to an issuer that its ``aud`` does not name (RFC 7523, section 3)."""
     named = audiences(assertion)
     if not {server.issuer, f"{server.issuer}/", server.endpoint("token_endpoint")} & set(named):
         raise AuthorizationError(
@@ -275,7 +275,7 @@ def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> 
 
 
 def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str) -> None:
-    """A token that names its audience is for this server, not for another one (RFC 8707, section 2; RFC 9068).
+    """Refuses a token whose audience is another server (RFC 8707, section 2; RFC 9068).
 
     Tokens are opaque; one that is a JWT and names URLs elsewhere alone would make this server the deputy of another.
     """
@@ -301,7 +301,7 @@ def _same_origin(url: str, address: Address) -> bool:
 
 @frozen
 class TokenEndpoint:
-    """One authorization server, for one resource. ``key`` is the one that tokens are to be bound to."""
+    """The token endpoint of one authorization server, for one resource. Tokens are to be bound to ``key``."""
 
     discovery: Discovery
     server: AuthorizationServer
@@ -311,7 +311,7 @@ class TokenEndpoint:
     key: ProofKey | None = None
 
     async def register(self, redirect_uri: str) -> ClientRegistration:
-        """Register this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
+        """Registers this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
 
         Raises:
             AuthorizationError: the server refuses, or answers with no client.
@@ -344,7 +344,7 @@ class TokenEndpoint:
         )
 
     async def redeem(self, client: ClientRegistration, code: str, verifier: str, redirect_uri: str) -> Token:
-        """The token for a code (RFC 6749, section 4.1.3; RFC 7636, section 4.5; RFC 8707, section 2.2)."""
+        """Returns the token for a code (RFC 6749, section 4.1.3; RFC 7636, section 4.5; RFC 8707, section 2.2)."""
         fields = {
             "grant_type": AUTHORIZATION_CODE,
             "code": code,
@@ -354,19 +354,19 @@ class TokenEndpoint:
         return self._read_token(await self._granted(client, fields))
 
     async def refresh(self, client: ClientRegistration, token: Token) -> Token:
-        """A new token for a refresh token, which stays what it was where no other one comes (RFC 6749, section 6)."""
+        """Returns a new token for a refresh token, which stays if no new one comes (RFC 6749, section 6)."""
         fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
         return self._read_token(await self._granted(client, fields), refresh=token.refresh)
 
     async def issue(self, client: ClientRegistration, assertion: str) -> Token:
-        """A token for the client itself (RFC 6749, section 4.4), or for an ``assertion`` (RFC 7523, section 2.1)."""
+        """Returns a token for the client itself (RFC 6749, section 4.4), or for an ``assertion`` (RFC 7523, section 2.1)."""
         fields = {"grant_type": CLIENT_CREDENTIALS}
         if assertion:
             fields = {"grant_type": JWT_BEARER, "assertion": assertion}
         return self._read_token(await self._granted(client, fields | self.scope))
 
     async def exchange(self, client: ClientRegistration, assertion: str, audience: str) -> str:
-        """What an identity provider gives for its assertion: a grant for the authorization server ``audience``.
+        """Returns an identity provider's grant for the authorization server ``audience``, in exchange for an assertion.
 
         (RFC 8693, section 2; enterprise-managed authorization, section 4.)
         """
@@ -393,7 +393,7 @@ class TokenEndpoint:
     async def _granted(
         self, client: ClientRegistration, fields: dict[str, str], what: str = "issue a token", nonce: str = ""
     ) -> dict[str, Json]:
-        """The answer of the token endpoint; it may ask for a nonce, once (RFC 9449, section 8)."""
+        """Returns the answer of the token endpoint, which may ask for a nonce once (RFC 9449, section 8)."""
         credentials_are_the_issuers(client, self.server.issuer)
         url = self.server.endpoint("token_endpoint")
         headers, more = self._authenticated(client)
@@ -409,7 +409,7 @@ class TokenEndpoint:
         return self._accepted(answer, what)
 
     def _authenticated(self, client: ClientRegistration) -> tuple[dict[str, str], dict[str, str]]:
-        """Headers and fields by which the client says who it is ("Token Endpoint Authentication", RFC 6749, section 2.3)."""
+        """Returns headers and fields that authenticate a client ("Token Endpoint Authentication", RFC 6749, 2.3)."""
         method = client.auth_method
         if not method and client.private_key:
             method = "private_key_jwt"
@@ -432,13 +432,13 @@ class TokenEndpoint:
                 raise AuthorizationError(text)
 
     def _supported(self, *methods: str) -> str:
-        """The first of these that the server supports, else the first of all."""
+        """Returns the first of these methods that the server supports, else the first of all."""
         listed = texts_in(self.server.metadata.get("token_endpoint_auth_methods_supported"))
         known = listed or ["client_secret_basic"]
         return next((each for each in methods if each in known), methods[0])
 
     def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
-        """The object that an answer is, or the error that it names, never its other words: they may repeat a secret."""
+        """Returns the object in an answer. Raises its error code, never its other words: they may repeat a secret."""
         document = as_document(answer)
         if document is not None and "error" not in document:
             return document
@@ -466,6 +466,6 @@ class TokenEndpoint:
 
 
 def _error(answer: Fetched) -> str:
-    """The error that an answer names (RFC 6749, section 5.2), empty where it names none that can be shown."""
+    """Returns the error in an answer (RFC 6749, section 5.2); empty if there is none that can be shown."""
     error = (json_object(answer.body) or {}).get("error")
     return error if isinstance(error, str) and _CODE.fullmatch(error) else ""

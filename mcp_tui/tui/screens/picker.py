@@ -1,4 +1,4 @@
-"""The start without a server: those of every config file, the last ones first, and a field for another."""
+"""The server picker: recent servers, those of every config file, and a field for a URL or command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OURS: Final = words("mcp-tui")
 
 @fact
 class ServerChoice:
-    """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
+    """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is a remark."""
 
     group: SafeText = _OURS
     name: SafeText
@@ -54,7 +54,7 @@ DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships w
 
 
 def gather() -> ServerChoices:
-    """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
+    """Reads the config files and the recent servers. Starts nothing; takes long if the files are long."""
     found = discover()
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
@@ -83,7 +83,7 @@ def _choice(definition: Definition) -> ServerChoice:
 
 
 def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoice]:
-    """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
+    """Returns the choices with ``text`` in their names, in any case; else those with it in their remarks."""
     needle = text.strip().lower()
     named = [each for each in choices if needle in each.name.lower()]
     return named or [each for each in choices if needle in each.said.lower()]
@@ -99,7 +99,7 @@ NAME = 28
 
 
 def read_target(text: str) -> Target:
-    """The server that a line means: a URL, ``demo``, or a command with its arguments as a shell would part them.
+    """Parses a line into a server: a URL, ``demo``, or a command, split as a shell would.
 
     Raises:
         ValueError: nothing is there, or a quotation mark is open; the text is one sentence.
@@ -121,12 +121,12 @@ def read_target(text: str) -> Target:
 
 
 def is_line(text: str) -> bool:
-    """Whether a text is a URL or a command, and not the beginning of a server's name."""
+    """Returns whether a text is a URL or a command, not the start of a server's name."""
     return bool(_URL.match(text.strip())) or len(text.split()) > 1
 
 
 class PickerScreen(Dialog[Target | None]):
-    """Dismisses the target, or ``None`` on quitting, and on esc where there is something to go ``back`` to.
+    """Dismisses the target, or ``None`` on quitting, and on esc if there is something to go ``back`` to.
 
     What is typed filters the list, unless it is a URL or a command. ``first`` is a server to begin with, which needs
     consent; ``complete`` makes targets of definitions; ``text`` is typed at first.
@@ -168,7 +168,7 @@ class PickerScreen(Dialog[Target | None]):
 
     @property
     def unsent(self) -> str:
-        """What is typed, or was before it was taken away: the next picker begins with it."""
+        """The typed text, also after esc cleared it: the next picker begins with it."""
         return self._line.value or self._cleared
 
     def hints(self) -> Sequence[Hint | None]:
@@ -187,14 +187,14 @@ class PickerScreen(Dialog[Target | None]):
             self.run_worker(self._choose(self._first))
 
     async def _fill(self) -> None:
-        """Read the files beside the screen: some tools keep megabytes of history in theirs."""
+        """Reads the files in a thread: some tools keep megabytes of history in theirs."""
         self._all, self._problems = await asyncio.to_thread(self._gather)
         self._read = True
         self._grow()
         self._show(self._line.value)
 
     def _grow(self) -> None:
-        """Be as large as all the servers take, whatever the filter leaves of them."""
+        """Sizes the dialog for all servers, whatever the filter."""
         self._cells = min(NAME, max((width(each.name) for each in self._all if each.said), default=0))
         wide = max((self._cells + width(each.said) + 20 for each in self._all), default=0)
         self._inner = max(20, min(104, max(62, wide), self.size.width - 6))
@@ -205,7 +205,7 @@ class PickerScreen(Dialog[Target | None]):
     # -- the list --------------------------------------------------------------------------------------------
 
     def _show(self, text: str) -> None:
-        """List what matches, the first of it chosen."""
+        """Lists the matches and chooses the best."""
         shown = self._all if is_line(text) else matching(self._all, text)
         self._marked = None
         self._rows = []
@@ -220,7 +220,7 @@ class PickerScreen(Dialog[Target | None]):
         self._tell()
 
     def _best(self, wanted: str) -> int | None:
-        """The line to choose at first: one that can be used, called just so, or whose name begins so."""
+        """Returns the line to choose first: a usable server with this name, or one that begins with it."""
         order = [
             (not each.usable, each.name.lower() != wanted, not each.name.lower().startswith(wanted), index)
             for index, each in enumerate(self._rows)
@@ -229,7 +229,7 @@ class PickerScreen(Dialog[Target | None]):
         return min(order)[-1] if order else None
 
     def _mark(self) -> None:
-        """Point at the chosen line: its colours alone may not be seen."""
+        """Marks the chosen line: not by its colour alone."""
         at = self._list.highlighted
         for index in (self._marked, at):
             each = None if index is None or index >= len(self._rows) else self._rows[index]
@@ -238,7 +238,7 @@ class PickerScreen(Dialog[Target | None]):
         self._marked = at
 
     def _option(self, each: ServerChoice, *, chosen: bool = False) -> Content:
-        """One line: the name, what stands against it, and what it is."""
+        """Returns the line of a choice: its name, its availability, and its remark."""
         cells, inner = self._cells, self._inner
         cursor = "› " if chosen else "  "
         if not each.said:
@@ -259,7 +259,7 @@ class PickerScreen(Dialog[Target | None]):
         return self._rows[at] if at is not None and at < len(self._rows) else None
 
     def _tell(self) -> None:
-        """Say what enter would do."""
+        """Says what enter would do."""
         text, chosen = self._line.value, self._chosen
         if not self._read:
             return
@@ -296,7 +296,7 @@ class PickerScreen(Dialog[Target | None]):
         self._tell()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click."""
+        """Opens the clicked server."""
         event.stop()
         if self._chosen is not None:
             self._go(self._chosen)
@@ -305,14 +305,14 @@ class PickerScreen(Dialog[Target | None]):
         getattr(self._list, f"action_{step}")()
 
     def action_close(self) -> None:
-        """Take away what was typed; where nothing is typed go back."""
+        """Clears the typed text; without one, goes back."""
         if self._line.value:
             self._line.value, self._cleared = "", self._line.value
         elif self._back:
             self.dismiss(None)
 
     def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else go back, or quit."""
+        """Copies the selected text on ctrl+c; else goes back, or quits."""
         if self._back:
             super().action_interrupt()
         elif not copied(self):
@@ -333,7 +333,7 @@ class PickerScreen(Dialog[Target | None]):
             self._say(safe("{}.", error), wrong=True)
 
     async def _choose(self, definition: Definition) -> None:
-        """Ask what has to be asked, then open the server."""
+        """Asks for consent and inputs, then opens the server."""
         from mcp_tui.tui.screens.inputs import InputsScreen
 
         wrong = problem(definition)

@@ -1,4 +1,4 @@
-"""The list of servers: how each of them stands, and the way to another."""
+"""The list of open servers with the state of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ServerPick = tuple[str, Session | None]
 
 
 class ServersScreen(Dialog[ServerPick | None]):
-    """Dismisses what is to be done, or ``None`` on esc. It keeps itself up to date while it is open."""
+    """Dismisses a :data:`ServerPick`, or ``None`` on esc. It updates while it is open."""
 
     SCOPES = (SERVERS,)
     HINTS = [
@@ -58,7 +58,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         self._list.highlighted = 0 if current is None else self._servers.all.index(current)
 
     def tick(self) -> None:
-        """Say anew what changed of each; one that was closed elsewhere ends the list."""
+        """Updates the lines that changed; closes if a server was closed elsewhere."""
         lines = self._lines()
         if len(lines) != self._list.option_count:
             self.close_by_itself()
@@ -77,7 +77,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         ]
 
     def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
-        """Two lines: which server it is, and how it stands."""
+        """Returns the lines of one server."""
         (glyph, tone), counts = GLYPHS[facts.link], facts.counts
         counted = [safe("{:,} {}", each.of(counts), each.word) for each in _COUNTED if each.of(counts)]
         third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
@@ -115,7 +115,7 @@ class ServersScreen(Dialog[ServerPick | None]):
 
 
 def _standing(facts: ServerFacts) -> SafeText:
-    """How the connection stands: over what and since when, what it is at, or why it is lost."""
+    """Returns the state of the connection: transport and uptime, progress, or why it is lost."""
     if facts.link is not Link.CONNECTED:
         return facts.detail or clean(facts.link.value)
     pid = words("") if facts.pid is None else safe("pid {}", facts.pid)

@@ -21,7 +21,7 @@ SHOWN: Final = 8
 
 
 class SignInScreen(Dialog[None]):
-    """Shows a sign-in as it happens. It closes by itself when that is over and went well; esc leaves it going on."""
+    """Shows a sign-in as it happens. It closes by itself after success; esc leaves the sign-in running."""
 
     SCOPES = (SIGN_IN,)
     TICK = 0.1
@@ -77,7 +77,7 @@ class SignInScreen(Dialog[None]):
         self.action_open()
 
     def action_open(self) -> None:
-        """Use the URL that was pasted; without one open the page."""
+        """Uses the pasted URL; without one, opens the page."""
         request = self.sign_in.request
         if self.field.value.strip():
             self.say(self._wrong, (self.sign_in.paste(self.field.value), "$error"))
@@ -90,12 +90,12 @@ class SignInScreen(Dialog[None]):
             self.say(self._wrong, (said, "$warning"))
 
     def action_copy_url(self) -> None:
-        """Copy the URL of the page."""
+        """Copies the URL of the page."""
         if self.sign_in.request is not None:
             self.app.copy_to_clipboard(self.sign_in.request.url)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def action_decline(self) -> None:
-        """Do not sign in."""
+        """Declines to sign in."""
         self.sign_in.decline()
         self.dismiss(None)

@@ -327,7 +327,7 @@ async def without_glyphs(stage: Stage) -> None:
 @scene(120, 36, told=False)
 async def entries(stage: Stage) -> None:
     """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
-    tokens = SimpleNamespace(issued=0, told=[], browser=None, signing_in=False)
+    tokens = SimpleNamespace(issued=0, listeners=[], browser=None, signing_in=False)
     sign_in = SignIn(cast("Authorization", tokens), now=stage.play.now)
     sign_in.agree()
     tokens.signing_in = await sign_in.agrees("the server requires sign-in")
@@ -335,7 +335,7 @@ async def entries(stage: Stage) -> None:
         "shop.example/.well-known/oauth-protected-resource/mcp",
         "login.shop.example/.well-known/oauth-authorization-server",
     ):
-        tokens.told[0](f"https://{place}: 200")
+        tokens.listeners[0](f"https://{place}: 200")
     sign_in.request = AuthorizationRequest(
         url="https://login.shop.example/authorize?response_type=code&client_id=atlas&state=5be1f20c",
         redirect_uri="http://127.0.0.1:51234/callback",
