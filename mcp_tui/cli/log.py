@@ -6,8 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
-from pathlib import Path
+from itertools import groupby
 from typing import Any, Final
 
 from mcp_tui.cli import journals
@@ -37,12 +36,12 @@ HEAD: Final = (
 
 @frozen
 class Forms:
-    """The output in three formats: JSON objects, CSV with its header, and lines of text."""
+    """The output in three formats: CSV with its header, lines of text, and JSON, if that differs from the CSV."""
 
-    objects: Iterable[dict[str, Any]]
     head: Sequence[str]
-    rows: Iterable[Iterable[object]]
+    rows: Iterable[dict[str, Any]]
     lines: Iterable[str]
+    objects: Iterable[dict[str, Any]] | None = None
 
 
 def run(_name: str, given: Words) -> int:
@@ -75,7 +74,7 @@ def run(_name: str, given: Words) -> int:
         hidden = len(found) - len(newest)
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         shown = lines(newest, columns, colour=colourful(sys.stdout))
-        forms = Forms(map(as_json, newest), HEAD, map(_row, newest), shown)
+        forms = Forms(HEAD, map(_row, newest), shown, map(as_json, newest))
     if not _print(given, forms):
         out(_nothing(given, len(sessions)))
     elif hidden and not (options.json or options.csv):
@@ -114,11 +113,12 @@ def _ahead(size: int) -> None:
 def _print(given: Words, forms: Forms) -> bool:
     """Prints the chosen format; returns false if there was no text to print."""
     if given.options.json:
-        elements = ",\n".join(map(dump, forms.objects))
+        elements = ",\n".join(map(dump, forms.rows if forms.objects is None else forms.objects))
         out(f"[{elements}]")
     elif given.options.csv:
-        for row in (forms.head, *forms.rows):
-            out(csv_line(row), end="\r\n")
+        out(csv_line(forms.head), end="\r\n")
+        for row in forms.rows:
+            out(csv_line(row[column] for column in forms.head), end="\r\n")
     else:
         line = None
         for line in forms.lines:
@@ -143,25 +143,21 @@ def lines(
     ``columns`` is the width of a line at most; ``None`` for no limit.
     """
     rows = [_cells(entry) for entry in entries]
-    widths = [max((width(row[column]) for row in rows), default=0) for column in range(len(CAPS))]
-    each = iter(rows)
-    for _, group in groupby(entries, lambda entry: (entry.session.name, entry.server)):
-        some = list(group)
-        first = some[0]
-        facts = (
-            clean(first.session.name),
-            brief(first.server),
-            brief(first.transport),
-            brief(first.revision),
-        )
-        head = join(facts, " · ")
-        head = head if columns is None else clip(head, columns)
-        yield f"\x1b[2m{head}\x1b[0m" if colour else head
-        for row in islice(each, len(some)):
-            cells = [
-                fit(cell, min(widest, cap) if columns is not None else max(min(widest, cap), width(cell)))
-                for cell, widest, cap in zip(row, widths, CAPS, strict=True)
-            ]
+    widths = [
+        min(cap, max(map(width, column))) for cap, column in zip(CAPS, zip(*rows, strict=True), strict=False)
+    ]
+    pairs = zip(entries, rows, strict=True)
+    for _, group in groupby(pairs, lambda pair: (pair[0].session.name, pair[0].server)):
+        for number, (entry, row) in enumerate(group):
+            if not number:
+                facts = map(brief, (entry.server, entry.transport, entry.revision))
+                head = join((clean(entry.session.name), *facts), " · ")
+                head = head if columns is None else clip(head, columns)
+                yield f"\x1b[2m{head}\x1b[0m" if colour else head
+            cells = (
+                fit(cell, cells if columns is not None else max(cells, width(cell)))
+                for cell, cells in zip(row, widths, strict=True)
+            )
             line = clean("  ".join(("", *cells)).rstrip(" "))
             yield line if columns is None else clip(line, columns)
 
@@ -187,34 +183,33 @@ def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     }
 
 
-def _row(entry: LoggedCancellation) -> list[object]:
+def _row(entry: LoggedCancellation) -> dict[str, Any]:
     made = as_json(entry)
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
     lost = made["disconnected"]
     made["disconnected"] = None if lost is None else f"{lost['detail']} +{lost['after']}"
-    return [made[column] for column in HEAD]
+    return made
 
 
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
 def _sum_forms(sums: Sequence[Sum]) -> Forms:
-    tools = [(name, list(group)) for name, group in groupby(sums, lambda each: each.name)]
-    objects = (
-        {
-            "tool": name,
-            "total": group[0].total,
-            "outcomes": {
-                each.outcome.value: {"count": each.count}
-                | ({} if each.worst is None else {"worst": round(each.worst, 6)})
-                for each in group
-            },
-        }
-        for name, group in tools
-    )
-    rows = ((each.name, each.outcome.value, each.count, each.worst) for each in sums)
-    shown = table([(brief(name, 80), clean(", ".join(map(_summed, group)))) for name, group in tools])
-    return Forms(objects, ("tool", "outcome", "count", "worst"), rows, shown)
+    head = ("tool", "outcome", "count", "worst")
+    cells = ((each.name, each.outcome.value, each.count, each.worst) for each in sums)
+    rows: Iterable[dict[str, Any]] = (dict(zip(head, each, strict=True)) for each in cells)
+    objects: list[dict[str, Any]] = []
+    shown: list[tuple[SafeText, SafeText]] = []
+    for name, group in groupby(sums, lambda each: each.name):
+        some = list(group)
+        outcomes = {each.outcome.value: _sum_json(each) for each in some}
+        objects.append({"tool": name, "total": some[0].total, "outcomes": outcomes})
+        shown.append((brief(name, 80), clean(", ".join(map(_summed, some)))))
+    return Forms(head, rows, table(shown), objects)
+
+
+def _sum_json(each: Sum) -> dict[str, float]:
+    return {"count": each.count} | ({} if each.worst is None else {"worst": round(each.worst, 6)})
 
 
 def _summed(each: Sum) -> str:
@@ -228,25 +223,24 @@ def _summed(each: Sum) -> str:
 
 def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
     head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, Any]] = []
     shown: list[tuple[SafeText, SafeText]] = []
     for each in sessions:
         names = (each.server or None, each.transport or None, each.revision or None)
         sizes = (each.requests, each.frames, each.size)
-        rows.append((each.name, utc(each.wall), *names, *sizes, each.target or None))
+        cells = (each.name, utc(each.wall), *names, *sizes, each.target or None)
+        rows.append(dict(zip(head, cells, strict=True)))
         count = "1 request" if each.requests == 1 else f"{each.requests:,} requests"
         shown.append((clean(each.name), join((brief(each.server or each.target), clean(count)), "  ")))
-    return Forms((dict(zip(head, row, strict=True)) for row in rows), head, rows, table(shown))
+    return Forms(head, rows, table(shown))
 
 
 def _report(sessions: Sequence[RecordedSession]) -> None:
     """Reports on stderr what could not be read."""
-    torn = {each.name for each in sessions if each.torn and not files.is_held(Path(each.path))}
-    counted = ((each, each.broken + (each.name in torn)) for each in sessions)
-    broken = [(each, count) for each, count in counted if count]
-    total = sum(count for _, count in broken)
+    broken = [each for each in sessions if each.broken]
+    total = sum(each.broken for each in broken)
     if total:
-        where = clean(broken[0][0].name) if len(broken) == 1 else f"{len(broken)} sessions"
+        where = clean(broken[0].name) if len(broken) == 1 else f"{len(broken)} sessions"
         warn(f"Skipped {total:,} unreadable line{'s'[: total > 1]} in {where}.")
     lost = sum(each.lost for each in sessions)
     if lost:

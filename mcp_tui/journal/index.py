@@ -49,9 +49,9 @@ class RecordedSession:
     """A line of the index: one session. ``wall`` and ``mono`` are its start, as in its header.
 
     ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
-    watched. ``torn`` means that its last line was not complete. ``version`` is that of the format; of another one nothing
-    else is known. ``server``, ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that
-    are not records, ``lost`` records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
+    watched, or its last line is not complete yet. ``version`` is that of the format; of another one nothing else is known.
+    ``server``, ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that are not
+    records, ``lost`` records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
     """
 
     name: str
@@ -59,7 +59,6 @@ class RecordedSession:
     written: float
     size: int
     inode: int
-    torn: bool = False
     version: int = records.VERSION
     wall: float = 0.0
     mono: float = 0.0
@@ -158,10 +157,7 @@ def read_session(journal: Journal) -> RecordedSession:
         name=journal.name, path=str(path), written=journal.written, size=journal.size, inode=journal.inode
     )
     try:
-        # a journal that grows is read again and again, so that its records are not parsed
-        recording = Recording(path, strict=False if is_held(journal.paths[-1]) else None)
-        for _ in recording.scan():
-            pass
+        recording = Recording.read(path, strict=None)
     except records.OtherFormat as error:
         return replace(made, version=error.version)
     except RecordingError:  # it has no record, or was deleted meanwhile
@@ -170,12 +166,12 @@ def read_session(journal: Journal) -> RecordedSession:
     *_, last = connections.values()
     cancellations = list(_cancellations(recording, connections))
     recording.close()
-    watching = any(Outcome.WATCHING in each["outcomes"] for each in cancellations)
+    unfinished = recording.torn and is_held(journal.paths[-1])
+    unfinished = unfinished or any(Outcome.WATCHING in each["outcomes"] for each in cancellations)
     return replace(
         made,
-        # while a cancel is watched the journal counts as changed, because no record says that its writer was killed
-        written=-1.0 if watching else journal.written,
-        torn=recording.torn,
+        # an unfinished journal counts as changed, because no record says that its writer was killed
+        written=-1.0 if unfinished else journal.written,
         wall=recording.header.wall,
         mono=recording.header.mono,
         target=recording.header.target,
@@ -184,7 +180,7 @@ def read_session(journal: Journal) -> RecordedSession:
         revision=last.revision,
         frames=recording.frame_count,
         requests=len(recording.table.first),
-        broken=recording.skipped,
+        broken=recording.skipped if unfinished else recording.damaged,
         lost=recording.lost,
         cancellations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(cancellations))),
     )

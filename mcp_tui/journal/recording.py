@@ -76,13 +76,13 @@ class Recording:
         self.head = lru_cache(512)(self._head)
 
     @classmethod
-    def read(cls, path: Path | str) -> Recording:
-        """Opens a recording and reads it to its end, every record parsed.
+    def read(cls, path: Path | str, *, strict: bool | None = True) -> Recording:
+        """Opens a recording and reads it to its end.
 
         Raises:
             RecordingError: as for the class itself and :meth:`scan`.
         """
-        recording = cls(path, strict=True)
+        recording = cls(path, strict=strict)
         for _ in recording.scan():
             pass
         return recording

@@ -263,11 +263,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Removes the secrets from a text."""
-        lower = text.lower()
-        for needle in self._needles:
-            if needle in lower:
-                break
-        else:
+        if not any(map(text.lower().__contains__, self._needles)):
             return text
         raw = text.encode("utf-8", "surrogatepass")
         clean = self.redact(raw)
@@ -373,7 +369,7 @@ class Redactor:
         if cookies is not None:
             return self._span(raw, *cookies.span(2))
         found = _ASSIGNMENT().match(raw, at)
-        head = None if found is None else _NAME_HEAD().search(raw[max(0, at - 65) : at])
+        head = _NAME_HEAD().search(raw[max(0, at - 65) : at])
         if found is None or head is None:
             return None
         name = (head[1] + found[1]).decode("ascii", "replace")

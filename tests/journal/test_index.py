@@ -196,12 +196,13 @@ def test_only_a_file_that_changed_is_read_again(tmp_path: Path, monkeypatch: pyt
     write(writer, CONNECTED, cancel(1), settled(1), cancel(2), settled(2))
     assert outcomes(tmp_path) == [Outcome.NO_REPLY, Outcome.NO_REPLY]
     read: list[Path] = []
+    read_session = index.read_session
 
-    def reading(path: Path, *, strict: bool | None = None) -> Recording:
-        read.append(path)
-        return Recording(path, strict=strict)
+    def reading(journal: files.Journal) -> index.RecordedSession:
+        read.append(journal.paths[0])
+        return read_session(journal)
 
-    monkeypatch.setattr(index, "Recording", reading)
+    monkeypatch.setattr(index, "read_session", reading)
     assert len(entries(tmp_path)) == 2
     assert read == []
     write(writer, late(2, 0.5), cancel(3))

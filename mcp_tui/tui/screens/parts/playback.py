@@ -29,8 +29,9 @@ from mcp_tui.tui.widgets.canvas import Bar
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.request_table import RequestTable
 
-SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Playback speeds that the keys choose from, relative to real time."""
+SLOWEST: Final = 0.25
+FASTEST: Final = 64.0
+"""Playback speeds, relative to real time."""
 
 BUDGET: Final = 0.05
 """Seconds of reading before the screen is updated."""
@@ -262,8 +263,7 @@ class Playback:
 
     def change_speed(self, step: int) -> None:
         """Plays faster or slower."""
-        at = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self.speed))
-        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + step))]
+        self.speed = max(SLOWEST, min(FASTEST, self.speed * 2.0**step))
         self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
         self._screen.look()
 
