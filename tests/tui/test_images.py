@@ -232,7 +232,7 @@ async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple
         view.scroll_visible(animate=False, force=True)
         await pilot.pause()
         if size[1] > 20:
-            await shown(host, pilot, "user:  image  image/png")
+            await shown(host, pilot, "image  image/png")
             assert {"#ff0000", "#00ff00"} <= colours(host)
         await pilot.press(*"sun", "ctrl+s")
         await pilot.pause()

@@ -19,7 +19,7 @@ from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.screens import interaction
-from mcp_tui.tui.screens.interaction import drafted, proposed_roots, rooted, texts
+from mcp_tui.tui.screens.interaction import drafted, proposed_roots, rooted
 from mcp_tui.tui.session import Session
 from tests.servers.stdio_scripted import processes
 
@@ -108,28 +108,6 @@ def test_roots_are_folders_or_uris_one_a_line() -> None:
     assert rooted(["/a", "", "  file:///b/ "]) == {
         "roots": [{"uri": "file:///a", "name": "a"}, {"uri": "file:///b/", "name": "b"}]
     }
-
-
-def test_the_messages_of_a_sampling_request_are_told_whatever_they_hold() -> None:
-    text: Any = {"type": "text", "text": "hello"}
-    image: Any = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
-    params: Any = {
-        "messages": [
-            {"role": "user", "content": text},
-            {"role": "assistant", "content": [text, image]},
-            {"role": "user"},
-            "nonsense",
-            {"role": 7, "content": 3},
-        ]
-    }
-    assert texts(params) == [
-        ("user", "hello"),
-        ("assistant", "hello"),
-        ("assistant", "[image]"),
-        ("user", "[nothing]"),
-        ("7", "[nothing]"),
-    ]
-    assert texts({"messages": 5}) == texts({}) == []
 
 
 # -- a command that drafts -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The call form: which tool, and with what arguments."""
+"""The call form: a tool, and its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
 from mcp_tui.tui.view.catalogue import Entry, found, tools
-from mcp_tui.tui.view.columns import Need, allot
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
@@ -26,9 +25,12 @@ from mcp_tui.tui.widgets.form import Form, FormDraft
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
 
+COLUMNS: Final = 30, 22
+"""Cells of a tool's name and of its arguments in the list, at most."""
+
 
 class FilterInput(InOrder, LineInput):
-    """The filter above the list. Enter is the screen's: keys that come behind it belong to the form that it opens."""
+    """The filter above the list. Enter belongs to the screen: keys typed after it are for the form that it opens."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "submit"
@@ -50,12 +52,12 @@ class ToolList(Vertical):
         super().__init__(self.filter, self._options, self._about, id="list")
 
     def size_for(self, room: int) -> None:
-        """Be as high as all tools are, whatever the filter leaves of them, within ``room`` lines."""
+        """Sets the height to hold all tools, whether or not they pass the filter, within ``room`` lines."""
         lines = min(len(self.tools), LISTED) + (len(self.tools) > LISTED)
         self._options.styles.height = max(1, min(lines, room - 5))
 
     def fill(self) -> SafeText:
-        """List what the filter finds now, and tell how much that is; while it is the same, the cursor stays on its tool."""
+        """Lists the tools that pass the filter; returns how many. Without a new filter the cursor stays on its tool."""
         chosen = self.highlighted if self._filtered == self.filter.value else None
         self._filtered = self.filter.value
         self._found = found(self.tools, self._filtered)
@@ -68,29 +70,21 @@ class ToolList(Vertical):
         return counted(len(self._found), len(self.tools), "tool")
 
     def _options_of(self, shown: list[Entry]) -> list[Option]:
-        cells = max(40, (self._options.scrollable_content_region.width or 72) - 1)
         labels = [brief(tool.name, 200) for tool in shown]
-        name = max(map(width, labels), default=0)
-        hint = max((width(tool.arguments) for tool in shown), default=0)
-        summary = max((width(tool.summary) for tool in shown), default=0)
-        needs = (
-            Need(min(24, name), name, 3),
-            Need(min(22, hint), hint, 2),
-            Need(min(32, summary), summary, spare=True),
-        )
-        names, hints, rest = allot(needs, cells - 4)
+        names = min(COLUMNS[0], max(map(width, labels), default=0))
+        hints = min(COLUMNS[1], max((width(tool.arguments) for tool in shown), default=0))
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
-            summed = safe("  {}", clip(tool.summary, rest)), "$text-muted"
             given = safe("  {}", fit(tool.arguments, hints))
-            options.append(Option(written((fit(label, names), "bold"), given, summed)))
+            summary = safe("  {}", clip(tool.summary, 200)), "$text-muted"
+            options.append(Option(written((fit(label, names), "bold"), given, summary)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
             options.append(Option(written((more, "$text-muted")), disabled=True))
         return options
 
     def _tell(self) -> None:
-        """Say more of the tool under the cursor."""
+        """Describes the tool under the cursor."""
         tool = self.highlighted
         if tool is None:
             said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
@@ -102,7 +96,7 @@ class ToolList(Vertical):
 
     @property
     def highlighted(self) -> Entry | None:
-        """The tool under the cursor, for what the filter says now."""
+        """The tool under the cursor."""
         at = self._options.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
 
@@ -112,24 +106,24 @@ class ToolList(Vertical):
 
     @property
     def chosen(self) -> Entry | None:
-        """The tool under the cursor, whatever news is still under way of what was typed ahead of a key."""
+        """The tool under the cursor after everything that was typed, even if its message is still under way."""
         self.fill()
         return self.highlighted
 
     def move(self, step: str) -> None:
-        """Move the cursor by one of the steps of the list: ``cursor_up``, ``page_down``."""
+        """Moves the cursor by a step of the list: ``cursor_up``, ``page_down``."""
         if self._found:
             getattr(self._options, f"action_{step}")()
 
 
 HELP: Final = 9
-"""Lines of a tool's description that are in sight, at most."""
+"""Lines of a tool's description, at most."""
 
 HIGH: Final = 36
 """Lines of the dialog, at most."""
 
 SHORT: Final = 30
-"""Lines of a terminal below which what is said of a field has two lines, and not three."""
+"""Lines of a terminal below which a field is described in two lines, not three."""
 
 _CALL: Final = words("Call")
 
@@ -139,23 +133,23 @@ Call = tuple[str, dict[str, Json]]
 
 
 class CallScreen(Dialog[Call | None]):
-    """Dismisses what to call, or ``None``.
+    """Dismisses the call to send, or ``None``.
 
-    First a list that is filtered while one types, then a form for the arguments of the entry chosen. ctrl+s sends from
-    both; from the list only what needs no arguments to be given. Nothing is dismissed that breaks the schema: the form
-    says so and stays. esc goes back to the list, where what was typed is kept, then closes. A tool that says of itself
-    that it may destroy something is asked about, once for each of its definitions.
+    First a list with a filter, then a form for the arguments of the chosen entry. ctrl+s sends from both; from the list
+    only a tool without required arguments. A form whose arguments break the schema says so and stays. esc goes back to
+    the list, where drafts are kept, then closes. A tool that is marked as destructive needs a confirmation, once for each
+    of its definitions.
 
     Args:
         tools: as the server sent them; those without a name are left out.
-        preset_name: opens the arguments of this tool at once, whether or not it is listed; esc then closes.
-        preset_arguments: what stands in the form then, in place of the defaults.
-        earlier: earlier arguments of a tool, the latest first.
-        asked: the definitions of tools that were asked about; grows here.
+        preset_name: opens the form of this tool at once, even if it is not listed; esc then closes.
+        preset_arguments: the arguments in that form, in place of the defaults.
+        earlier: returns earlier arguments of a tool, the latest first.
+        asked: the definitions of tools that were confirmed; grows here.
         drafts: what was typed and not sent, by the definitions of tools; kept here.
-        completer: makes what completes arguments, and tells what it found to what it is given.
-        preview: what the arguments come to, shown while they are typed: the URI of a template.
-        what: what is called, in the title: ``Call echo``, ``Get review``.
+        completer: makes what completes arguments; it is given the form's ``offer``.
+        preview: returns a text to show while arguments are typed: the URI of a template.
+        what: the verb of the title: ``Call echo``, ``Get review``.
     """
 
     SCOPES = (CHOOSE, CALL)
@@ -190,7 +184,7 @@ class CallScreen(Dialog[Call | None]):
         self._what = what
         self._known: list[dict[str, Json]] = []
         self._at = 0
-        """Which of them stands in the form, from 1; 0 for what was typed."""
+        """The number of the earlier arguments in the form, from 1; 0 for what was typed."""
         self._typed = FormDraft({})
         self._form: Form | None = None
         self._described = Section(words(""), ())
@@ -229,10 +223,10 @@ class CallScreen(Dialog[Call | None]):
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
-        if self._tool is None:
+        if self._form is None:
             self._fill()
         else:
-            self._size_form()
+            self._size_form(self._form)
 
     @property
     def _room(self) -> int:
@@ -256,7 +250,7 @@ class CallScreen(Dialog[Call | None]):
         self._box.border_subtitle = Content(self.tool_list.fill())
 
     def offer(self, offered: list[dict[str, Json]]) -> None:
-        """List other tools: those of a server that was not connected yet."""
+        """Lists other tools: those of a server that was not connected yet."""
         self.tool_list.tools = tools(offered)
         self._fill()
 
@@ -266,7 +260,7 @@ class CallScreen(Dialog[Call | None]):
             self._fill()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the list mean nothing to the form."""
+        """Disables the keys of the list while the form is shown."""
         return self._tool is None or action not in ("choose", "arguments")
 
     def action_choose(self, step: str) -> None:
@@ -295,12 +289,12 @@ class CallScreen(Dialog[Call | None]):
         self._at = 0
         self._described = Section(words(""), tool.described())
         self._help.show(words(""), [self._described], key=id(tool.raw))
-        self._size_form()
+        self._size_form(form)
         self.tick()
         self.set_focus(form.first or self.query_one("#call"))
 
-    def _size_form(self) -> None:
-        """Share the room between the description, the fields, and what is said of a field."""
+    def _size_form(self, form: Form) -> None:
+        """Divides the room between the description, the fields, and the description of a field."""
         short = self.size.height < SHORT
         self.set_class(short, "-short")
         # The pane knows its lines only after it was laid out, which is one frame too late.
@@ -309,8 +303,7 @@ class CallScreen(Dialog[Call | None]):
         self._help.styles.height = lines
         self._help.display = bool(self._described.lines)
         room = self._room - (lines + 1 if self._help.display else 0) - (5 if short else 7)
-        if self._form is not None:
-            self._form.limit(room)
+        form.limit(room)
 
     def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()
@@ -322,7 +315,7 @@ class CallScreen(Dialog[Call | None]):
     # -- earlier arguments -----------------------------------------------------------------------------------
 
     def action_recall(self) -> None:
-        """Put the arguments of the call before into the form; beyond the oldest stands what was typed."""
+        """Puts the next earlier arguments into the form; after the oldest come those that were typed."""
         form, known = self._form, self._known
         if form is None or not known:
             return
@@ -339,7 +332,7 @@ class CallScreen(Dialog[Call | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
-        """Call the tool, or say why that cannot be. From the list: the tool chosen, if nothing has to be filled in."""
+        """Sends the call or shows what is wrong; from the list, opens the form if something has to be filled in."""
         tool = self._tool or self.tool_list.chosen
         if tool is None:
             return
@@ -357,7 +350,7 @@ class CallScreen(Dialog[Call | None]):
             self._form.action_json()
 
     def _send(self, tool: Entry, arguments: dict[str, Json]) -> None:
-        """Dismiss the call; of a tool that says it may destroy something, ask first."""
+        """Dismisses the call; a tool that is marked as destructive needs a confirmation first."""
         if not tool.destructive or tool.definition in self._asked:
             self._drafts.pop(tool.definition, None)
             self.dismiss((tool.name, arguments))
@@ -376,7 +369,7 @@ class CallScreen(Dialog[Call | None]):
         self.app.push_screen(ConfirmScreen(title, lines, yes="Call", no="Back"), answered)
 
     def action_close(self) -> None:
-        """Back to the list, and from there out; what was typed is kept."""
+        """Goes back to the list, and from there closes; what was typed is kept."""
         tool, form = self._tool, self._form
         if tool is not None and form is not None:
             self._drafts[tool.definition] = form.filled

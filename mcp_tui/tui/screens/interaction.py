@@ -1,7 +1,7 @@
-"""What a server asks of the person: input in a form, a visit to a URL, an answer in place of a model, folders.
+"""The questions of a server: input in a form, a visit to a URL, an answer in place of a model, folders.
 
-Everything that would be sent stands on the screen before it is. *Decline* and *cancel* are answers of their own; esc puts
-the question aside, and it waits. Where the server takes it back, the dialog says so and what was typed can be copied.
+Everything that would be sent is on the screen before. *Decline* and *cancel* are answers of their own; esc postpones the
+question. If the server withdraws it, the dialog says so, and what was typed can be copied.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import ClassVar, Final
@@ -21,53 +23,51 @@ from urllib.parse import urlsplit
 from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
+from mcp_tui.client.forms import written
 from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
-from mcp_tui.client.results import parts
+from mcp_tui.client.results import PartKind, parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in
+from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import LINK, QUESTION, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed
-from mcp_tui.tui.view.forms import editable
-from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import (
     SafeText,
     brief,
     clean,
     compact,
+    fit,
     paragraphs,
     safe,
-    width,
     words,
     wrap,
 )
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
-from mcp_tui.tui.widgets.image import MOST
 
 
 @frozen
 class LinkParts:
-    """``pieces`` are what stands before the host, the host, what is after it, and warnings; ``opens`` permits opening."""
+    """A URL in ``pieces``: before the host, the host, after it, and warnings. ``opens``: whether it may be opened."""
 
     pieces: list[Piece]
     opens: bool
 
 
 def link_parts(url: str) -> LinkParts:
-    """``url``, taken apart. Only ``http`` and ``https`` open, and nothing opens that cannot be read."""
+    """Takes ``url`` apart. Only ``http`` and ``https`` open, and nothing with invisible characters."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        _ = parts.port  # which may be none
+        _ = parts.port  # raises if it is not valid
     except ValueError:
         return LinkParts([clean(url), (words("\nThe URL is not valid."), "$warning")], opens=False)
     web = parts.scheme in ("http", "https") and bool(host)
@@ -89,13 +89,12 @@ def link_parts(url: str) -> LinkParts:
         start = end = len(url)
     told = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
     visited = (clean(url[start:end]), "bold $accent")
-    return LinkParts(
-        [clean(url[:start]), visited, clean(url[end:]), *told], opens=web and visible and "\\" not in url
-    )
+    opens = web and visible and "\\" not in url
+    return LinkParts([clean(url[:start]), visited, clean(url[end:]), *told], opens)
 
 
 def _spelt(host: str) -> str:
-    """A host in ASCII where it has other letters, and in its letters where it is ASCII."""
+    """Returns a host in ASCII if it has other letters, else decoded from ASCII."""
     try:
         return host.encode().decode("idna") if host.isascii() else host.encode("idna").decode()
     except UnicodeError:
@@ -103,11 +102,11 @@ def _spelt(host: str) -> str:
 
 
 class InteractionScreen(Dialog[Answer | None]):
-    """One question. Dismisses the answer, or ``None`` where it was put aside or is over.
+    """One question. Dismisses the answer, or ``None`` if it was postponed or is over.
 
     Args:
-        question: the question; it is looked at while the screen is open.
-        control: what is filled in, if anything.
+        question: the question, which may end while the screen is open.
+        control: the widget to fill in, if any.
     """
 
     SCOPES = (QUESTION,)
@@ -115,7 +114,7 @@ class InteractionScreen(Dialog[Answer | None]):
     TICK = 0.1
 
     LABEL: ClassVar[SafeText] = words("")
-    """What is filled in, where the fields do not say so themselves."""
+    """The label of the control, if it needs one."""
 
     SEND: ClassVar[SafeText] = words("Send")
 
@@ -132,7 +131,7 @@ class InteractionScreen(Dialog[Answer | None]):
         inside = self._over, self._said_by_it, place("what", self.LABEL), control, self._wrong
         super().__init__(*filter(None, inside))
 
-    # -- what stands in it -----------------------------------------------------------------------------------
+    # -- the content -----------------------------------------------------------------------------------------
 
     def heading(self) -> SafeText:
         question = self.question
@@ -151,18 +150,18 @@ class InteractionScreen(Dialog[Answer | None]):
         return answers
 
     def told(self) -> Sequence[Piece]:
-        """What the server says."""
+        """Returns the server's words."""
         return []
 
     def draft(self) -> str:
-        """What was typed, as text."""
+        """Returns what was typed, as text."""
         if isinstance(self._control, Form):
             arguments = self._control.arguments()
-            return editable(arguments) if arguments else ""
+            return written(arguments) if arguments else ""
         return "" if self._control is None else self._control.text.strip()
 
     def made(self) -> Answer | None:
-        """The answer that stands in the fields; ``None`` where something is wrong with them, which then is said."""
+        """Returns the answer as it is filled in; or ``None``, and shows what is wrong."""
         return None
 
     def hints(self) -> Sequence[Hint | None]:
@@ -184,7 +183,7 @@ class InteractionScreen(Dialog[Answer | None]):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Share the room between what the server says and what is filled in; the keys always stay in sight."""
+        """Divides the room between the server's words and the control; the keys always stay in sight."""
         room = self.size.height - (5 if self.size.height < LOW else 7) - max(1, self._key_line.size.height)
         share = max(2, room if self._control is None else room // 2)
         self._said_by_it.styles.max_height = share
@@ -194,7 +193,7 @@ class InteractionScreen(Dialog[Answer | None]):
             self._control.limit(room - share - 1)
 
     def action_scroll_words(self, way: int) -> None:
-        """Page through what the server says."""
+        """Pages through the server's words."""
         height = self._said_by_it.size.height
         height -= height > 3  # a line of the last page stays in sight
         self._said_by_it.scroll_relative(y=way * height, animate=False)
@@ -208,24 +207,22 @@ class InteractionScreen(Dialog[Answer | None]):
         self._share_room()
 
     def now(self) -> float:
-        """Monotonic seconds, as inquiries count them."""
-        import time
-
+        """Returns monotonic seconds, as inquiries count them."""
         return time.monotonic()
 
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_accept(self) -> None:
-        """Send what stands there."""
+        """Sends the answer."""
         if not self.question.over:
             self._answer(self.made())
 
     def action_decline(self) -> None:
-        """Say no."""
+        """Declines."""
         self._answer(DECLINED[self.question.inquiry.method])
 
     def action_cancel_question(self) -> None:
-        """Say that no decision was made, where the protocol has a word for that."""
+        """Answers that no decision was made, if the protocol has a word for that."""
         if self.question.inquiry.method == ELICIT:
             self._answer({"action": "cancel"})
 
@@ -234,20 +231,20 @@ class InteractionScreen(Dialog[Answer | None]):
             self.dismiss(answer)
 
     def action_close(self) -> None:
-        """Put the question aside."""
+        """Postpones the question."""
         control = self._control
         self.question.draft = control.filled if isinstance(control, Form) else control and control.text
         self.dismiss(None)
 
     def action_copy_draft(self) -> None:
-        """Copy what was typed."""
+        """Copies what was typed."""
         text = self.draft()
         if text:
             self.app.copy_to_clipboard(text)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def complain(self, text: str) -> None:
-        """Say what is wrong."""
+        """Shows what is wrong."""
         self.say(self._wrong, (brief(text, 400), "$error"))
 
 
@@ -270,7 +267,7 @@ class FormScreen(InteractionScreen):
 
 
 class LinkScreen(InteractionScreen):
-    """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
+    """Elicitation in URL mode: the whole URL, its host in bold. Only a key opens it."""
 
     SCOPES = (LINK,)
 
@@ -299,7 +296,7 @@ class LinkScreen(InteractionScreen):
         return {"action": "accept"}
 
     def action_open(self) -> None:
-        """Open the URL in the browser, and tell the server that the person consented."""
+        """Opens the URL in the browser and tells the server that the person consented."""
         if self.link.opens and not self.question.over and not self._opening and self.meant():
             self._opening = True
             self.run_worker(self._open(), exit_on_error=False)
@@ -321,7 +318,7 @@ LIMIT: Final = 8_000
 
 
 def lines(value: Json) -> SafeText:
-    """Words of the server's, in lines."""
+    """Returns a text of the server's in lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
     return clean("\n".join(paragraphs(text, limit=LIMIT)), newlines=True)
 
@@ -330,19 +327,18 @@ NAMES: Final = 15
 """Cells of a name beside a value."""
 
 
-def beside(name: str, value: Sequence[SafeText]) -> list[Line]:
-    """A name, and beside it the lines of its value: each wraps in a column of its own."""
-    names = wrap(brief(name, 40), NAMES)
-    pairs = zip_longest(names, value, fillvalue=words(""))
-    return [line((left, "accent"), clean(" " * (NAMES + 2 - width(left))), right) for left, right in pairs]
+def beside(name: str, value: Sequence[SafeText], key: object = None) -> list[Line]:
+    """Returns the lines of a name and, in a column of their own, of its value."""
+    pairs = zip_longest(wrap(brief(name, 40), NAMES), value, fillvalue=words(""))
+    return [line((fit(left, NAMES + 2), "accent"), right, key=key) for left, right in pairs]
 
 
 class Prompted(Detail, can_focus=False):
-    """All that the server would tell a model, with its images."""
+    """Everything that the server would tell a model, with its images."""
 
 
 class SamplingScreen(InteractionScreen):
-    """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
+    """Sampling: everything that the server would tell a model, and the answer, typed or drafted by a command."""
 
     LABEL = words("Your answer, sent as the model's response")
 
@@ -354,11 +350,9 @@ class SamplingScreen(InteractionScreen):
         self._model = "a person"
 
     def on_mount(self) -> None:
-        images = [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
-        shown = [*self._messages(), *(line(label(part), key=part) for part in images), *self._settings()]
         prompted = Prompted()
         self._said_by_it.mount(prompted)
-        prompted.show(words(""), [Section(words(""), tuple(shown))])
+        prompted.show(words(""), [Section(words(""), (*self._messages(), *self._settings()))])
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -379,22 +373,27 @@ class SamplingScreen(InteractionScreen):
             self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
     def _messages(self) -> Iterator[Line]:
-        """What a model would be told, by who says it."""
+        """Yields what a model would be told, by role."""
         params = self.question.inquiry.params
-        system = params.get("systemPrompt")
-        said = [("system prompt", system)] if isinstance(system, str) else []
-        for role, text in [*said, *texts(params)]:
-            yield from beside(role, paragraphs(text, limit=LIMIT))
+        if isinstance(system := params.get("systemPrompt"), str):
+            yield from beside("system prompt", paragraphs(system, limit=LIMIT))
+        for part in parts({"messages": params.get("messages")})[:-1]:
+            if part.sort is PartKind.TEXT:
+                yield from beside(part.role, paragraphs(part.text, limit=LIMIT))
+            elif part.sort is PartKind.WHOLE:
+                yield from beside(part.role, compact(part.value))
+            else:
+                yield from beside(part.role, [label(replace(part, role=""))], key=part)
 
     def _settings(self) -> Iterator[Line]:
-        """All else that the server wants of the model, each by its name."""
+        """Yields everything else that the server wants of the model, by name."""
         params = self.question.inquiry.params
         preferences = as_object(params.get("modelPreferences"))
         elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
-        more = [(name, value) for name, value in params.items() if name not in elsewhere]
-        for name, value in [*more, *preferences.items()]:
-            shown = paragraphs(value, limit=LIMIT) if isinstance(value, str) else compact(value)
-            yield from beside(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
+        for name, value in {**params, **preferences}.items():
+            if name not in elsewhere:
+                shown = paragraphs(value, limit=LIMIT) if isinstance(value, str) else compact(value)
+                yield from beside(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
 
     def made(self) -> Answer | None:
         text = self.draft()
@@ -406,7 +405,7 @@ class SamplingScreen(InteractionScreen):
 
 
 class RootsScreen(InteractionScreen):
-    """Roots: the folders that the server is told of, one a line."""
+    """Roots: the folders to send, one per line."""
 
     LABEL = words("Roots to send")
 
@@ -424,7 +423,7 @@ class RootsScreen(InteractionScreen):
 
 
 def screen_for(question: Question, settings: Settings) -> InteractionScreen:
-    """The screen that answers a question."""
+    """Returns the screen for a question."""
     inquiry = question.inquiry
     if inquiry.method == SAMPLE:
         return SamplingScreen(
@@ -464,19 +463,19 @@ DECLINED: Final[dict[str, Answer]] = {
     SAMPLE: Refusal("User rejected sampling request"),
     ROOTS: Refusal("User declined to share roots"),
 }
-"""No, in the words that each method has for it."""
+"""The answer that declines, by method."""
 
 PATIENCE: Final = 120.0
-"""Seconds that the person's command for sampling may take."""
+"""Seconds that the command for sampling may take."""
 
 OUTPUT: Final = 1_000_000
-"""Bytes of it that are read."""
+"""Bytes of its output that are read."""
 
 
 async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str, str]:
-    """What the person's command answers to a sampling request, as a draft, and what went wrong.
+    """Runs the person's command for a sampling request; returns the draft, and what went wrong.
 
-    It gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
+    The command gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
     """
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
@@ -498,15 +497,3 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
     if process.returncode:
         return "", f"{command[0]} ended with {process.returncode}"
     return out[:OUTPUT].decode("utf-8", "replace").strip(), ""
-
-
-def texts(params: dict[str, Json]) -> list[tuple[str, str]]:
-    """The messages of a sampling request: who says what; what is no text by its type."""
-    said: list[tuple[str, str]] = []
-    for message in objects_in(params.get("messages")):
-        content = message.get("content")
-        for part in map(as_object, as_list(content) or [content]):
-            text = part.get("text")
-            shown = text if isinstance(text, str) else f"[{part.get('type') or 'nothing'}]"
-            said.append((str(message.get("role", "")), shown))
-    return said

@@ -111,7 +111,7 @@ class ResultScreen(Dialog[str | None]):
         self._put(number, _told(part, why or words("Reading the image …")))
         found = why or await decode(part)
         if isinstance(found, Picture):
-            self._put(number, ImagePage(facts(part, found), found, lambda: ground(self._pager)))
+            self._put(number, ImagePage(facts(part, found), found, ground(self._pager)))
         elif not why:
             self._put(number, _told(part, found))
 

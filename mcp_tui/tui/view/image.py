@@ -1,9 +1,8 @@
 """Images that a server sent, as lines of half blocks: a cell is one pixel wide and two high.
 
-The bytes are hostile. They are decoded only where they are of a format of :data:`FORMATS`, whatever they were declared as,
-and within bounds that are looked at before the decoder sees a pixel; whatever it raises is one sentence. Colours come out of
-it, and nothing of the server's reaches the terminal. Pillow, which the extra ``images`` installs, is loaded when the
-first image is decoded.
+The bytes are hostile. They are decoded only if they are of a format of :data:`FORMATS`, whatever type was declared, and
+within bounds that are checked before the decoder sees a pixel; whatever it raises becomes one sentence. Only colours reach
+the terminal. Pillow, which the extra ``images`` installs, is loaded when the first image is decoded.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -38,10 +38,10 @@ PIXELS_WEBP: Final = 16_000_000
 """The same of a WebP: its decoder hands over all pixels at once, and the screen stands still meanwhile."""
 
 SCANNED: Final = 2_000_000_000
-"""Pixels that all scans of a JPEG together pass over: one of a few bytes passes over the whole image."""
+"""Pixels that all scans of a JPEG pass over together: a scan of a few bytes passes over the whole image."""
 
 READS: Final = 1_000_000
-"""Times that a decoder may ask for bytes: chunks and frames of no bytes cost a round each."""
+"""Reads that a decoder may make: empty chunks and frames cost one each."""
 
 WIDEST: Final = (800, 4000)
 """Pixels that are kept, across and down: more than any terminal shows."""
@@ -53,29 +53,29 @@ FORMATS: Final = {
     "WebP": (rb"RIFF....WEBP", ("image/webp",)),
     "BMP": (rb"BM", ("image/bmp", "image/x-bmp", "image/x-ms-bmp")),
 }
-"""Each format that is drawn: what its bytes begin with, and the types that it may be declared as."""
+"""Each format that is drawn: the first bytes, and the types that it may be declared as."""
 
 _CHUNKS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"acTL", b"fcTL", b"fdAT"})
-"""Chunks of a PNG that its pixels are made of."""
+"""Chunks of a PNG that hold its pixels."""
 
 Colour = tuple[int, int, int]
 """Red, green and blue, each to 255."""
 
 
 class NotDrawn(ValueError):
-    """Why an image is not drawn, as a clause."""
+    """An image is not drawn. The text is the reason, a clause."""
 
 
 # -- before it is decoded --------------------------------------------------------------------------------------
 
 
 def format_of(data: bytes) -> str:
-    """The format of :data:`FORMATS` that these bytes begin as; empty for any other."""
+    """Returns the format of :data:`FORMATS` that the first bytes belong to; empty for any other."""
     return next((name for name, (start, _) in FORMATS.items() if re.match(start, data, re.DOTALL)), "")
 
 
 def pictured(part: Part) -> bool:
-    """Whether a part is an image, by its type or, where it came as mere data, by its bytes."""
+    """Whether a part is an image by its type or, if it came as mere data, by its first bytes."""
     return part.sort is PartKind.IMAGE or (part.sort is PartKind.BLOB and _begins_as(part) not in ("", "BMP"))
 
 
@@ -87,7 +87,7 @@ def _begins_as(part: Part) -> str:
 
 
 def remarks(part: Part) -> list[SafeText]:
-    """Where the type that was declared is not that of the bytes."""
+    """Returns a remark if the declared type is not that of the bytes."""
     found = _begins_as(part) if pictured(part) else ""
     declared = part.mime.partition(";")[0].strip().lower()
     if not found or declared in FORMATS[found][1]:
@@ -101,29 +101,21 @@ def remarks(part: Part) -> list[SafeText]:
 
 @frozen
 class Picture:
-    """A decoded image.
-
-    ``width`` and ``height`` are its pixels as it came, ``frames`` how many it has (0: more than can be counted), and
-    ``pixels`` its first frame, made smaller where it is larger than :data:`WIDEST`.
-    """
+    """A decoded image: its original size, and its first frame, reduced to :data:`WIDEST`."""
 
     width: int
     height: int
-    frames: int
+    animated: bool
     pixels: Image
 
     def said(self) -> list[SafeText]:
-        """Its size, and what of it is not shown."""
-        said = [safe("{:,} × {:,} pixels", self.width, self.height)]
-        if self.frames > 1:
-            said.append(safe("the first of {:,} frames", self.frames))
-        elif not self.frames:
-            said.append(words("animated, the first frame"))
-        return said
+        """Returns its size, and that only the first frame is shown."""
+        said = safe("{:,} × {:,} pixels", self.width, self.height)
+        return [said, words("animated, the first frame")] if self.animated else [said]
 
 
 class _Reader(io.BytesIO):
-    """Bytes for a decoder that may ask for them :data:`READS` times."""
+    """Bytes that a decoder may read :data:`READS` times."""
 
     left = READS
 
@@ -135,10 +127,10 @@ class _Reader(io.BytesIO):
 
 
 def decoded(part: Part) -> Picture:
-    """An image, decoded. It takes up to some seconds: it is for a thread of its own, and only one at a time.
+    """Decodes an image. This can take seconds: it needs a thread of its own, one at a time.
 
     Raises:
-        NotDrawn: it is too large, broken, or of no format that is drawn.
+        NotDrawn: it is too large, broken, or of another format.
     """
     if part.size > BYTES:
         raise NotDrawn(f"it has more than {durations.size(BYTES)}")
@@ -154,9 +146,8 @@ def decoded(part: Part) -> Picture:
         return _decoded(data, name)
     except NotDrawn:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever hostile bytes do to a decoder, it is one sentence
-        why = "" if "<_io" in str(error) or "object at" in str(error) else f": {brief(str(error), 120)}"
-        raise NotDrawn(f"its {name} is broken{why}") from None
+    except Exception:  # noqa: BLE001 - whatever hostile bytes do to a decoder, it is one sentence
+        raise NotDrawn(f"its {name} is broken") from None
 
 
 def _decoded(data: bytes, name: str) -> Picture:
@@ -169,9 +160,8 @@ def _decoded(data: bytes, name: str) -> Picture:
     warnings.filterwarnings("ignore", module="PIL")  # what it warns of would be written over the screen
     warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
     too_large = NotDrawn(f"it has more than {most // 1_000_000} million pixels")
-    reader = _Reader(_bare(data) if name == "PNG" else data)
     try:
-        image = Image.open(reader, formats=(name,))
+        image = Image.open(_Reader(_bare(data) if name == "PNG" else data), formats=(name,))
         width, height = image.size
         if width * height > most:
             raise too_large
@@ -186,11 +176,14 @@ def _decoded(data: bytes, name: str) -> Picture:
     turned = ImageOps.exif_transpose(pixels)
     if turned.size != pixels.size:
         width, height = height, width
-    return Picture(width, height, _frames(image, reader, name), turned.convert("RGBA"))
+    animated = True
+    with suppress(Exception):  # the first frame is whole, whatever is wrong with the next
+        animated = bool(getattr(image, "is_animated", False))
+    return Picture(width, height, animated, turned.convert("RGBA"))
 
 
 def _bare(data: bytes) -> bytes:
-    """A PNG without what says nothing of its pixels: profiles and texts, which may be wrong and harm nobody."""
+    """Returns a PNG without chunks such as profiles and texts: an error in one does not harm the pixels."""
     kept, at = [data[:8]], 8
     while at < len(data):
         end = at + 12 + int.from_bytes(data[at : at + 4])
@@ -201,13 +194,13 @@ def _bare(data: bytes) -> bytes:
 
 
 def _within(width: int, height: int, across: int, down: float) -> tuple[int, int]:
-    """A size of the same shape, no larger than there is room."""
+    """Returns the largest size of the same shape that fits, never larger than the image."""
     scale = min(1.0, across / width, down / height)
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
 def _upright(image: Image) -> Image:
-    """An image in colours of eight bits, transparent where it was."""
+    """Returns an image in colours of eight bits, with its transparency."""
     if image.mode.startswith("I"):  # sixteen bits of grey
         scaled = image.convert("I").point(lambda value: value * (1 / 256))  # pyright: ignore[reportUnknownMemberType]
         return scaled.convert("L")
@@ -215,21 +208,11 @@ def _upright(image: Image) -> Image:
     return image if image.mode == mode else image.convert(mode)
 
 
-def _frames(image: Image, reader: _Reader, name: str) -> int:
-    if name in ("JPEG", "BMP"):
-        return 1
-    reader.left = READS
-    try:
-        return int(getattr(image, "n_frames", 1))
-    except Exception:  # noqa: BLE001 - as above; the first frame is whole
-        return 0
-
-
 # -- drawing ---------------------------------------------------------------------------------------------------
 
 
 class Drawing:
-    """A picture in half blocks, fitted to ``cells`` across and ``rows`` down and never made larger, over ``ground``."""
+    """A picture in half blocks over ``ground``, reduced to ``cells`` across and ``rows`` down."""
 
     def __init__(self, picture: Picture, cells: int, ground: Colour, rows: int | None = None) -> None:
         from PIL import Image
@@ -238,7 +221,7 @@ class Drawing:
         fitted = picture.pixels.resize(size, Image.Resampling.BOX)  # pyright: ignore[reportUnknownMemberType]
         self._width = size[0]
         self.count = -(-size[1] // 2)
-        """Lines that it takes."""
+        """The number of lines."""
         canvas = Image.new("RGBA", (size[0], 2 * self.count))
         canvas.paste(fitted)
         self._alpha = canvas.getchannel("A").tobytes()
@@ -246,7 +229,7 @@ class Drawing:
         self._colours = Image.alpha_composite(below, canvas).convert("RGB").tobytes()
 
     def line(self, number: int) -> Segments:
-        """One line, from 0 up to :attr:`count`. Its tones are colours: ``#rrggbb``, or ``#rrggbb on #rrggbb``."""
+        """Returns one line. Its tones are colours: ``#rrggbb``, or ``#rrggbb on #rrggbb``."""
         start = 2 * number * self._width
         cells = (self._cell(at, at + self._width) for at in range(start, start + self._width))
         return tuple((clean(glyph * len([*run])), tone) for (glyph, tone), run in groupby(cells))
@@ -261,37 +244,29 @@ class Drawing:
 
 
 class ImagePage(TextPage):
-    """What is to be said of an image, and below it the image. ``ground`` is what it is drawn over, asked each time."""
+    """The facts of an image, and below them the image, drawn over ``ground``."""
 
-    def __init__(self, said: Sequence[SafeText], picture: Picture, ground: Callable[[], Colour]) -> None:
+    def __init__(self, said: Sequence[SafeText], picture: Picture, ground: Colour) -> None:
         super().__init__("\n".join([*said, ""]))
         self._picture = picture
         self._ground = ground
-        self._drawn: tuple[int, Colour, Drawing] | None = None
+        self._drawn: Drawing | None = None
 
     @property
     def count(self) -> int:
-        return super().count + (self._drawn[2].count if self._drawn else 0)
+        return super().count + (self._drawn.count if self._drawn else 0)
 
     def lay_out(self, cells: int) -> None:
         super().lay_out(cells)
-        self._draw(cells)
-
-    def _draw(self, cells: int) -> Drawing:
-        ground = self._ground()
-        if self._drawn is None or self._drawn[:2] != (cells, ground):
-            self._drawn = cells, ground, Drawing(self._picture, cells, ground)
-        return self._drawn[2]
+        self._drawn = Drawing(self._picture, cells, self._ground)
 
     def line(self, number: int) -> Line:
-        above = super().count
-        if number < above or self._drawn is None:
-            return super().line(number)
-        return Line(self._draw(self._drawn[0]).line(number - above))
+        below = number - super().count
+        return super().line(number) if below < 0 or self._drawn is None else Line(self._drawn.line(below))
 
 
 def facts(part: Part, picture: Picture | None = None) -> list[SafeText]:
-    """What there is to know of an image or other data: type, size, pixels, frames, what it is not, where it is from."""
+    """Returns what is known of an image or other data: type, size, pixels, remarks, and URI."""
     known = join((brief(part.mime, 60) or words("no type"), durations.size(part.size)), ", ")
     said = [known, *([] if picture is None else picture.said()), *remarks(part)]
     return [*said, brief(part.uri, 400)] if part.uri else said

@@ -1,4 +1,4 @@
-"""Images beside the screen: decoded in a thread, one at a time, and kept as long as they are looked at."""
+"""Images for the screen: decoded in a thread, one at a time, and kept while they are shown."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 PATIENCE: Final = 20.0
-"""Seconds after which an image is given up."""
+"""Seconds that decoding an image may take."""
 
 ROWS: Final = 16
-"""Lines of an image that stands among other things."""
+"""Lines of an image among other lines."""
 
 MOST: Final = 8
-"""Images that stand among other things in one place."""
+"""Images among other lines in one place."""
 
 _ONE: Final = threading.Lock()
 
 
 async def decode(part: Part) -> Picture | SafeText:
-    """An image, decoded beside the screen, or why it is not drawn; cancelled, it is decoded no more if it was not begun."""
+    """Decodes an image in a thread; returns the reason if it is not drawn. A cancelled call that waits does not decode."""
     loop = asyncio.get_running_loop()
     made: asyncio.Future[Picture | SafeText] = loop.create_future()
 
@@ -60,7 +60,7 @@ async def decode(part: Part) -> Picture | SafeText:
 
 
 def undrawn(app: App[Any]) -> SafeText:
-    """Why no image is drawn here; empty where they are."""
+    """Returns why images are not drawn here; empty if they are."""
     if getattr(app, "ascii", False):
         return words("not drawn: ASCII only")
     if app.no_color:
@@ -73,7 +73,7 @@ def undrawn(app: App[Any]) -> SafeText:
 
 
 def ground(widget: Widget) -> tuple[int, int, int]:
-    """Red, green and blue of a widget's background; black or white where the terminal alone knows."""
+    """Returns the background colour of a widget; black or white if only the terminal knows."""
     colour = widget.background_colors[1]
     if colour.ansi is None:
         return colour.rgb
@@ -82,7 +82,7 @@ def ground(widget: Widget) -> tuple[int, int, int]:
 
 
 class Pictures:
-    """The images that stand among the lines of a widget. ``changed`` is called when one of them is there."""
+    """The images among the lines of a widget. ``changed`` is called when one is decoded."""
 
     def __init__(self, widget: Canvas, changed: Callable[[], None]) -> None:
         self._widget = widget
@@ -90,7 +90,7 @@ class Pictures:
         self._known: dict[int, tuple[Part, Picture | SafeText]] = {}
 
     def lines(self, part: Part, cells: int) -> list[Segments]:
-        """The lines of a part's image, or one that says why there are none; empty where it is no image."""
+        """Returns the lines of a part's image, or one with the reason for none; empty if it is not an image."""
         if not pictured(part):
             return []
         odd: list[Segments] = [((said, "warning"),) for said in remarks(part)]
@@ -116,7 +116,7 @@ class Pictures:
             self._changed()
 
     def forget(self) -> None:
-        """Let all of them go, those that are not there yet too."""
+        """Forgets all images, and stops waiting for those that are not decoded yet."""
         if self._known:
             self._known.clear()
             self._widget.workers.cancel_group(self._widget, "pictures")  # pyright: ignore[reportUnknownMemberType]

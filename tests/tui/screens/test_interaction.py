@@ -156,3 +156,21 @@ async def test_values_of_a_sampling_request_wrap_in_their_own_column() -> None:
             assert len(values) > 6
             assert {line[:17].strip() for line in values} == {"", "system prompt"}
             assert all(line[16] == " " != line[17] for line in values)
+
+
+async def test_messages_of_any_shape_are_shown() -> None:
+    text, odd = {"type": "text", "text": "hello"}, {"type": "video", "of": "a cat"}
+    messages = [
+        {"role": "assistant", "content": [text, odd]},
+        {"role": "user"},
+        "nonsense",
+        {"role": 7, "content": 3},
+    ]
+    screen = asked(
+        "sampling/createMessage", {"messages": messages, "modelPreferences": {"costPriority": 0.5}}
+    )
+    app = Host(screen)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await look(pilot, screen)
+        for said in ("assistant        hello", '"of": "a cat"', "cost priority    0.5"):
+            assert said in app.shown

@@ -76,7 +76,7 @@ def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown:
     data = saved(image, FORMATS[shown], **({"lossless": True} if shown == "WebP" else {}))
     assert format_of(data) == shown
     picture = decoded(part(data))
-    assert (picture.width, picture.height, picture.frames) == (64, 32, 1)
+    assert (picture.width, picture.height, picture.animated) == (64, 32, False)
     for at, wanted in (((8, 8), RED), ((56, 8), GREEN), ((8, 24), BLUE)):
         found = picture.pixels.getpixel(at)
         assert isinstance(found, tuple)
@@ -209,10 +209,9 @@ def test_it_is_as_wide_as_there_is_room_never_larger_than_it_is_and_keeps_its_sh
     assert abs(drawing.count - size[1] * width / size[0] / 2) <= 1
 
 
-def test_a_page_says_what_it_is_and_shows_it_below_and_follows_width_and_ground():
+def test_a_page_says_what_it_is_and_shows_it_below_and_follows_the_width():
     data = saved(quarters(100, 50), "PNG")
-    ground = [(0, 0, 0)]
-    page = ImagePage(facts(part(data), None), decoded(part(data)), lambda: ground[0])
+    page = ImagePage(facts(part(data), None), decoded(part(data)), (0, 0, 0))
     page.lay_out(80)
     assert page.line(0).text.startswith("image/png")
     assert page.line(1).text == ""
