@@ -1,4 +1,4 @@
-"""What a server offers, in lines: tools with their arguments, resources, templates, prompts."""
+"""The catalogue of a server: tools, resources, resource templates, and prompts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Final
 
 from mcp_tui.client.templates import Expression, parse
-from mcp_tui.protocol.messages import Json, as_list, as_object
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import EMPTY, Line, line, texts
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
@@ -27,7 +28,7 @@ DESCRIPTION: Final = 4_000
 """Characters of a description that are shown."""
 
 HINT: Final = 5
-"""Cells for the arguments of an entry, without which they are left out: the name counts more."""
+"""Cells below which the arguments of an entry are left out in favour of its name."""
 
 
 _CLAIMS: Final = (
@@ -42,14 +43,14 @@ _CLAIMS: Final = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that a server offers. ``kind`` is a key of :data:`TITLES`, ``raw`` is hostile: as the server sent it."""
+    """An entry of the catalogue. ``kind`` is a key of :data:`TITLES`, ``raw`` its definition, hostile text."""
 
     kind: str
     raw: dict[str, Json]
 
     @property
     def name(self) -> str:
-        """Its name, or the URI of what has none. Hostile text."""
+        """Its name, or else its URI. Hostile text."""
         for member in ("name", "uri", "uriTemplate"):
             value = self.raw.get(member)
             if isinstance(value, str) and value:
@@ -58,7 +59,7 @@ class Entry:
 
     @property
     def hint(self) -> SafeText:
-        """The names of a tool's or a prompt's arguments, a resource's type or URI."""
+        """The names of its arguments; the type or URI of a resource."""
         if self.kind == "tools":
             return self.arguments
         if self.kind == "prompts":
@@ -67,7 +68,7 @@ class Entry:
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
         return brief(said, 200) if isinstance(said, str) else NOTHING
 
-    # -- of what is called ------------------------------------------------------------------------------------
+    # -- tools and forms ------------------------------------------------------------------------------------
 
     @property
     def schema(self) -> dict[str, Json]:
@@ -76,12 +77,12 @@ class Entry:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The names of the arguments that must be there."""
+        """The names of the required arguments."""
         return frozenset(name for name in as_list(self.schema.get("required")) if isinstance(name, str))
 
     @cached_property
     def arguments(self) -> SafeText:
-        """The names of its arguments, those that may be left out in brackets: ``query [limit]``."""
+        """The names of its arguments, optional ones in brackets: ``query [limit]``."""
         names = list(as_object(self.schema.get("properties")))[:20]
         return join([brief(name if name in self.required else f"[{name}]", 40) for name in names], " ")
 
@@ -90,20 +91,24 @@ class Entry:
         """The first line of its description."""
         return brief(_description(self.raw).lstrip()[:400].partition("\n")[0].rstrip())
 
+    @property
+    def annotations(self) -> dict[str, Json]:
+        """Its annotations, or an empty object."""
+        return as_object(self.raw.get("annotations"))
+
     @cached_property
     def claims(self) -> SafeText:
-        """What its annotations say; nothing vouches for them (tools, 2025-11-25, "Tool annotations")."""
-        said = as_object(self.raw.get("annotations"))
+        """The claims of its annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
+        said = self.annotations
         return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
 
     @cached_property
     def _haystack(self) -> str:
-        return (
-            f"{self.name[:200]} {self.raw.get('title', '')!s:.200} {self.arguments} {self.summary}".casefold()
-        )
+        title = f"{self.raw.get('title', '')!s:.200}"
+        return f"{self.name[:200]} {title} {self.arguments} {self.summary}".casefold()
 
     def rank(self, wanted: str) -> int | None:
-        """How well the words of ``wanted`` (casefolded) are met, 0 being best; ``None`` where one is not."""
+        """Returns how well it matches ``wanted`` (casefolded), 0 being best; ``None`` if a word is missing."""
         if any(word not in self._haystack for word in wanted.split()):
             return None
         name = self.name[:200].casefold()
@@ -111,7 +116,7 @@ class Entry:
         return 0 if name.startswith(first) else 1 if first in name else 2
 
     def described(self) -> list[Line]:
-        """Its description and its claims, in lines that may be wrapped."""
+        """Returns its description and its claims as lines."""
         lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=DESCRIPTION)))
         if self.claims:
             lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
@@ -119,34 +124,34 @@ class Entry:
 
     @property
     def destructive(self) -> bool:
-        """Whether it says of itself that it may destroy something (tools, 2025-03-26, "Tool annotations")."""
-        said = as_object(self.raw.get("annotations"))
+        """Whether the server marks it as destructive (tools, 2025-03-26, "Tool annotations")."""
+        said = self.annotations
         return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
 
     @cached_property
     def definition(self) -> str:
-        """A digest of all that the server says of it."""
+        """A digest of its whole definition."""
         try:
             text = json.dumps(self.raw, sort_keys=True, default=str)
-        except RecursionError:  # nested deeper than Python goes: what can be shown of it
+        except RecursionError:  # nested too deep for json
             text = "\n".join(pretty(self.raw))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def tools(raw: Iterable[dict[str, Json]]) -> list[Entry]:
-    """The tools that have a name, in the server's order."""
+    """Returns the tools that have a name, in the server's order."""
     return [Entry("tools", each) for each in raw if each.get("name") and isinstance(each["name"], str)]
 
 
 def found(among: list[Entry], wanted: str) -> list[Entry]:
-    """The tools in which every word of ``wanted`` occurs, those first whose name begins with it."""
+    """Returns the tools that match every word of ``wanted``, the best matches first."""
     wanted = wanted.casefold()
     ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
     return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
 
 
 def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
-    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts (prompts, 2024-11-05)."""
+    """Returns a prompt in the shape of a tool, for the same form: its arguments are texts (prompts, 2024-11-05)."""
     properties: dict[str, Json] = {}
     needed: list[Json] = []
     for argument in map(as_object, as_list(raw.get("arguments"))):
@@ -160,22 +165,23 @@ def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
 
 
 def template_form(raw: dict[str, Json]) -> dict[str, Json]:
-    """A resource template in the shape of a tool: its variables are texts, or lists of them where they explode.
+    """Returns a resource template in the shape of a tool: its variables are texts, or lists if they explode.
 
-    Variables outside of a query are asked for; RFC 6570 would let every one of them be left out.
+    Variables outside of a query are required here, though RFC 6570 makes every variable optional.
 
     Raises:
-        TemplateError: the URI template is none.
+        TemplateError: the URI template is not valid.
     """
-    template = raw.get("uriTemplate")
-    text = template if isinstance(template, str) else ""
+    text = as_text(raw.get("uriTemplate"))
     properties: dict[str, Json] = {}
     needed: list[Json] = []
     for part in parse(text):
-        for each in part.variables if isinstance(part, Expression) else ():
+        if not isinstance(part, Expression):
+            continue
+        for each in part.variables:
             listed = {"type": "array", "items": {"type": "string"}}
             properties.setdefault(each.name, listed if each.explode else {"type": "string"})
-            if isinstance(part, Expression) and part.operator not in ("?", "&") and each.name not in needed:
+            if part.operator not in ("?", "&") and each.name not in needed:
                 needed.append(each.name)
     return _shaped(raw, raw.get("name") or text, properties, needed)
 
@@ -196,9 +202,9 @@ def _description(raw: dict[str, Json]) -> str:
 
 
 class Catalogue:
-    """Everything a server offers as a :class:`~mcp_tui.tui.view.lines.LineSource`; keys of lines are entries.
+    """The catalogue as a :class:`~mcp_tui.tui.view.lines.LineSource`; the keys of its lines are entries.
 
-    A title or an entry keeps its number when lists change, so that the cursor stays on what it was on.
+    A title or an entry keeps its number when lists change, so that the cursor stays on it.
     """
 
     def __init__(self) -> None:
@@ -212,20 +218,19 @@ class Catalogue:
         self._passes: Callable[[Entry], bool] | None = None
 
     def filter(self, passes: Callable[[Entry], bool] | None) -> None:
-        """Show the entries alone that pass, without the titles of lists of which none does; all for ``None``."""
+        """Shows only the entries that pass, with the titles of their lists; all for ``None``."""
         self._passes = passes
         self._lay_out()
 
     @property
     def count(self) -> int:
-        """Entries of all kinds."""
+        """The number of entries of all kinds."""
         return sum(len(entries) for entries in self.entries.values())
 
     @property
     def matching(self) -> int:
-        """Entries that pass the filter."""
-        passes = self._passes
-        return sum(passes is None or passes(entry) for each in self.entries.values() for entry in each)
+        """The number of entries that pass the filter."""
+        return sum(isinstance(row, Entry) for row in self._rows.values())
 
     @property
     def tools(self) -> list[dict[str, Json]]:
@@ -233,18 +238,18 @@ class Catalogue:
         return [entry.raw for entry in self.entries.get("tools", ())]
 
     def promised(self, name: str) -> Json:
-        """The output schema of a tool; ``None`` where it has none, or is not listed."""
+        """Returns the output schema of a tool; ``None`` if it has none, or is not listed."""
         named = (entry for entry in self.entries.get("tools", ()) if entry.name == name)
         return next((entry.raw.get("outputSchema") for entry in named), None)
 
     def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
-        """Replace the entries of one kind; ``problem`` says why there are none."""
+        """Replaces the entries of one kind; ``problem`` says why there are none."""
         self.entries[kind] = [Entry(kind, each) for each in raw]
         self._problems[kind] = problem
         self._lay_out()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Removes everything."""
         self.entries.clear()
         self._problems.clear()
         self._lay_out()
@@ -267,7 +272,7 @@ class Catalogue:
         self.version += 1
 
     def _number(self, kind: str, name: str, again: int) -> int:
-        """The number of the first, second … entry of a name, from 0; of a title for -1."""
+        """Returns the number of the first, second … entry of a name, from 0; of a title for -1."""
         return self._known.setdefault((kind, name, again), len(self._known))
 
     def line(self, number: int, width: int) -> Line:
@@ -286,7 +291,7 @@ class Catalogue:
 
 
 ICONS: Final = 10
-"""Icons that are told of one entry."""
+"""Icons of one entry that are shown."""
 
 _FACTS: Final = (
     ("name", "name"),
@@ -305,36 +310,23 @@ _SCHEMAS: Final = (
 
 
 def entry_sections(entry: Entry) -> list[Section]:
-    """All of it, in the order in which one wants to know it."""
+    """Returns the detail of an entry."""
     raw = entry.raw
     told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
     support = as_object(raw.get("execution")).get("taskSupport")
     if isinstance(support, str):
         told.append(("task", support))
-    told += [("icon", said) for said in _icons(raw.get("icons"))]
+    told += [("icon", messages.text(icon)[:300]) for icon in as_list(raw.get("icons"))[:ICONS]]
     facts = [fact(word, brief(str(said), 2000)) for word, said in told]
     made = [Section(brief(TITLES[entry.kind].removesuffix("s")), facts)]
     description = raw.get("description")
     if isinstance(description, str) and description.strip():
         made.append(Section(words("Description"), texts(paragraphs(description.strip()))))
-    annotations = as_object(raw.get("annotations"))
-    if annotations:
-        claims = [entry.claims] if entry.kind == "tools" and entry.claims else pretty(annotations)
+    if entry.annotations:
+        claims = [entry.claims] if entry.kind == "tools" and entry.claims else pretty(entry.annotations)
         made.append(Section(words("Server claims (unverified)"), texts(claims)))
     for title, member, sort in _SCHEMAS:
         said = raw.get(member)
         if isinstance(said, sort) and (said or sort is dict):
             made.append(Section(title, texts(pretty(raw[member]))))
     return made
-
-
-def _icons(value: Json) -> list[str]:
-    """Each icon as text: its type, its sizes and where it would be."""
-    said: list[str] = []
-    for icon in as_list(value)[:ICONS]:
-        fields = as_object(icon)
-        sizes = as_list(fields.get("sizes")) or [fields.get("sizes")]
-        shown = " ".join(str(each) for each in sizes if each)
-        parts = (fields.get("mimeType"), shown, fields.get("theme"), fields.get("src"))
-        said.append(" ".join(str(part)[:300] for part in parts if part))
-    return said

@@ -32,7 +32,7 @@ def test_a_tool_with_all_that_it_may_say() -> None:
         "name  crawl",
         "title Crawl a site",
         "task  optional",
-        "icon  image/png 48x48 any https://x.example/i.png",
+        'icon  {"src":"https://x.example/i.png","mimeType":"image/png","sizes":["48x48","any"]}',
     ]
     assert shown["Description"] == ["Follows links.", "Slowly."]
     assert "only reads" in shown["Server claims (unverified)"][0] or shown["Server claims (unverified)"]

@@ -1,9 +1,7 @@
-"""What is known of a request or a message, and what the pane Detail shows of it, of an entry of the catalogue, or of the
-connection.
+"""The data of requests and messages, and what the pane Detail shows.
 
-What we sent is shown without the secrets that the journal would take out: whoever looks at it, or at a picture of it, knows
-them already or is not to know them. What the server said is shown as it said it, since that is what one wants to see of a
-server; the journal, what is copied and what is saved have it without.
+What we sent is shown without the secrets that the journal masks: whoever looks at it, or at a picture of it, knows them
+already or must not. What the server said is shown as it came; the journal, copies, and files mask it.
 """
 
 from __future__ import annotations
@@ -43,34 +41,35 @@ from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 LARGE: Final = 4 * 1024 * 1024
-"""Bytes of a frame above which only its beginning is read: the screen must not stand still."""
+"""Bytes of a frame above which only its beginning is read, so that the screen does not freeze."""
 
 
 Told = tuple[list[Section], SafeText, list[Problem]]
-"""Sections of a request's payloads, its command, and what its result breaks of the output schema that was promised."""
+"""Sections of a request's payloads, its headless command, and its violations of the output schema."""
 
 
 @dataclass(eq=False)
 class Payloads:
-    """What was sent and what came of the request that was asked for last."""
+    """The payloads of requests; what is shown of the last one is kept.
+
+    ``server`` is the server's name among several; empty while there is only one.
+    """
 
     _scene: Scene
     server: str = ""
-    """What the server is called among several; empty while there is one."""
     _known: object = None
     _told: Told = [], NOTHING, []
 
     def of(self, row: Request) -> Told:
-        """What is told of ``row``, the same objects as long as nothing came."""
+        """Returns what is shown of ``row``; the same objects until another payload comes."""
         late = tuple(each.seq for each in row.late)
         known = row.id, type(row.id), row.request_seq, row.response_seq, late
         if known != self._known:
-            self._known = known
-            self._told = self._made(row)
+            self._known, self._told = known, self._made(row)
         return self._told
 
     def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
-        """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
+        """Returns the method of ``row`` and its params as sent, without ``_meta``; ``None`` if they are not kept."""
         message = as_object(parsed(self._read(row.request_seq)))
         if not message:
             return None
@@ -78,33 +77,31 @@ class Payloads:
         return row.method, params
 
     def answer(self, row: Request) -> bytes | None:
-        """The bytes of the frame that answered ``row``, or of what came late in its place, as far as they are kept."""
+        """Returns the frame that answered ``row``, or the last one that came late; ``None`` if it is not kept."""
         seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
         return self._read(next(filter(None, seqs), 0))
 
     def held(self, row: Request) -> list[Section]:
-        """What a resource held that ``row`` read."""
+        """Returns the content of the resource that ``row`` read, unless it is large."""
         raw = self._read(row.response_seq)
         large = raw is None or len(raw) > LARGE
         return [] if large else [held(as_object(parsed(raw)).get("result"))]
 
     def result(self, row: Request) -> str:
-        """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
+        """Returns the answer to ``row`` as text, without secrets; empty if there is none."""
         raw = self.answer(row)
         return "" if raw is None else plain(self._exported(raw))
 
     def export(self, row: Request) -> str:
-        """Request, answer and what came late as JSON text, without what the journal would redact."""
-        whose = {"server": self.server} if self.server else {}
-        found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
+        """Returns request, answer, and late messages as JSON text, without secrets."""
+        found: dict[str, object] = {"server": self.server} if self.server else {}
+        found |= {"id": row.id, "state": row.state.value}
         if row.cause is not None:
             found |= {"cause": row.cause.value, "reason": row.reason}
         for name, seq in (("request", row.request_seq), ("response", row.response_seq)):
-            raw = self._read(seq)
-            if raw is not None:
+            if (raw := self._read(seq)) is not None:
                 found[name] = self._exported(raw)
-        late = [self._read(each.seq) for each in row.late if each.seq]
-        if late:
+        if late := [self._read(each.seq) for each in row.late if each.seq]:
             found["late, ignored"] = [self._exported(raw) for raw in late if raw is not None]
         return json.dumps(found, indent=2, ensure_ascii=True)
 
@@ -117,7 +114,7 @@ class Payloads:
     def _made(self, row: Request) -> Told:
         broken: list[Problem] = []
         sections: list[Section] = []
-        # The answer before the progress that came with it.
+        # the answer before the progress that came with it
         late = sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS)
         for seq, in_time in ((row.response_seq, True), *((each.seq, False) for each in late)):
             raw = self._read(seq)
@@ -130,12 +127,10 @@ class Payloads:
             error = row.state is State.FAILED if in_time else "error" in message
             members = ("error",) if error else ("result", "params")
             body = next((message[name] for name in members if name in message), said)
-            if not in_time:
-                sections.extend(detail.ignored(received(body, error=error)))
-                continue
-            if row.method == "tools/call" and not error:
+            if in_time and row.method == "tools/call" and not error:
                 broken = differences(self._scene.catalogue.promised(row.name), body)
-            sections.extend(received(body, error=error, broken=broken))
+            shown = received(body, error=error, broken=broken if in_time else ())
+            sections.extend(shown if in_time else detail.ignored(shown))
         asked = self.request(row)
         if asked is None:
             return sections, NOTHING, broken
@@ -146,6 +141,7 @@ class Payloads:
 
 
 def _unread(raw: bytes) -> Section:
+    """Returns the beginning of a large answer."""
     text = raw[:200_000].decode(errors="ignore")
     with suppress(ValueError):
         text = plain(from_json(text, allow_partial="trailing-strings"))
@@ -156,11 +152,10 @@ def _unread(raw: bytes) -> Section:
 
 
 CHECKED: Final = 64 * 1024
-"""Bytes of a frame above which it is held to the schema only when it is opened."""
+"""Bytes of a frame above which it is checked against the schema only when it is opened."""
 
 ROUNDS: Final = 1000
-"""Requests that are looked through for the one that a later round belongs to, the newest."""
-
+"""The newest requests that are searched for the one that a later round belongs to."""
 
 NOTED: Final = 4096
 """Bytes of a notification that is read for the request that it names."""
@@ -171,16 +166,12 @@ _NOTED: Final = {
 }
 
 
-_ID_READ: Final = 64 * 1024
-"""Bytes of an answer of ours that is read for its id."""
-
-
 @dataclass(eq=False)
 class Belonging:
-    """Whether a frame belongs to a request: its rounds, progress, its cancel, its errands, and what the server asked for it.
+    """Tells whether a frame belongs to a request: to its rounds, progress, cancel, errands, and the server's requests.
 
-    ``family`` gives the errands and the server's requests as they are by then, ``read_frame`` the bytes of a frame: an
-    answer of ours is known by what it says.
+    ``family`` returns the current errands and server's requests, ``read_frame`` the bytes of a frame: an answer of ours
+    names its request only inside.
     """
 
     _row: Request
@@ -199,12 +190,12 @@ class Belonging:
             return True
         id_: object = head.id
         ours = bool(head.method) is (head.direction == "out")
-        if not ours and not head.method and id_ is None and self._theirs and head.size <= _ID_READ:
+        if not ours and not head.method and id_ is None and self._theirs and head.size <= CHECKED:
             id_ = as_object(parsed(self._read_frame(head.seq))).get("id")
         return (type(id_), id_) in (self._ids if ours else self._theirs)
 
     def _gather(self) -> None:
-        """Gather the ids and frames of the request and of what belongs to it, again when something came."""
+        """Collects the ids and frames of the request and of what belongs to it, after each change of it."""
         if self._version == self._row.version:
             return
         self._version = self._row.version
@@ -218,33 +209,33 @@ class Belonging:
 
 
 class Messages:
-    """The messages of one scene, and what they are about."""
+    """The messages of one scene, their requests, and their violations of the schema."""
 
     def __init__(self, scene: Scene, table: RequestTable) -> None:
         self._scene = scene
         self._table = table
         self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
 
-    # -- whose it is -----------------------------------------------------------------------------------------
+    # -- their requests ---------------------------------------------------------------------------------------
 
     def family(self, row: Request) -> tuple[list[Request], list[ServerRequest]]:
-        """The errands of a request, and the server's requests that belong to it."""
+        """Returns the errands of a request, and the server's requests that belong to it."""
         items = self._table.belonging(row)
         errands = [item.row for item in items if item.row is not None and item.round_ is None]
         return errands, [item.server_request for item in items if item.server_request is not None]
 
     def belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
-        """Whether a frame belongs to a request."""
+        """Returns a test of whether a frame belongs to a request."""
         return Belonging(row, lambda: self.family(row), self._scene.payload)
 
     def row_of(self, head: FrameHead) -> Request | None:
-        """The request of ours that a frame is about, by its id or by its stream."""
+        """Returns our request that a frame is about, by its id or by its stream."""
         theirs = bool(head.method) is (head.direction == "in")
         id_ = head.stream if theirs or head.id is None or isinstance(head.id, float) else head.id
         return None if id_ is None else self._row(id_)
 
     def _row(self, id_: RequestId) -> Request | None:
-        """The request that went out under an id, or one of whose later rounds did."""
+        """Returns the request that was sent with an id, in its first or a later round."""
         row = self._scene.book.get(id_)
         if row is not None or type(id_) is not int:
             return row
@@ -255,13 +246,13 @@ class Messages:
     # -- the schema ------------------------------------------------------------------------------------------
 
     def marked(self, head: FrameHead | None, made: Line) -> Line:
-        """A line of a frame with what it is about, and a mark where it breaks the schema."""
+        """Adds the request of a frame to its line, and a mark if it breaks the schema."""
         if head is None:
             return made
         return mark_broken(named(made, head, self._named(head)), self.broken(head))
 
     def _named(self, head: FrameHead) -> Request | None:
-        """The request of ours that a line of the wire names."""
+        """Returns our request that a line of the wire names."""
         if head.id is None and head.size <= NOTED and (head.method, head.direction) in _NOTED:
             params = as_object(as_object(parsed(self._scene.payload(head.seq))).get("params"))
             id_ = params.get(_NOTED[head.method, head.direction])
@@ -270,7 +261,7 @@ class Messages:
         return None if asked or head.id is None else self.row_of(head)
 
     def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
-        """What a frame breaks of the schema of its revision, found once; ``None`` where it is not held to it."""
+        """Returns a frame's violations of the schema of its revision; ``None`` if it is not checked."""
         found = self._verdicts.get(head.seq)
         if found is not None:
             return found
@@ -285,13 +276,13 @@ class Messages:
         except ValueError:
             found = [Problem((), "not JSON")]
         else:
-            broken = problems(message, revision, method=self._answers(head))
+            broken = problems(message, revision, method=self._answered(head))
             found = [each for each in broken if not each.advisory]
         self._verdicts[head.seq] = found
         return found
 
-    def _answers(self, head: FrameHead) -> str:
-        """The method of the request that a response answers."""
+    def _answered(self, head: FrameHead) -> str:
+        """Returns the method of the request that a response answers."""
         if head.method:
             return ""
         if head.direction == "in":
@@ -302,12 +293,12 @@ class Messages:
 
 
 RECENT: Final = 500
-"""Requests among which is looked for the last reading of a resource."""
+"""The newest requests that are searched for the last reading of a resource."""
 
 
 @dataclass(eq=False)
 class Details:
-    """``message`` is the number of the message that was opened, ``None`` while none is."""
+    """The pane Detail. ``message`` is the number of the opened message, ``None`` while none is open."""
 
     _screen: LayoutScreen
     _scene: Scene
@@ -320,36 +311,31 @@ class Details:
     _made: tuple[object, list[Section]] = None, []
 
     def show(self, now: float, entry: Entry | None, row: Request | None, advice: SafeText) -> None:
-        """Show what is pointed at, as it is at ``now``: an entry, else a request with what can be done about it."""
-        if self._pane.display:
-            screen = self._screen
-            own, shown, key = self._pointed_at(now, entry, row, advice)
-            title = (
-                join((TABS["detail"], own), " · ") if screen.beside else screen.tab_titles.title_of("detail")
-            )
-            self._pane.show(title, shown, key=key)
+        """Shows an opened message, else an entry, a request with its advice, or the connection, as of ``now``."""
+        if not self._pane.display:
+            return
+        screen = self._screen
+        name, shown, key = self._shown(now, entry, row, advice)
+        title = join((TABS["detail"], name), " · ") if screen.beside else screen.tab_titles.title_of("detail")
+        self._pane.show(title, shown, key=key)
 
-    def _pointed_at(
+    def _shown(
         self, now: float, entry: Entry | None, row: Request | None, advice: SafeText
     ) -> tuple[SafeText, list[Section], object]:
-        """The title, the sections and the key of what is shown."""
+        """Returns the name, the sections, and the key of what is shown."""
         asked = self._table.server_request
         head = None if self.message is None else self._scene.frame(self.message)
         if head is not None:
             key = "frame", head.seq
-            return safe("Message {:,}", head.seq), self._once(key, partial(self._framed, head)), key
+            return safe("Message {:,}", head.seq), self._once(key, partial(self._frame, head)), key
         if entry is not None and self._screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
             return brief(entry.name, 80), shown, (entry.kind, entry.name)
         if row is not None:
             payloads, command, _ = self._payloads.of(row)
+            asked_of_us = self._messages.family(row)[1]
             shown = detail.sections(
-                row,
-                now,
-                payloads,
-                command=command,
-                advice=advice,
-                server_requests=self._messages.family(row)[1],
+                row, now, payloads, command=command, advice=advice, server_requests=asked_of_us
             )
             title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
             return title, shown, (type(row.id), row.id)
@@ -360,12 +346,12 @@ class Details:
         return NOTHING, self._scene.about(), None
 
     def _once(self, key: object, made: Callable[[], list[Section]]) -> list[Section]:
-        """Sections that are made once and kept while the same is shown: a pane wraps others anew."""
+        """Keeps sections while the same is shown, so that the pane need not wrap them again."""
         if self._made[0] != key:
             self._made = key, made()
         return self._made[1]
 
-    def _framed(self, head: FrameHead) -> list[Section]:
+    def _frame(self, head: FrameHead) -> list[Section]:
         scene = self._scene
         return frame_sections(
             head,
@@ -376,7 +362,7 @@ class Details:
         )
 
     def _held(self, entry: Entry) -> list[Section]:
-        """What a resource held when it was read last, if that is not long ago."""
+        """Returns the content of a resource as it was read last, if that is not long ago."""
         if entry.kind != "resources":
             return []
         uri = entry.raw.get("uri")
@@ -386,13 +372,13 @@ class Details:
         return []
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
-        """The params of a request of the server's."""
+        """Returns the params of a request of the server's."""
         raw = self._scene.payload(asked.seq) if asked.seq else None
         message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
         return sent(message.get("params")) if "params" in message else []
 
     async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
-        """Show all of the selected request's answer; ``follow`` reads what a link in it names."""
+        """Opens the whole answer to the selected request; ``follow`` reads the URI of a link in it."""
         from mcp_tui.tui.screens.result import ResultScreen
 
         screen = self._screen
@@ -414,7 +400,7 @@ class Details:
     # -- a message of the wire -------------------------------------------------------------------------------
 
     def open_message(self, seq: int) -> None:
-        """Show a message, and put the cursor on the request that it belongs to."""
+        """Shows a message, and puts the cursor on its request."""
         screen = self._screen
         head = self._scene.frame(seq)
         if head is None:
@@ -431,7 +417,7 @@ class Details:
             screen.set_focus(self._pane)
 
     def close_message(self) -> None:
-        """Go back to the wire."""
+        """Goes back to the wire."""
         self.message = None
         if not self._screen.beside:
             self._screen.show_pane("wire")
@@ -439,12 +425,12 @@ class Details:
         self._screen.forget()
 
     def leave_message(self, selected: RequestId | None) -> None:
-        """Let the message go once another request is selected."""
+        """Closes the message if another request is selected."""
         if selected != self._opened_at:
             self.message = None
 
     def point_at_message(self, seq: int) -> None:
-        """Say what is wrong with the message under the cursor of the wire; show it where another one is open."""
+        """Reports violations of the message under the cursor of the wire; shows it if a message is open."""
         head = self._scene.frame(seq)
         broken = None if head is None else self._messages.broken(head)
         if broken:
