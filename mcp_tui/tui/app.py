@@ -326,10 +326,10 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def show(self, server: Session) -> None:
         """Puts the workbench of a server on the screen, as it was left; the others go on without being drawn."""
         if self._bench is not None:
-            self._bench.rest()
+            self._bench.pause()
         self.servers.show(server)
         self.switch_mode(server.mode)
-        self.benches[server].wake()
+        self.benches[server].resume()
         if self._watch is None and len(self.servers.all) > 1:
             self._watch = self.set_interval(WATCH, self._tell_news)
 
@@ -383,7 +383,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return
         seen = server.shown
         following = self.servers.remove(server)
-        self.benches[server].rest()
+        self.benches[server].pause()
         if seen and following is not None:
             self.show(following)
         elif seen:

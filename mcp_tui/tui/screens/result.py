@@ -141,7 +141,7 @@ class ResultScreen(Dialog[str | None]):
     def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
             return [("enter", "Save"), ("app.back", "Back")]
-        if self._pager.finder.finding:
+        if self._pager.finder.typing:
             return [("enter", "Done"), ("app.back", "Clear")]
         part = self._parts[self._at] if self._parts else None
         folds = part is not None and _foldable(part)

@@ -1,4 +1,4 @@
-"""A session or a recording on the screen: its panes, one timer that draws what changed, and the keys that only look."""
+"""The screen of a session or a recording: its panes, the timer that draws changes, and the keys that send nothing."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
 from mcp_tui.tui.widgets.timeline import Timeline
 
 TICK: Final = 0.1
-"""Seconds between two looks at what happened."""
+"""Seconds between two looks for changes."""
 
 ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
-"""States that a request comes to without a key."""
+"""States that a request reaches without a key."""
 
 
 class SessionScreen(LayoutScreen):
-    """The panes of one scene. Nothing here sends or writes, but for a file that a person asks for."""
+    """The panes of one scene. It sends nothing, and writes only files that a person asks for."""
 
     SCOPES: tuple[Scope, ...] = ()
     ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar, FilterLine"
@@ -70,13 +70,8 @@ class SessionScreen(LayoutScreen):
         )
         self.log_list = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
         self.wire = LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire")
-        self.timeline = Timeline(
-            scene.spans,
-            shows=self.table.shows,
-            get=scene.book.get,
-            now=scene.now,
-            id="timeline",
-        )
+        shows, get = self.table.shows, scene.book.get
+        self.timeline = Timeline(scene.spans, shows=shows, get=get, now=scene.now, id="timeline")
         lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
         self.payloads = Payloads(scene)
@@ -98,8 +93,8 @@ class SessionScreen(LayoutScreen):
         self._looks: Timer | None = None
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
-        self._behind = False  # whether something happened that the lists do not show yet
-        self._told = 0
+        self._behind = False  # whether the lists do not show the newest changes yet
+        self._problems = 0
 
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)
@@ -127,23 +122,23 @@ class SessionScreen(LayoutScreen):
             theme = getattr(self.app, "chosen_theme", "") or self.app.theme
             self._look.keep(self.shares, self.pane if self.chosen else "", theme)
 
-    def rest(self) -> None:
-        """Look no more while this is out of sight: what happens goes on, and nothing is drawn."""
+    def pause(self) -> None:
+        """Stops drawing while another server is on the screen."""
         if self._looks is not None:
             self._looks.pause()
 
-    def wake(self) -> None:
-        """Look again, from now on."""
+    def resume(self) -> None:
+        """Draws again."""
         if self._looks is not None:
             self._looks.resume()
         self.look()
 
     def offered(self) -> list[Key]:
-        """The keys that footer, palette and help name."""
+        """Returns the keys of palette and help."""
         return keys()
 
     def footed(self) -> list[Key]:
-        """The keys for the footer."""
+        """Returns the keys of the footer."""
         if self.typing:
             (done, closed), (enter, escape, *others) = self.typing, TYPING
             escape = escape._replace(id="", keys=",".join(escape.names), label=closed)
@@ -152,13 +147,13 @@ class SessionScreen(LayoutScreen):
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
-        """What enter and esc do while a filter, or a text to find, is typed; ``None`` while neither is."""
-        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finder.finding else None
+        """The labels of enter and esc while a filter, or a text to find, is typed; ``None`` otherwise."""
+        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finder.typing else None
 
-    # -- looking at what happened ----------------------------------------------------------------------------
+    # -- drawing --------------------------------------------------------------------------
 
     def before_key(self) -> None:
-        """Know what is under the cursor when a key comes."""
+        """Tells the key guard what is under the cursor."""
         entry, row = self.entry(), self.table.selected
         if entry is not None:
             self.app.guard.watch((entry.kind, entry.name))
@@ -168,7 +163,7 @@ class SessionScreen(LayoutScreen):
             self.app.guard.watch(None)
 
     def _tick(self) -> None:
-        # nobody reads lists that move more than five times a second, and they are half of what a steady log costs
+        # lists that move more than five times a second cannot be read, and are half the cost of a steady log
         self._ticks += 1
         self.look(lists=self._ticks % 2 == 0)
 
@@ -187,7 +182,7 @@ class SessionScreen(LayoutScreen):
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw(now)
-        elif self.table.timers != "off" and self._ticks % (1 if _is_young(self.table, now) else 10) == 0:
+        elif self.table.timers != "off" and self._ticks % (1 if _runs_fast(self.table, now) else 10) == 0:
             self._show_detail(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
@@ -216,30 +211,27 @@ class SessionScreen(LayoutScreen):
             self.catalogue.refresh_source()
         self._behind = True
         self._show_detail(now)
-        for problem in self.scene.problems[self._told :]:
-            self._told += 1
+        for problem in self.scene.problems[self._problems :]:
+            self._problems += 1
             self.tell(brief(problem, 400), "error")
 
     def drawing(self) -> None:
-        """Called before panes are drawn anew."""
+        """Called before the panes are drawn again."""
 
     def _show_detail(self, now: float) -> None:
         self.details.show(now, self.entry(), *self.detailed())
 
     def detailed(self) -> tuple[Request | None, SafeText]:
-        """The request that the detail is about, and what can be done about it beyond the keys at the bottom.
-
-        There is none where the detail tells of the connection.
-        """
+        """Returns the request of the detail, if it shows one, and advice beyond the keys at the bottom."""
         return self.table.selected, NOTHING
 
     def entry(self) -> Entry | None:
-        """What the server offers under the cursor, while the catalogue has the focus."""
+        """Returns the entry under the cursor while the catalogue has the focus."""
         line = self.catalogue.selected if self.focused is self.catalogue else None
         return line.key if line is not None and isinstance(line.key, Entry) else None
 
     def idle(self) -> frozenset[str]:
-        """Keys that would do nothing now, by id."""
+        """Returns the ids of keys that would do nothing now."""
         return frozenset()
 
     # -- panes -----------------------------------------------------------------------------------------------
@@ -247,14 +239,14 @@ class SessionScreen(LayoutScreen):
     def show_pane(self, name: str) -> None:
         super().show_pane(name)
         if name == "timeline" and not self.timeline.is_attached:
-            # Made ready when it is first looked at: in most sessions it never is.
+            # mounted when it is first shown: in most sessions it never is
             self.body.mount(self.timeline)
         self.forget()
 
     def action_pane(self, name: str) -> None:
-        """Show and focus a pane; the key of the focused one leads back to the requests."""
+        """Shows and focuses a pane; the key of the focused pane leads back to the requests."""
         self.chosen = True
-        self.minimize()  # or another pane would have the focus and not be seen
+        self.minimize()  # otherwise the focused pane could be hidden
         if self.focused is self.panes[name]:
             self.set_focus(self.table)
             return
@@ -262,7 +254,7 @@ class SessionScreen(LayoutScreen):
         self.set_focus(self.panes[name])
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a tab's name in the border of a pane."""
+        """Handles a click on a tab in the border of a pane."""
         name = self.tab_titles.at(event)
         if name:
             self.action_pane(name)
@@ -294,7 +286,7 @@ class SessionScreen(LayoutScreen):
             self.filtering.go_to(id_)
 
     async def activate(self, entry: Entry) -> None:
-        """Call an entry of the catalogue."""
+        """Calls an entry of the catalogue."""
 
     async def on_detail_opened(self) -> None:
         await self.details.open_result(self.follower())
@@ -306,7 +298,7 @@ class SessionScreen(LayoutScreen):
     # -- keys of the view ------------------------------------------------------------------------------------
 
     def action_zoom(self) -> None:
-        """The focused widget alone, and back."""
+        """Zooms the focused widget, and back."""
         if self.maximized is not None:
             self.minimize()
         elif self.focused is not None:
@@ -314,7 +306,7 @@ class SessionScreen(LayoutScreen):
         self.call_after_refresh(self.tab_titles.caption)
 
     def action_follow(self) -> None:
-        """Keep the newest in sight, or not: of the focused list, else of the table."""
+        """Turns following the newest line on or off, in the focused list or else the table."""
         focused = self.focused
         target: LineList | Timeline | RequestTable = self.table
         if isinstance(focused, LineList | Timeline) and focused is not self.catalogue:
@@ -325,20 +317,20 @@ class SessionScreen(LayoutScreen):
         self.tell(words("Follow newest on" if target.follow else "Follow newest off"), "muted", seconds=2)
 
     def action_timeline(self, steps: int) -> None:
-        """Less time in the timeline, or more; it is opened for that where it is not in sight."""
+        """Zooms the timeline; opens it if it is hidden."""
         if self.timeline.display and self.timeline.is_attached:
             self.timeline.zoom(steps)
         else:
             self.action_pane("timeline")
 
     def action_internal(self) -> None:
-        """Show internal requests too, or not."""
+        """Shows or hides internal requests."""
         self.table.show_internal = not self.table.show_internal
         shown = "Internal requests shown" if self.table.show_internal else "Internal requests hidden"
         self.tell(words(shown), "muted", seconds=2)
 
     def action_unfold(self, way: str = "") -> None:
-        """Show what belongs to the selected row under it (``open``), hide it (``close``), or the other of the two."""
+        """Expands (``open``), collapses (``close``), or toggles the related messages of the selected row."""
         if self.focused is not self.table and way:
             return
         expanded = None if not way else way == "open"
@@ -347,7 +339,7 @@ class SessionScreen(LayoutScreen):
         self.forget()
 
     def action_back(self) -> None:
-        """Close what was opened last; never the app."""
+        """Closes what was opened last; never the app."""
         if self.filtering.input.has_focus:
             self.filtering.close_input()
         elif self.details.message is not None:
@@ -380,7 +372,7 @@ class SessionScreen(LayoutScreen):
         self.copying.save()
 
 
-def _is_young(table: RequestTable, now: float) -> bool:
-    """Whether the selected request's timer moves ten times a second."""
+def _runs_fast(table: RequestTable, now: float) -> bool:
+    """Returns whether the timer of the selected request moves ten times a second."""
     row = table.selected
     return table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG

@@ -1,4 +1,4 @@
-"""What is read: the detail of one thing, in sections of lines; and a page of any length. A text can be found in both."""
+"""Panes to read: sections of lines, and a page of any length. Both search for a text."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.line_list import Numbers
 
 LONGEST: Final = 200
-"""Characters of a text that is looked for."""
+"""Characters of a text to find, at most."""
 
 
 @dataclass(eq=False)
 class Finder:
-    """Finds a text in a canvas, which hands it its keys.
+    """Searches a canvas, which passes its keys on.
 
     Attributes:
-        canvas: where it is found.
-        look: looks for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
-        reveal: brings a place into sight.
-        placed: says in the border where one is, or :attr:`said`.
-        not_found: is said where the text has no place.
+        canvas: the canvas.
+        look: searches for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
+        reveal: scrolls to a place.
+        placed: updates the border, with :attr:`said`.
+        not_found: the words for a text that is not found.
         typing: whether the text is being typed.
         wanted: the text.
-        places: where it is; ``None`` while it is looked for.
-        match: the number of the place that is shown, from 0.
+        places: where it was found; ``None`` during the search.
+        match: the number of the place on the screen, from 0.
     """
 
     canvas: Canvas
@@ -54,28 +54,23 @@ class Finder:
     places: Sequence[Place] | None = ()
     match: int = 0
 
-    @property
-    def finding(self) -> bool:
-        """Whether a text to find is being typed here."""
-        return self.canvas.has_focus and self.typing
-
     def end(self) -> None:
-        """Look for nothing any more."""
+        """Ends the search."""
         self.typing, self.wanted, self.places = False, "", ()
 
     def go(self) -> None:
-        """Show the match."""
+        """Shows the match."""
         if self.places:
             self.match = min(self.match, len(self.places) - 1)
             self.reveal(self.places[self.match])
-        self._show()
+        self._draw()
 
-    def _show(self) -> None:
+    def _draw(self) -> None:
         self.placed()
         self.canvas.refresh()
 
     def hear(self, event: events.Key) -> None:
-        """Take a key while the text is typed."""
+        """Handles a key while the text is typed."""
         if not self.typing:
             return
         event.stop()
@@ -92,21 +87,21 @@ class Finder:
         if self.wanted != before:
             self.match = 0
             self.look()
-        self._show()
+        self._draw()
 
     def pause(self) -> None:
-        """Type no more; what was typed is still looked for."""
+        """Ends the typing; the search goes on."""
         self.typing = False
         self.placed()
 
     def begin(self) -> None:
-        """Type what is to be found."""
+        """Begins to type the text."""
         self.end()
         self.typing, self.match = True, 0
         self.placed()
 
     def step(self, by: int) -> None:
-        """To the next place, or the one before; behind the last comes the first."""
+        """Goes to the next or previous place, in a ring."""
         if not self.wanted:
             self.begin()
             return
@@ -115,14 +110,14 @@ class Finder:
         self.go()
 
     def highlighted(self, strip: Strip) -> Strip:
-        """A line with the text shown as selected, where it stands in that."""
+        """Returns a line in which the text looks selected."""
         wanted = self.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
         return marked(self.canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:
-        """What stands in the border: ``/wanted▏ 3 of 17``."""
+        """The words for the border: ``/wanted▏ 3 of 17``."""
         if not self.typing and not self.wanted:
             return NOTHING
         if not self.wanted:
@@ -141,11 +136,10 @@ _INDENT: Final = (words("  "), "")
 
 
 class Detail(Canvas):
-    """A pane that is read and not written.
+    """A pane that shows sections.
 
-    :meth:`show` takes sections; those that are the same objects as before are not wrapped again, so it may be called on
-    every tick. The place in the text is kept while ``key`` stays the same. ``/`` finds a text in it, ``n`` and ``N`` go
-    from place to place; enter posts :class:`Opened`.
+    :meth:`show` may be called on every tick: sections that are the same objects as before are not wrapped again. The
+    scroll position is kept while ``key`` stays the same. Enter posts :class:`Opened`.
     """
 
     ALLOW_SELECT = True
@@ -154,7 +148,7 @@ class Detail(Canvas):
     BINDINGS = bindings(*SCOPES)
 
     class Opened(Message):
-        """enter: all of what is shown in part."""
+        """Enter was pressed, to open all of what is shown in part."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -171,7 +165,7 @@ class Detail(Canvas):
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
-        """Show other sections, from the top where ``key`` is another one."""
+        """Shows sections, from the top if ``key`` has changed."""
         moved = key != self._key
         self._title, self._key = title, key
         self._sections = list(sections)
@@ -191,7 +185,7 @@ class Detail(Canvas):
             return
         known = {id(section): lines for section, lines in self._wrapped} if self._wrapped_to == cells else {}
         self._wrapped_to = cells
-        # The sections are kept beside their lines, so that no other can come to have the same identity.
+        # The sections are kept with their lines, so that no other section gets the same identity.
         self._wrapped = [
             (section, known.get(id(section)) or wrapped_lines(section, cells, self._pictures))
             for section in self._sections
@@ -207,13 +201,13 @@ class Detail(Canvas):
         if self.finder.wanted and before != lines:
             self._find()
         self.placed()
-        self.virtual_size = Size(cells, len(lines))  # draws everything where it changed
+        self.virtual_size = Size(cells, len(lines))  # draws everything if it changed
         for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner.height):
             if before[at : at + 1] != lines[at : at + 1]:
                 self.refresh_line(at)
 
     def _draw(self) -> None:
-        """Draw the images anew."""
+        """Draws the images again."""
         self._wrapped = []
         self._lay_out()
 
@@ -223,7 +217,7 @@ class Detail(Canvas):
             self.call_after_refresh(self._draw)
 
     def placed(self) -> None:
-        """Title the border, and say what is found."""
+        """Updates the border: the title, and the search."""
         hint = self.hint if self.has_focus and self._sections else NOTHING
         cells = max(1, self.outer_size.width - 6)
         self.caption(clip(self._title, cells), clip(self.finder.said or hint, cells))
@@ -281,11 +275,11 @@ class Detail(Canvas):
         return strip.adjust_cell_length(self.inner.width, self.tone("")).apply_offsets(0, at)
 
     def action_go(self, way: str) -> None:
-        """Scroll: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
+        """Scrolls: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
         getattr(self, f"scroll_{way}")(animate=False, force=True)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text as it is shown, without images."""
+        """Returns the selected text without images."""
 
         def text(line: int) -> str:
             return "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[line])
@@ -294,7 +288,7 @@ class Detail(Canvas):
 
 
 def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None) -> list[Segments]:
-    """The lines of a section, each in as many of ``cells`` cells as it takes; below one about an image, the image."""
+    """Returns the lines of a section, wrapped to ``cells`` cells; below a line about an image, the image."""
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))
@@ -305,7 +299,7 @@ def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None
 
 
 def _wrapped_line(line: Line, cells: int) -> list[Segments]:
-    """A line in as many as it takes. Its last piece is wrapped, below where it began where there is room for that."""
+    """Wraps the last piece of a line, indented to where that piece begins if there is room."""
     if not line.segments:
         return [()]
     *before, (text, tone) = line.segments
@@ -323,11 +317,11 @@ def _wrapped_line(line: Line, cells: int) -> list[Segments]:
 # -- a page --------------------------------------------------------------------------------------------------
 
 PAUSE: Final = 0.1
-"""Seconds without a keystroke after which is looked for what was typed."""
+"""Seconds without a key after which the search begins."""
 
 
 class Pager(ListCanvas):
-    """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage`, with a cursor on a line."""
+    """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage` with a cursor."""
 
     SCOPES = (PAGE,)
     BINDINGS = bindings(*SCOPES)
@@ -347,7 +341,7 @@ class Pager(ListCanvas):
         return self.cursor_line or 0
 
     def show(self, title: SafeText, page: PartsPage | None) -> None:
-        """Show another page from its top; ``None`` while it is being read."""
+        """Shows a page from its top; ``None`` while it is being read."""
         self.title, self._page = title, page
         self.finder.end()
         self._searches += 1
@@ -379,7 +373,7 @@ class Pager(ListCanvas):
         return self.finder.highlighted(strip)
 
     def opened(self, line: int) -> None:
-        """Fold or unfold the line; where it does not fold, say so to whoever follows links."""
+        """Folds or unfolds the line; posts :class:`Activated` for a line that does not fold, such as a link."""
         if self._page is not None and self._page.toggle(line):
             self.settle(self.anchored())
         else:
@@ -401,7 +395,7 @@ class Pager(ListCanvas):
             self.run_worker(self._search(self._page, wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
-        # Beside the screen: a large page takes seconds, and keys are heard meanwhile.
+        # in a thread: a large page takes seconds, and keys must work meanwhile
         await asyncio.sleep(PAUSE)
         if number != self._searches:
             return

@@ -106,11 +106,11 @@ class Stage(Driven):
 
     async def tell(self) -> None:
         """Play the story to its end."""
-        self.bench.rest()
+        self.bench.pause()
         self.rows = await story(self.play, self.session.connect)
         self.bench.table.refresh_rows()
         await self.pilot.pause(STILL)  # what the prompt will lie on is laid out before it does
-        self.bench.wake()
+        self.bench.resume()
         await self.until(lambda: isinstance(self.app.screen, TimeoutScreen))
         ending(self.play, self.rows)
 
