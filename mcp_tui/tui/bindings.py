@@ -1,4 +1,4 @@
-"""The keys as Textual takes them, and as footer, palette and help show them."""
+"""Keys as bindings of Textual, and for footer, palette, and help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_tui.tui.view.text import SafeText, words
 
 
 def bindings(*scopes: Scope) -> list[BindingType]:
-    """The keys of scopes as Textual takes them, for the ``BINDINGS`` of what has them."""
+    """Returns the keys of scopes for the ``BINDINGS`` of a widget or screen."""
     return [
         Binding(key.keys, key.action, key.label, id=key.id, show=False, priority=key.priority)
         for scope in scopes
@@ -23,7 +23,7 @@ def bindings(*scopes: Scope) -> list[BindingType]:
 
 
 def keys(*scopes: Scope) -> list[Key]:
-    """The keys of scopes that do something there; an id once."""
+    """Returns the keys of scopes that do something there, each id once."""
     found: dict[str, Key] = {}
     for scope in scopes or (SCOPES["workbench"], SCOPES["everywhere"]):
         for key in scope.keys:
@@ -33,9 +33,9 @@ def keys(*scopes: Scope) -> list[Key]:
 
 
 def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
-    """The keys for the footer: those of the focused widget before those that are offered besides.
+    """Returns the keys for the footer: those of the focused widget, then those ``offered`` besides.
 
-    ``lends`` says that keys which the widget lends to others are its own now.
+    ``lends`` says that the keys which the widget lends to others are its own now.
     """
     around = [] if focused is None else keys(*scopes_of([focused]))
     near = [key for key in around if key.footer and (lends or not key.lends)]
@@ -44,7 +44,7 @@ def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -
 
 
 def helped(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
-    """What every key does, of the nearest scope first: its title, and its keys but for what a nearer one has."""
+    """Returns the title of each scope, the nearest first, with its keys that no nearer scope has, and their help."""
     told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
     taken: set[str] = set()
     for scope in scopes:
@@ -62,7 +62,7 @@ def helped(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText,
 
 
 def scopes_of(nodes: Iterable[object]) -> list[Scope]:
-    """The scopes of what has the focus and of what is around it, the nearest first: by the ``SCOPES`` of their classes."""
+    """Returns the ``SCOPES`` of the classes of nodes: of the focused widget and those around it, the nearest first."""
     found: dict[str, Scope] = {}
     for node in nodes:
         for each in type(node).__mro__:

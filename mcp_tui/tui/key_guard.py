@@ -1,4 +1,4 @@
-"""Keys that were not meant for what they would do now: which of them are swallowed, and when a key may act on the world."""
+"""Guards against keys that a person typed for something else: which are swallowed, and when a key may act."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Final
 from mcp_tui.tui.view.text import SafeText, words
 
 PAUSE: Final = 0.7
-"""Seconds without a key after which a person is taken to have seen what the screen says."""
+"""Seconds without a key after which a person has seen the screen."""
 
 REPEAT: Final = 0.25
-"""Seconds between two repetitions of a request by a key that is held down."""
+"""Seconds between two repetitions of a request by a held key."""
 
 MOVING: Final = 0.3
-"""Seconds in which a key that moves the cursor has done so."""
+"""Seconds within which a key has moved the cursor."""
 
 
 class KeyGuard:
-    """Judges keys by what a person can have seen when they pressed them. ``now`` gives monotonic seconds.
+    """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
 
     After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until no
-    key came for :data:`PAUSE`: they were typed for something that is not there any more. And a key that acts on the world
-    does so only on what stood under the cursor for that long before the first key of its burst. So does a key that decides
-    something in a dialog: what is typed ahead into a text there is meant, what is typed ahead of a question is no answer.
+    key came for :data:`PAUSE`: they were typed for something that is gone. A key that acts on a server works only if the
+    row under the cursor was there for that long before the first key of its burst, and so does a key that decides
+    something in a dialog. Text that is typed ahead into a dialog is meant for it; a key that is typed ahead of a question
+    is no answer.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -37,15 +38,15 @@ class KeyGuard:
         self._target: tuple[object, bool] = None, False
         self._changed = self._repeated = -inf
 
-    # -- what is swallowed -----------------------------------------------------------------------------------
+    # -- swallowing --------------------------------------------------------------------------------------------
 
     def hold(self, reason: SafeText) -> None:
-        """Swallow what is typed from now on, until there is a pause."""
+        """Swallows keys from now on, until there is a pause."""
         self.reason = reason
         self._held_until = self.now() + PAUSE
 
     def swallows(self, *, text: bool) -> bool:
-        """Whether a key that is pressed now is let go. ``text`` is true of printable keys and enter."""
+        """Returns whether a key pressed now is swallowed. ``text`` is true for printable keys and enter."""
         now = self.now()
         if now - self._last_key >= PAUSE:
             self._burst = now
@@ -58,15 +59,15 @@ class KeyGuard:
         return False
 
     def release(self) -> None:
-        """A click is always meant: nothing is swallowed any more, and what it points at was seen."""
+        """Notes a click, which is always meant: nothing is swallowed any more, and its target was seen."""
         self._held_until = -inf
         self._burst = self._moved = self._clicked = self.now()
         self._moved_by_text = False
 
-    # -- what may be acted on --------------------------------------------------------------------------------
+    # -- acting ------------------------------------------------------------------------------------------------
 
     def watch(self, target: object, *, ended: bool = False) -> None:
-        """Note what is under the cursor now, and whether that has ended; called often, and before each key."""
+        """Notes what is under the cursor now, and whether that has ended; called often, and before each key."""
         if (target, ended) == self._target:
             return
         same, self._target = self._target[0] == target, (target, ended)
@@ -76,16 +77,16 @@ class KeyGuard:
             self._changed = -inf
 
     def aim(self, target: object) -> None:
-        """The cursor was put on this for the person who asked for it."""
+        """Notes that a person moved the cursor to this."""
         self._target, self._changed = (target, False), -inf
 
     @property
     def steady(self) -> bool:
-        """Whether what is under the cursor was there, as it is, when the person began to type."""
+        """Whether the target under the cursor was there, unchanged, when the person began to type."""
         return self._changed == -inf or self.stood(self._changed)
 
     def stood(self, since: float) -> bool:
-        """Whether what stands since then could be read before a person began to type, or was clicked on."""
+        """Returns whether something shown since then could be read before the person began to type, or was clicked."""
         if self._clicked > self._last_key:
             return True
         now = self.now()
@@ -93,7 +94,7 @@ class KeyGuard:
         return began - since >= PAUSE
 
     def may_repeat(self) -> bool:
-        """Whether a request may be repeated by a key now; a key that is held down comes far more often."""
+        """Returns whether a key may repeat a request now; a held key comes far more often."""
         now = self.now()
         if now - self._repeated < REPEAT:
             return False

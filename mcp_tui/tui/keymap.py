@@ -1,4 +1,4 @@
-"""The person's own keys, checked: Textual takes any name for a key, and of two bindings on one drops one silently."""
+"""Checks a person's own keys: Textual accepts any name, and drops one of two bindings on the same key silently."""
 
 from __future__ import annotations
 
@@ -28,18 +28,15 @@ _ALIASES: Final = {
     "ctrl+m": "enter",
     "ctrl+[": "escape",
 }
-"""What a terminal cannot tell from another key."""
-
-FOCUS: Final = frozenset({"tab", "shift+tab"})
-"""The keys that go on to the next pane, field or button wherever nothing else has them."""
+"""Keys that a terminal cannot tell from another key."""
 
 Chosen = dict[str, list[str]]
-"""The names of the keys that a person wants, by the ids of what they do."""
+"""The names of a person's own keys, by id."""
 
 
 @cache
 def editing() -> frozenset[str]:
-    """The keys of Textual's fields and editors."""
+    """Returns the keys of Textual's fields and editors."""
     from textual.scroll_view import ScrollView
     from textual.widgets import Input, TextArea
 
@@ -50,9 +47,9 @@ def editing() -> frozenset[str]:
 def keymap(
     wanted: Mapping[str, str], origins: Mapping[str, str] | None = None
 ) -> tuple[dict[str, str], list[str]]:
-    """The keys that can be had of those that are wanted, by the ids of what they do; and a sentence for each that cannot.
+    """Returns the wanted keys, by id, that can be used, and a sentence for each that cannot and keeps its default.
 
-    What cannot be had keeps the key that it comes with. ``origins`` has by ``keys.ID`` where in which file it stands.
+    ``origins`` has the file and line of each setting by ``keys.ID``.
     """
     problems: list[str] = []
     chosen: Chosen = {}
@@ -87,7 +84,7 @@ def keymap(
 
 
 def _problem(name: str) -> str:
-    """What is wrong with the name of a key."""
+    """Returns what is wrong with the name of a key; empty for nothing."""
     if not name:
         return "a key is missing"
     *modifiers, base = name.split("+")
@@ -104,13 +101,13 @@ def _problem(name: str) -> str:
 
 
 def _seldom(name: str) -> bool:
-    """Whether only a terminal with the Kitty protocol sends a key."""
+    """Returns whether only terminals with the Kitty protocol send a key."""
     plain = name.removeprefix("alt+")
     return "+" in plain and plain not in _SENT
 
 
 def _unheard(id_: str, names: list[str], usual: set[str]) -> str:
-    """Why none of the keys would be heard where they are for: they move the focus, or belong to a field or a list there."""
+    """Returns why none of the keys would work in their scopes: they move the focus, or belong to a field or a list."""
     for scope, key in _places(id_):
         reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]
         if all(reasons) or (key.priority and any(map(character, names)) and scope.field):
@@ -119,8 +116,8 @@ def _unheard(id_: str, names: list[str], usual: set[str]) -> str:
 
 
 def _taken(scope: Scope, key: Key, name: str) -> str:
-    """Why a key is not heard in a scope."""
-    if name in FOCUS:
+    """Returns why a key would not work in a scope; empty if it would."""
+    if name in ("tab", "shift+tab"):
         return f"{name} goes from pane to pane and from field to field"
     if name in scope.taken:
         return f"{name} belongs to the list or the buttons there"
@@ -135,7 +132,7 @@ def _taken(scope: Scope, key: Key, name: str) -> str:
 
 
 def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
-    """Every scope that has a key, with what it is there."""
+    """Yields the scopes that have an id, with their key."""
     for scope in SCOPES.values():
         for key in scope.keys:
             if key.id == id_:
@@ -143,12 +140,12 @@ def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
 
 
 def _around(scope: Scope) -> frozenset[str]:
-    """The names of a scope and of all that may be around it."""
+    """Returns the names of a scope and of all that may be around it."""
     return frozenset({scope.name}).union(*(_around(SCOPES[name]) for name in scope.within))
 
 
 def _others(id_: str) -> Iterator[Key]:
-    """The keys that work at the same time and mean something else, but for those that share a key as they come."""
+    """Yields the keys with another meaning that work at the same time, except for those that share a default key."""
     for scope, key in _places(id_):
         for around in SCOPES.values():
             if scope.name not in _around(around) and around.name not in _around(scope):
@@ -161,7 +158,7 @@ def _others(id_: str) -> Iterator[Key]:
 
 
 def _clash(chosen: Chosen) -> tuple[str, str, Key] | None:
-    """The last of the person's keys that something else has, its name, and what has it."""
+    """Returns the id of a person's own key that another one has, the name of the key, and the other; the last first."""
     for id_ in reversed(chosen):
         for other in _others(id_):
             taken = chosen.get(other.id) or names_of(other.keys)

@@ -1,6 +1,6 @@
-"""Every key, as data: what names it, where it works, what it does, and which keys a person has put there instead.
+"""The table of keys: their names, actions, and texts, the places where they work, and a person's own keys.
 
-Textual is not needed for it: what it takes of this is in :mod:`mcp_tui.tui.bindings`.
+It does not need Textual; :mod:`mcp_tui.tui.bindings` turns it into bindings.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from mcp_tui.tui.view.text import SafeText, clean, safe
 
 
 class Key(NamedTuple):
-    """One key, or several that do the same.
+    """One key, or several with the same action.
 
     Attributes:
-        id: what the settings name it by. The same id in several scopes is the same key, which there does what fits.
-        keys: those that it comes with, as Textual names them, parted by commas; a character may stand for itself.
-        action: Textual's name of what is done.
+        id: its name in the settings. The same id in several scopes is the same key.
+        keys: the default keys by Textual's names, separated by commas; a character may stand for itself.
+        action: Textual's name of the action.
         label: for footer and palette.
-        help: what it does, for a person.
-        footer: its place in the footer, the least first; 0 for none there.
-        wide: leaves the footer first where there is no room.
+        help: its effect, for a person.
+        footer: its place in the footer, the least first; 0 for none.
+        wide: leaves the footer first if there is no room.
         hidden: not in the palette.
-        priority: works before the next key is looked at, so that what is typed ahead reaches what it opens.
-        others: ids of keys that the footer shows with this one, where it has no room for each.
-        lends: may be a key of the screen around it as well: it goes before that one, but only while it has a meaning.
+        priority: works before the next key is handled, so that what is typed ahead reaches what it opens.
+        others: ids of keys that the footer shows with this one if it has no room for each.
+        lends: may be a key of the screen around as well; goes before that one, but only while it has a meaning.
         acts: acts on a server, so it does nothing on a recording.
     """
 
@@ -46,17 +46,17 @@ class Key(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The keys as they are now, a person's own in place of those that it comes with, each by its name."""
+        """The names of the keys in force: a person's own, or else the default keys."""
         return names_of(_OWN.get(self.id, self.keys))
 
     @property
     def shown(self) -> SafeText:
-        """The first of the keys as a footer has it: ``^p``, ``f1``, ``?``."""
+        """The first of the keys as a footer shows it: ``^p``, ``f1``, ``?``."""
         return shown_as(self.names[0])
 
     @property
     def verb(self) -> str:
-        """The name of what is done, without whose it is and how."""
+        """The name of the action, without its namespace and its arguments."""
         return self.action.partition("(")[0].rpartition(".")[2]
 
 
@@ -64,10 +64,10 @@ class Scope(NamedTuple):
     """Keys that work in one place.
 
     Attributes:
-        name: for ourselves.
+        name: a name for the code.
         title: above its keys in the help screen and in the documents.
         keys: the keys.
-        within: the names of the scopes of which one is around it, whose keys go on working in it.
+        within: the names of scopes around it (one at a time), whose keys work in it too.
         field: whether text is typed in it, so that characters, and keys that edit, belong to the field.
         taken: names of keys that Textual's own widgets in it use: a list to choose from, a row of buttons.
     """
@@ -81,7 +81,7 @@ class Scope(NamedTuple):
 
 
 _OWN: Final[dict[str, str]] = {}
-"""A person's own keys, by the ids of what they do."""
+"""A person's own keys by id."""
 
 LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"})
 """The keys of Textual's list of options."""
@@ -99,7 +99,7 @@ _CHARACTERS: Final = {
     "slash": "/",
     "underscore": "_",
 }
-"""Characters that Textual names not quite as Unicode does."""
+"""Characters that Textual and Unicode name differently."""
 
 _NAMES: Final = {each: name for name, each in _CHARACTERS.items()}
 
@@ -117,7 +117,7 @@ _SHOWN: Final = {
 
 
 def character(name: str) -> str:
-    """The character that a key types, by the name of the key: itself, or Unicode's name for it; empty for none."""
+    """Returns the character that a key types, by the name of the key; empty for none."""
     if len(name) == 1:
         return name
     if "+" in name:
@@ -130,7 +130,7 @@ def character(name: str) -> str:
 
 
 def names_of(keys: str) -> list[str]:
-    """Keys that are parted by commas, each by Textual's name; a character may stand for itself."""
+    """Returns Textual's names of keys that are separated by commas; a character may stand for itself."""
     return [_named(key.strip()) for key in keys.split(",")]
 
 
@@ -141,7 +141,7 @@ def _named(key: str) -> str:
 
 
 def shown_as(name: str) -> SafeText:
-    """The name of a key as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
+    """Returns a key, given by its name, as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
     *modifiers, base = name.split("+") if len(name) > 1 else [name]
     base = _SHOWN.get(base) or character(base) or base
     if modifiers == ["ctrl"] and len(base) == 1:
@@ -150,7 +150,7 @@ def shown_as(name: str) -> SafeText:
 
 
 def all_shown(names: Iterable[str]) -> SafeText:
-    """Keys by their names, as a help screen has them."""
+    """Returns keys, given by their names, as a person reads them."""
     return clean(" ".join(map(shown_as, names)))
 
 
@@ -233,16 +233,16 @@ RECORDED: Final = (
     Key("replay.find-previous", "up", "find_on(-1)", "Find back", "while finding: previous match", hidden=True),
 )
 # fmt: on
-"""Keys of a recording alone; in the footer they stand before the others."""
+"""Keys of recordings only; they come first in the footer."""
 
 _OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.keys.split(","))
 
 STEPS: Final = frozenset({"view.open", "view.close"})
-"""Keys of the workbench, by their ids, that a recording has not: the arrows step."""
+"""Ids of keys of the workbench that recordings do not have: their arrows step."""
 
 
 def _as_here(key: Key) -> Key:
-    """A key of the workbench as it is on a recording, where others may have some of its keys."""
+    """Returns a key of the workbench as it is on a recording, without the keys that are used otherwise there."""
     here = key._replace(keys=",".join(name for name in key.keys.split(",") if name not in _OF_RECORDED))
     if key.id == "app.back":
         return here._replace(footer=-7)
@@ -326,7 +326,7 @@ TYPING: Final = (
     Key("app.keys", "f1", "app.help", "Help", "", footer=14),
     Key("app.quit", "ctrl+q", "app.quit", "Quit", "", footer=15),
 )
-"""What the footer names while a filter, or a text to find, is typed: all other characters belong to that."""
+"""The footer while a filter, or a text to find, is typed: all other characters belong to the text."""
 
 FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, keys=(
     Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
@@ -458,13 +458,13 @@ HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
 # fmt: on
 
 
-# -- all of them, and as they are now -------------------------------------------------------------------------------------------
+# -- all of them, and the keys in force ------------------------------------------------------------------------
 
 SCOPES: Final = {each.name: each for each in [*globals().values()] if isinstance(each, Scope)}
-"""By their names, in the order of the documents."""
+"""All scopes by name, in the order of the documents."""
 
 FIRST: Final[dict[str, Key]] = {}
-"""The first key of each id: the one that says best what it does."""
+"""The first key of each id, whose help is the most general."""
 
 for _scope in SCOPES.values():
     for _key in _scope.keys:
@@ -475,13 +475,13 @@ _ID: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
 
 def use(own: Mapping[str, str]) -> None:
-    """Know a person's own keys from now on, by the ids of what they do. That they work is for Textual's keymap to see to."""
+    """Shows a person's own keys, by id, from now on; Textual's keymap makes them work."""
     _OWN.clear()
     _OWN.update(own)
 
 
 def in_footer(key: Key) -> SafeText:
-    """A key as the footer has it: ``1-7`` where it stands for several and a person has no other for any of them."""
+    """Returns a key as the footer shows it: ``1-7`` if it stands for several with their default keys."""
     if not key.others or not _OWN.keys().isdisjoint((key.id, *key.others)):
         return key.shown
     last = key_of(key.others[-1])
@@ -489,10 +489,10 @@ def in_footer(key: Key) -> SafeText:
 
 
 def key_of(id_: str) -> SafeText:
-    """The key for something, by its id, as a sentence names it: ``r``, ``^p``."""
+    """Returns the key of an id as a sentence names it: ``r``, ``^p``."""
     return FIRST[id_].shown
 
 
 def hint(text: LiteralString) -> SafeText:
-    """Words of our own that name keys by ids in braces: ``press {server.menu} to connect again``."""
+    """Fills ids in braces with their keys: ``Press {server.menu} to reconnect``."""
     return clean(_ID.sub(lambda found: key_of(found[1]), text))

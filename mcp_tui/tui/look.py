@@ -1,4 +1,4 @@
-"""How the screen looked when it was left: a small file in the state folder, so that it looks so again."""
+"""The look of the screen, kept in a small file in the state folder from one start to the next."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from mcp_tui.config.files import ConfigError, read_text, write_private
 from mcp_tui.tui.view.shares import Shares, shares
 
 _CAP: Final = 65_536
-"""Bytes of the file that are read: ours has a few hundred."""
+"""Bytes of the file that are read."""
 
 
 @dataclass(slots=True)
 class Look:
-    """What a person set by keys. ``pane`` and ``theme`` are empty where none was chosen.
+    """The settings that a person makes with keys. ``pane`` and ``theme`` are empty if none was chosen.
 
-    ``path`` is the file that keeps it, ``None`` for none; ``themed`` says that the settings name a theme, so that none is
-    kept.
+    ``path`` is the file, ``None`` for none. ``themed`` says that the settings name a theme, so that none is kept.
     """
 
     shares: Shares = field(default_factory=Shares)
@@ -33,7 +32,7 @@ class Look:
 
     @classmethod
     def read(cls, path: Path) -> Look:
-        """What a file says; as it comes where there is none, or what it says is nothing that we wrote."""
+        """Reads a file; returns the defaults if there is none, or for what we did not write."""
         told: object = None
         with suppress(ConfigError, ValueError, RecursionError):
             told = json.loads(read_text(path, _CAP))
@@ -49,14 +48,10 @@ class Look:
         )
 
     def keep(self, shares: Shares, pane: str, theme: str) -> None:
-        """Take over how a screen looked when it closed, and write it; ``pane`` is empty where nobody chose one."""
+        """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""
         self.shares, self.pane = shares, pane or self.pane
         if not self.themed:
             self.theme = theme
-        self.write()
-
-    def write(self) -> None:
-        """Keep it, for its owner's eyes only. That it cannot be written is no reason to stop."""
         if self.path is None:
             return
         kept = {
@@ -66,7 +61,7 @@ class Look:
             "follow": self.follow,
             "own": self.internal,
         }
-        with suppress(ConfigError):
+        with suppress(ConfigError):  # that it cannot be written is no reason to stop
             write_private(self.path, json.dumps(kept, indent=1) + "\n")
 
 

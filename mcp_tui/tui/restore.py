@@ -1,7 +1,7 @@
-"""The terminal as it was, however the workbench ends.
+"""Restores the terminal, however the workbench ends.
 
-Textual puts the terminal back when the app ends in order. Signals are turned into such an end; where that does not come
-about in time, or something ends the process beside it, what is here puts it back without Textual.
+Textual restores it when the app ends in order. Signals are turned into such an end; if it does not come in time, or the
+process ends otherwise, this module restores the terminal without Textual.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ SEQUENCE: Final = (
     "\x1b[?1049l"  # the other screen
     "\x1b[?25h\x1b[0m"  # cursor, colours
 )
-"""What takes back every mode that the workbench sets; none of it hurts a terminal in which it is not set."""
+"""Resets every mode that the workbench sets; harmless if a mode is not set."""
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 PATIENCE: Final = 8.0
-"""Seconds that an end in order may take after a signal: two for cancels to leave, five for the server to go."""
+"""Seconds that an orderly end may take after a signal: two for the cancels, five for the server."""
 
 
 class Terminal:
-    """The terminal's state before the workbench; :meth:`put_back` makes it so again, once."""
+    """The state of the terminal before the workbench; :meth:`put_back` restores it, once."""
 
     def __init__(self) -> None:
         self._attributes: list[Any] | None = None
@@ -47,14 +47,14 @@ class Terminal:
                 self._attributes = termios.tcgetattr(self._fd)
 
     def put_back(self) -> None:
-        """Write :data:`SEQUENCE` past all buffers and set the line discipline to what it was."""
+        """Writes :data:`SEQUENCE` past all buffers, and restores the line discipline."""
         if not self._back:
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 os.write(sys.__stderr__.fileno(), SEQUENCE.encode())  # type: ignore[union-attr]
             self.done()
 
     def done(self) -> None:
-        """Textual has put it back: set the line discipline alone."""
+        """Restores only the line discipline, after Textual has restored the rest."""
         self._back = True
         if self._attributes is not None:
             with contextlib.suppress(OSError, termios.error):
@@ -62,7 +62,7 @@ class Terminal:
 
     @property
     def gone(self) -> bool:
-        """Whether the terminal was closed under us."""
+        """Whether the terminal was closed."""
         try:
             return self._attributes is not None and not termios.tcgetattr(self._fd)
         except (OSError, termios.error):
@@ -71,11 +71,11 @@ class Terminal:
 
 @contextlib.contextmanager
 def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
-    """Put the terminal back at the end of the block, however that comes.
+    """Restores the terminal at the end of the block, however it ends.
 
-    At a signal ``leave(128 + number)`` is called, in the main thread between two steps of Python: it begins an orderly
-    end and says whether there is one to wait for. A second signal, or an end that takes longer than :data:`PATIENCE`,
-    leaves at once; a server that is left behind is ended by its guard.
+    A signal calls ``leave(128 + number)`` in the main thread: it begins an orderly end, and returns whether there is one
+    to wait for. A second signal, or an end that takes longer than :data:`PATIENCE`, exits at once; the guard of a server
+    that is left behind ends it.
     """
     terminal = Terminal()
     atexit.register(terminal.put_back)
@@ -91,7 +91,7 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
             at_once(status)
         asked.append(number)
         if terminal.gone:
-            # Nobody reads any more, and a write would block or fail: let it go into nothing.
+            # nobody reads any more, and a write would block or fail
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_RDWR), 2)
         last = threading.Timer(PATIENCE, at_once, (status,))

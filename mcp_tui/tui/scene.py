@@ -1,7 +1,7 @@
-"""What the panes show: a session that goes on, or a recording at one of its moments.
+"""The data behind the panes: a live session, or a recording at one of its moments.
 
-A scene is everything that is looked at, and nothing that acts. Its times are monotonic seconds, a recording's or our own.
-``problems`` are what a person should be told once, in sentences, and only ever added to.
+A scene is only looked at. Its times are monotonic seconds, a recording's or our own. ``problems`` are sentences to tell
+once, only ever added to.
 """
 
 from __future__ import annotations
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
     from mcp_tui.tui.session import Session
 
 Scene: TypeAlias = "Session | RecordedScene"
-"""What both have is what the panes ask for."""
+"""The panes use the members that both have."""

@@ -1,4 +1,4 @@
-"""What every key does, of the pane or dialog that a person is in first."""
+"""The help: every key, those of the focused pane or dialog first, and a legend."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _MEANINGS: Final = {
     badges.FAILED: words("answered with an error"),
     badges.LOST: words("the connection ended before an answer"),
 }
-"""What the badges of the table mean."""
+"""The meanings of the badges of the table."""
 
 
 def legend() -> tuple[Section, Section]:
-    """Every glyph and word of a state and the clocks of the table, and what the bar shows."""
+    """Returns a legend of the table, and one of the bar at the top."""
 
     def badged(badge: Badge, name: SafeText, meaning: SafeText) -> Line:
         return line((safe(" {} {}", badge.glyph, fit(name, 17)), badge.style), meaning)
@@ -71,7 +71,7 @@ def legend() -> tuple[Section, Section]:
 
 
 class HelpScreen(Dialog[None]):
-    """The keys of scopes, the nearest first, in a frame of their own."""
+    """Shows the keys of scopes, the nearest first."""
 
     SCOPES = (HELP,)
 

@@ -150,7 +150,7 @@ class SessionScreen(LayoutScreen):
         """The labels of enter and esc while a filter, or a text to find, is typed; ``None`` otherwise."""
         return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finder.typing else None
 
-    # -- drawing --------------------------------------------------------------------------
+    # -- drawing -----------------------------------------------------------------------------------------------
 
     def before_key(self) -> None:
         """Tells the key guard what is under the cursor."""
@@ -234,7 +234,7 @@ class SessionScreen(LayoutScreen):
         """Returns the ids of keys that would do nothing now."""
         return frozenset()
 
-    # -- panes -----------------------------------------------------------------------------------------------
+    # -- panes -------------------------------------------------------------------------------------------------
 
     def show_pane(self, name: str) -> None:
         super().show_pane(name)
@@ -295,7 +295,7 @@ class SessionScreen(LayoutScreen):
         """What reads the resource that a link in a result names; ``None`` where none can be read."""
         return None
 
-    # -- keys of the view ------------------------------------------------------------------------------------
+    # -- keys of the view --------------------------------------------------------------------------------------
 
     def action_zoom(self) -> None:
         """Zooms the focused widget, and back."""
@@ -358,7 +358,7 @@ class SessionScreen(LayoutScreen):
     async def action_help(self) -> None:
         await self.app.run_action("help")
 
-    # -- keys of the parts -----------------------------------------------------------------------------------
+    # -- keys of the parts -------------------------------------------------------------------------------------
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input is self.filter_input:

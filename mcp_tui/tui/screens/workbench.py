@@ -1,4 +1,4 @@
-"""The workbench: one session, and what its keys do to it."""
+"""The workbench: the screen of a live session, whose keys act on its server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, words
 
 
 class Workbench(SessionScreen):
-    """One session on the screen."""
+    """The screen of a live session."""
 
     SCOPES = (WORKBENCH,)
     BINDINGS = bindings(*SCOPES)
@@ -46,7 +46,7 @@ class Workbench(SessionScreen):
         self.action_server = self.connection.menu
         self.action_sign_in = self.connection.sign_in
 
-    # -- looking at what happened ----------------------------------------------------------------------------
+    # -- drawing ---------------------------------------------------------------------------------------------
 
     def before_key(self) -> None:
         self.connection.tell_troubles()
@@ -71,7 +71,7 @@ class Workbench(SessionScreen):
             stale, session.stale = session.stale, set()
             self.app.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
-        # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
+        # until a person chooses a pane: the catalogue, then the detail of a call or of the connection
         told = session.link is Link.LOST or session.slow or self.scene.called()
         wanted = "detail" if told else "catalogue"
         if not self.chosen and self.pane != wanted:
@@ -117,19 +117,19 @@ class Workbench(SessionScreen):
     # -- keys ------------------------------------------------------------------------------------------------
 
     async def action_cancel(self) -> None:
-        """Cancel the selected request in flight; while there is none and a connection is being made, stop that."""
+        """Cancels the selected request; while connecting, without one, it stops connecting."""
         if self._stops_connecting():
             self.connection.stop()
         else:
             await self.cancelling.cancel()
 
     def _stops_connecting(self) -> bool:
-        """Whether cancelling means the connection: one is being made, and nothing is selected that could be cancelled."""
+        """Returns whether a cancel stops connecting: no request is selected that could be cancelled."""
         row = self.table.selected
         return self.session.link is Link.CONNECTING and (row is None or not row.open or row.internal)
 
     async def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else cancel the selected request in flight; else quit."""
+        """Copies the selected text; else cancels the selected request; else quits."""
         row = self.table.selected
         text = self.get_selected_text()
         if text:

@@ -68,7 +68,7 @@ class Entry:
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
         return brief(said, 200) if isinstance(said, str) else NOTHING
 
-    # -- tools and forms ------------------------------------------------------------------------------------
+    # -- tools and forms ---------------------------------------------------------------------------------------
 
     @property
     def schema(self) -> dict[str, Json]:

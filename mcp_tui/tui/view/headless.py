@@ -1,6 +1,4 @@
-"""The shell command that does the same as a request of the workbench. What it shows leaves clean: the journal's rules say
-what a secret is, and mask it.
-"""
+"""The shell command that does the same as a request of the workbench, without the secrets that the journal masks."""
 
 from __future__ import annotations
 
@@ -22,25 +20,24 @@ _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
 def redactor(target: Target | None, learned: Iterable[str] = ()) -> Redactor:
-    """What the journal would take out of all that goes to ``target`` or comes from it; ``learned`` is secret, too."""
+    """Returns what masks the secrets of ``target``, and those that were ``learned``, as the journal does."""
     known = set[str]() if target is None else known_secrets(target)
     return Redactor(known.union(learned), tagged=False)
 
 
 def headless_command(method: str, params: object, target: Target, secrets: Redactor) -> SafeText:
-    """``mcp-tui call slow_sql query='…' -- COMMAND``, ready for a POSIX shell.
+    """Returns a command for a POSIX shell: ``mcp-tui call slow_sql query='…' -- COMMAND``.
 
-    It runs as it is shown: whatever would have to be cleaned for the screen is written as JSON escapes in its stead.
-    ``_meta`` is left out, since the command makes its own.
+    It runs as it is shown: text that would have to be cleaned for the screen is written with JSON escapes. ``_meta`` is
+    left out, since the command makes its own.
     """
-    given = hidden(params, secrets)
-    plain = {name: value for name, value in given.items() if name != "_meta"}
-    tokens = ["mcp-tui", *_request(method, plain), *_target(target, secrets)]
+    given = {name: value for name, value in hidden(params, secrets).items() if name != "_meta"}
+    tokens = ["mcp-tui", *_request(method, given), *_target(target, secrets)]
     return clean(" ".join(_quoted(token) for token in tokens))
 
 
 def hidden(params: object, secrets: Redactor) -> dict[str, object]:
-    """The members of what was sent, without the secrets that the journal would take out: for the screen."""
+    """Returns params for the screen, without the secrets that the journal masks."""
     return {**as_object(json.loads(secrets.redact(json.dumps(params).encode())))}
 
 
@@ -52,21 +49,19 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
     if not callable_ or not isinstance(name, str) or clean(name) != name or name.startswith("-"):
         return ["request", method, *(["--params", _json(params)] if params else [])]
     members = as_object(cast("Json", arguments))
-    if all(_IDENTIFIER.fullmatch(key) and _plain(value) for key, value in members.items()):
+    if all(_IDENTIFIER.fullmatch(key) and _is_plain(value) for key, value in members.items()):
         return ["call", name, *(f"{key}={_word(value)}" for key, value in members.items())]
     return ["call", name, "--args", _json(members)]
 
 
 def _json(value: object) -> str:
-    """JSON in ASCII, but for the mask, which people are to read."""
+    """Returns JSON in ASCII, except for the mask, which people read."""
     return json.dumps(value).replace(_ESCAPED_MASK, MASK)
 
 
-def _plain(value: object) -> bool:
-    """Whether ``NAME=VALUE`` can say it."""
-    if isinstance(value, str):
-        return clean(value) == value
-    return isinstance(value, bool | int | float)
+def _is_plain(value: object) -> bool:
+    """Returns whether ``NAME=VALUE`` can express a value."""
+    return clean(value) == value if isinstance(value, str) else isinstance(value, bool | int | float)
 
 
 def _word(value: object) -> str:
@@ -74,7 +69,7 @@ def _word(value: object) -> str:
 
 
 def _quoted(token: str) -> str:
-    """``token`` for the shell; ``NAME=`` stays outside the quotes, as people write it."""
+    """Quotes ``token`` for the shell; ``NAME=`` stays outside the quotes, as people write it."""
     name, equals, value = token.partition("=")
     if equals and _IDENTIFIER.fullmatch(name):
         return f"{name}={shlex.quote(value) if value else ''}"

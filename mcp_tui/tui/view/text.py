@@ -1,9 +1,9 @@
-"""The one sanitiser: text that came from a server is made fit to be seen here, and nowhere else.
+"""The one sanitiser: makes text from a server safe to show.
 
-Terminals obey control characters, reorder text at bidi controls and hide what has no width, and Textual passes all
-of that through. So widgets take :data:`SafeText` only, and :func:`clean` is the way to it. What it shows is what
-there is: a character that cannot be shown becomes its picture (``␛``) or its code point (``‹202E›``). The raw text
-stays where it was kept; nothing here is ever sent or stored.
+Terminals obey control characters, reorder text at bidi controls, and hide characters of no width, and Textual passes
+all of them through. So widgets take :data:`SafeText` only, which :func:`clean` makes. A character that cannot be shown
+becomes its picture (``␛``) or its code point (``‹202E›``). The raw text stays where it is kept; cleaned text is never
+sent or stored.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Final, LiteralString, NewType, cast
 from mcp_tui.protocol.units import OUT_OF_RANGE
 
 SafeText = NewType("SafeText", str)
-"""Text that a terminal shows and does not obey. Made by :func:`clean` and from the words of our own."""
+"""Text that a terminal shows and does not obey. Made by :func:`clean`, and from our own words."""
 
 NOTHING: Final = SafeText("")
 
 MARKS: Final = 4
-"""Combining marks that one character may carry; more would paint over the lines above and below."""
+"""Combining marks on one character, at most; more would cover the lines above and below."""
 
 SHOWN: Final = 65_536
-"""Characters of one payload that are shown; the rest is counted."""
+"""Characters of one payload that are shown."""
 
 DEPTH: Final = 48
 """Levels of a payload that are shown."""
@@ -39,7 +39,7 @@ _UNSEEN: Final = (
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, bidi controls, line and paragraph separators
     "\u2800\u3164\uffa0"  # letters and symbols that are blank
     "\ud800-\udfff"  # lone surrogates
-    "\ue000-\uf8ff"  # private use: whatever the font makes of it
+    "\ue000-\uf8ff"  # private use
     "\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\ufff0-\ufffb\ufffe\uffff"  # variation selectors, BOM, noncharacters
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # shorthand and musical format controls
     "\U0001f3fb-\U0001f3ff"  # skin tones: no two terminals agree on their width
@@ -55,17 +55,17 @@ _PRESENTATION: Final = (
 
 @cache
 def _odd(*, newlines: bool, plain: bool) -> re.Pattern[str]:
-    """What cannot be shown as it is. Compiled at its first use: most programs that start see ordinary text only."""
+    """Returns the pattern of characters that cannot be shown. Compiled on first use: most runs see ordinary text only."""
     controls = _C0_IN_LINES if newlines else _C0
     return re.compile(f"[{controls}]" if plain else f"[{controls}{_UNSEEN}]")
 
 
 def clean(text: str, *, newlines: bool = False) -> SafeText:
-    """``text`` as it may be shown: normalised (NFC), nothing in it that a terminal obeys or hides.
+    """Returns ``text`` normalised (NFC), without anything that a terminal obeys or hides.
 
     Args:
         text: anything, lone surrogates included.
-        newlines: keep line feeds (and take CR LF for one); otherwise they become ``␊``.
+        newlines: keep line feeds, and CR LF as one; otherwise they become ``␊``.
     """
     if text.isascii() and text.isprintable():
         return SafeText(text)
@@ -81,27 +81,26 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     marks = _marks()
     if marks.any.search(text) is not None:
         text = marks.spell_out(text)
-        # Long runs of marks are spelled out by now: ordering them would take quadratic time.
+        # Long runs of marks are spelled out by now; to normalise them would take quadratic time.
     if not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
     return SafeText(text)
 
 
 def brief(text: str, limit: int = 240) -> SafeText:
-    """The start of ``text``, for a cell or a line: at most ``limit`` characters are looked at."""
+    """Returns the first ``limit`` characters of ``text``, cleaned, with ``…`` if there are more."""
     return clean(text) if len(text) <= limit else SafeText(clean(text[:limit]) + "…")
 
 
 def words(text: LiteralString) -> SafeText:
-    """Words of our own."""
+    """Returns our own words as they are."""
     return SafeText(text)
 
 
 def safe(template: LiteralString, *parts: object) -> SafeText:
-    """Fill a template of our own words, as :meth:`str.format` does, with parts that need not be safe.
+    """Fills a template of our own words, as :meth:`str.format` does, with parts that need not be safe.
 
-    Numbers keep their format (``{:,}``); everything else is cleaned first. This is the only way by which a server's text
-    gets into a sentence.
+    Numbers keep their format (``{:,}``); everything else is cleaned first.
     """
     return SafeText(
         template.format(*[part if isinstance(part, _NUMBERS) else clean(str(part)) for part in parts])
@@ -109,16 +108,16 @@ def safe(template: LiteralString, *parts: object) -> SafeText:
 
 
 _NUMBERS: Final = (int, float)
-"""A tuple: a union of types would be made anew for each part of each cell that is drawn."""
+"""A tuple: a union of types would be created for each part of each cell."""
 
 
 def paint(text: SafeText, style: str) -> SafeText:
-    """``text`` in a style of a terminal, by its SGR parameters (``1;31``), for output that is printed."""
+    """Returns ``text`` in a style, by SGR parameters (``1;31``), for printed output."""
     return SafeText(f"\x1b[{style}m{text}\x1b[0m")
 
 
 def join(parts: Iterable[SafeText], separator: LiteralString = "") -> SafeText:
-    """``parts`` in one, the empty ones left out."""
+    """Joins the parts that are not empty."""
     return SafeText(separator.join([part for part in parts if part]))
 
 
@@ -128,17 +127,15 @@ def _picture(character: str) -> str:
             return "    "
         case 0x7F:
             return "␡"
-        case code if code < 0x20:
-            return chr(0x2400 + code)
         case code:
-            return f"‹{code:04X}›"
+            return chr(0x2400 + code) if code < 0x20 else f"‹{code:04X}›"
 
 
 class _Marks:
-    """Characters that take no cell of their own, by the table that widths are measured with.
+    """Characters of no width, by the table that Rich measures with.
 
-    The patterns match every character outside the basic plane too, because a class with its hundred ranges of
-    marks is twenty times slower to search with; :meth:`_spelled` tells marks from the rest.
+    The patterns match every character outside the basic plane too: with the hundred ranges of marks there a search is
+    twenty times slower. :meth:`_spelled` tells marks from other characters.
     """
 
     def __init__(self) -> None:
@@ -155,7 +152,7 @@ class _Marks:
         self._stacked = re.compile(f"{mark}{mark}{{{MARKS},}}")
 
     def spell_out(self, text: str) -> str:
-        """Marks with nothing to stand on, and more of them than one character may carry, as code points."""
+        """Writes marks without a base, and those beyond :data:`MARKS` on one character, as code points."""
         text = self._stacked.sub(lambda run: self._spelled(run[0], MARKS), text)
         leading = self._leading.match(text)
         if leading is not None:
@@ -184,7 +181,7 @@ _marks = cache(_Marks)
 
 
 def width(text: SafeText) -> int:
-    """Cells that ``text`` takes."""
+    """Returns the width of ``text`` in cells."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -193,14 +190,10 @@ def width(text: SafeText) -> int:
 
 
 def clip(text: SafeText, cells: int) -> SafeText:
-    """``text`` in at most ``cells`` cells, ending in ``…`` where something was cut off."""
-    if text.isascii():
-        if len(text) <= cells:
-            return text
-        return SafeText(text[: cells - 1] + "…") if cells > 0 else SafeText("")
+    """Returns ``text`` in at most ``cells`` cells, with ``…`` at the end if it was cut."""
     if cells <= 0:
-        return SafeText("")
-    # No more than this can fit, whatever it is made of.
+        return NOTHING
+    # no more characters can fit, with all their marks
     start = text[: cells * (MARKS + 1) + 1]
     if len(start) == len(text) and width(text) <= cells:
         return text
@@ -208,14 +201,14 @@ def clip(text: SafeText, cells: int) -> SafeText:
 
 
 def fit(text: SafeText, cells: int, *, right: bool = False) -> SafeText:
-    """``text`` in exactly ``cells`` cells: clipped, or filled with spaces (on its left, for ``right``)."""
+    """Returns ``text`` in exactly ``cells`` cells: clipped, or padded with spaces (on the left if ``right``)."""
     text = clip(text, cells)
     space = " " * (cells - width(text))
     return SafeText(space + text if right else text + space)
 
 
 def wrap(text: SafeText, cells: int) -> list[SafeText]:
-    """``text`` as lines of at most ``cells`` cells, broken at spaces where there are some."""
+    """Returns ``text`` as lines of at most ``cells`` cells, broken at spaces if possible."""
     lines: list[SafeText] = []
     cells = max(2, cells)
     start = 0
@@ -232,12 +225,12 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
         lines.append(SafeText(head.rstrip(" ") or head))
         start += max(1, len(head))
         if text[start : start + 1] == " " and not head.endswith(" "):
-            start += 1  # the space at which it broke
-    return lines or [SafeText("")]
+            start += 1  # the space at the break
+    return lines or [NOTHING]
 
 
 def _head(text: str, cells: int) -> str:
-    """The longest start of ``text`` within ``cells`` cells; a character and its marks stay together."""
+    """Returns the longest start of ``text`` within ``cells`` cells; a character and its marks stay together."""
     if text.isascii():
         return text[:cells]
     from rich.cells import split_graphemes
@@ -254,7 +247,7 @@ def _head(text: str, cells: int) -> str:
 
 
 def paragraphs(text: str, *, limit: int = SHOWN) -> list[SafeText]:
-    """The lines of ``text``; beyond ``limit`` characters the rest is counted, not looked at."""
+    """Returns the lines of ``text``; beyond ``limit`` characters it only counts the rest."""
     lines = [SafeText(line) for line in clean(text[:limit], newlines=True).split("\n")]
     if len(text) > limit:
         lines.append(SafeText(f"… {len(text) - limit:,} more characters"))
@@ -262,10 +255,9 @@ def paragraphs(text: str, *, limit: int = SHOWN) -> list[SafeText]:
 
 
 def pretty(value: object, *, limit: int = SHOWN) -> list[SafeText]:
-    """A JSON value as indented lines.
+    """Returns a JSON value as indented lines.
 
-    After about ``limit`` characters, or :data:`DEPTH` levels down, the rest is counted and not looked at, so the time
-    this takes does not grow with the value.
+    Beyond ``limit`` characters, or :data:`DEPTH` levels, it only counts the rest, so the time is bounded.
     """
     page = _Page(limit)
     page.value(value, indent="", label="", tail="")
@@ -273,7 +265,7 @@ def pretty(value: object, *, limit: int = SHOWN) -> list[SafeText]:
 
 
 def compact(value: object, *, cells: int = 72) -> list[SafeText]:
-    """A JSON value on one line where that takes no more than so many characters, else as :func:`pretty` has it."""
+    """Returns a JSON value on one line of ``cells`` characters at most, or else as :func:`pretty` does."""
     lines = pretty(value)
     if len(lines) < 20:
         joined = "".join(text.strip() + (" " if text.endswith((",", ":")) else "") for text in lines)
@@ -283,7 +275,7 @@ def compact(value: object, *, cells: int = 72) -> list[SafeText]:
 
 
 class _Page:
-    """Lines of one payload and the characters that may still be added."""
+    """The lines of one payload, and how many characters may still be added."""
 
     def __init__(self, limit: int) -> None:
         self.lines: list[SafeText] = []
@@ -308,7 +300,7 @@ class _Page:
     def block(
         self, kind: str, count: int, parts: Iterable[tuple[str, object]], indent: str, label: str, tail: str
     ) -> None:
-        """Parts with their labels, between brackets: ``kind`` is those, and what such parts are called."""
+        """Adds labelled parts between brackets; ``kind`` is the brackets with the name of such parts between."""
         opening, what, closing = kind.split()
         if len(indent) >= 2 * DEPTH:
             self.line(f"{indent}{label}{opening} … {count:,} {what} {closing}{tail}")
@@ -344,8 +336,7 @@ _PAIRS: Final = (
     ("".join(map(chr, range(0x2400, 0x2422))), "?" * 0x22),  # pictures of control characters
 )
 
-TWINS: Final = {glyph: twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)}
-"""Each glyph and the ASCII character that stands in for it."""
-
-TO_ASCII: Final = str.maketrans(TWINS)
-"""The same, for :meth:`str.translate`."""
+TO_ASCII: Final = {
+    ord(glyph): twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)
+}
+"""The ASCII character for each glyph, for :meth:`str.translate`."""

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from mcp_tui.tui.view.rows import bar
-from mcp_tui.tui.view.text import TO_ASCII, TWINS, SafeText, clean, width
+from mcp_tui.tui.view.text import TO_ASCII, SafeText, clean, width
 
 
 def test_every_twin_takes_the_place_of_its_glyph():
-    for glyph, twin in TWINS.items():
+    for glyph, twin in TO_ASCII.items():
         assert twin.isascii()
         assert len(twin) == 1
-        assert width(SafeText(glyph)) == 1
+        assert width(SafeText(chr(glyph))) == 1
 
 
 def test_a_line_keeps_its_columns():

@@ -216,7 +216,7 @@ class Messages:
         self._table = table
         self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
 
-    # -- their requests ---------------------------------------------------------------------------------------
+    # -- their requests ----------------------------------------------------------------------------------------
 
     def family(self, row: Request) -> tuple[list[Request], list[ServerRequest]]:
         """Returns the errands of a request, and the server's requests that belong to it."""
@@ -243,7 +243,7 @@ class Messages:
         newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - ROUNDS), -1))
         return next((each for each in newest if id_ in each.round_ids), None)
 
-    # -- the schema ------------------------------------------------------------------------------------------
+    # -- the schema --------------------------------------------------------------------------------------------
 
     def marked(self, head: FrameHead | None, made: Line) -> Line:
         """Adds the request of a frame to its line, and a mark if it breaks the schema."""
@@ -397,7 +397,7 @@ class Details:
         )
         await screen.ask(opened, follow)
 
-    # -- a message of the wire -------------------------------------------------------------------------------
+    # -- a message of the wire ---------------------------------------------------------------------------------
 
     def open_message(self, seq: int) -> None:
         """Shows a message, and puts the cursor on its request."""
