@@ -1,4 +1,4 @@
-"""The connection of the workbench: made, ended and made anew by keys, and what a person is told when it goes."""
+"""The connection of the workbench: the keys that make and end it, and the messages when it is lost."""
 
 from __future__ import annotations
 
@@ -25,16 +25,13 @@ from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 SAID: Final = 38
-"""Cells of why there is no connection, in front of the key that helps; the whole of it stands elsewhere."""
+"""Cells of the reason for a lost connection, in front of the key that helps; it is shown in full elsewhere."""
 
-
-def _first(said: SafeText) -> SafeText:
-    """The beginning of a sentence, as one of its own."""
-    return safe("{}.", re.split("[,.] ", said)[0].removesuffix("."))
+UNREAD: Final = "The server does not read its stdin. {server.menu} can terminate it."
 
 
 class ConnectionKeys:
-    """The keys of the connection, and what is sent over it."""
+    """The keys of the connection, and the requests that are sent over it."""
 
     def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
         self._screen = screen
@@ -43,19 +40,19 @@ class ConnectionKeys:
         self._trouble = words("")
 
     def _run(self, work: Coroutine[None, None, None]) -> Worker[None]:
-        """Run a coroutine of the connection in place of the one before."""
+        """Runs a coroutine of the connection in place of the one before."""
         return self._screen.run_worker(work, group="connection", exclusive=True, exit_on_error=False)
 
     def connect(self) -> Worker[None]:
-        """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
+        """Connects or reconnects. Errors are shown, not raised."""
         return self._run(self._session.connect())
 
     def stop(self) -> None:
-        """Cancel what is in flight and end the connection."""
+        """Cancels all requests and ends the connection."""
         self._run(self._session.stop())
 
     def connected(self) -> bool:
-        """Whether requests can be sent; says why where not."""
+        """Returns whether requests can be sent; says why if not."""
         if self._session.link is Link.CONNECTED or self._session.renewing:
             return True
         if self._session.link is Link.CONNECTING:
@@ -65,7 +62,7 @@ class ConnectionKeys:
         return False
 
     def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
-        """Send a request and put the cursor on it; ``None`` where there is no connection."""
+        """Sends a request and puts the cursor on it; returns ``None`` if there is no connection."""
         if not self.connected():
             return None
         id_ = self._session.call(method, params)
@@ -77,12 +74,12 @@ class ConnectionKeys:
         return id_
 
     def read(self, uri: str | None) -> None:
-        """Read a resource, where one was chosen."""
+        """Reads a resource, if one was chosen."""
         if uri is not None:
             self.call("resources/read", {"uri": uri})
 
     async def menu(self) -> None:
-        """Reconnect or stop, asked by a menu."""
+        """Opens the menu of the server: reconnect, stop, or terminate."""
         from mcp_tui.tui.screens.dialog import MenuScreen
 
         session = self._session
@@ -104,7 +101,7 @@ class ConnectionKeys:
         await self._screen.ask(MenuScreen(safe("Server {}", session.name), choices, note), chosen)
 
     async def sign_in(self) -> None:
-        """Sign in, where the server requires it; connects again where there is no connection."""
+        """Signs in, if the server requires it; connects if there is no connection."""
         from mcp_tui.tui.screens.sign_in import SignInScreen
 
         sign_in = self._session.sign_in
@@ -120,7 +117,7 @@ class ConnectionKeys:
         await self._screen.ask(SignInScreen(sign_in, self._session.name))
 
     async def probe(self, entry: Entry | None) -> None:
-        """Open the probe on this server, for a tool of the catalogue where one is meant."""
+        """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
         from mcp_tui.client.opening import open_store
         from mcp_tui.probe.run import Probe, Tell
         from mcp_tui.probe.tools import NamedTool
@@ -144,7 +141,7 @@ class ConnectionKeys:
 
     @property
     def _started(self) -> bool:
-        """Whether the server is a process that is started here."""
+        """Whether the server is a process that we start."""
         return isinstance(self._session.client.target, StdioTarget)
 
     def _again(self) -> SafeText:
@@ -152,13 +149,13 @@ class ConnectionKeys:
             return words("Reconnect")
         return words("Start the server") if self._started else words("Connect")
 
-    # -- what is told ----------------------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------------------------
 
     def advice(self, row: Request) -> SafeText:
-        """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
+        """Returns what a person can do about a request, beyond the keys at the bottom; empty for nothing."""
         session = self._session
         if any(each is row for each in session.unwritten):
-            return hint("The server does not read its stdin. {server.menu} can terminate it.")
+            return hint(UNREAD)
         gone = session.link is Link.LOST
         start = hint("{server.menu} restarts the server" if self._started else "{server.menu} reconnects")
         if row.code == MISSING_CAPABILITY and session.settings.sampling.mode == "off":
@@ -173,14 +170,14 @@ class ConnectionKeys:
         return start if gone and is_disconnected(row) else words("")
 
     def tell_troubles(self) -> None:
-        """Say once that the server does not read any more, and once that it is gone, with the key that helps."""
+        """Says once that the server does not read, or that the connection is lost, with the key that helps."""
         trouble, session = words(""), self._session
         if session.unwritten:
-            trouble = hint("The server does not read its stdin. {server.menu} can terminate it.")
+            trouble = hint(UNREAD)
         elif session.broke:
             way = words("restart it") if self._started else words("reconnect")
-            said = clip(_first(session.trouble), SAID)
-            trouble = safe("{} Press {} to {}.", said, key_of("server.menu"), way)
+            said = safe("{}.", re.split("[,.] ", session.trouble)[0].removesuffix("."))
+            trouble = safe("{} Press {} to {}.", clip(said, SAID), key_of("server.menu"), way)
         if trouble == self._trouble:
             return
         self._trouble = trouble
@@ -191,16 +188,16 @@ class ConnectionKeys:
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
                 self._screen.app.guard.hold(trouble)
 
-    # -- tasks and what the server tells ---------------------------------------------------------------------
+    # -- tasks and notifications -------------------------------------------------------------------------------
 
     def stop_waiting(self, id: RequestId) -> None:
-        """Watch a task no more and let it run."""
+        """Stops watching a task, which keeps running."""
         if self._session.client.stop_waiting(id):
             self._screen.tell(safe("Stopped waiting for {}; its task keeps running on the server", id))
         self._screen.look()
 
     def subscribe(self, uri: str, *, wanted: bool) -> None:
-        """Have the server tell of a resource's changes, or not any more."""
+        """Subscribes to the changes of a resource, or unsubscribes."""
         subscriptions = self._session.client.subscriptions
         id_ = subscriptions.subscribe(uri) if wanted else subscriptions.unsubscribe(uri)
         word = words("subscribed to") if wanted else words("unsubscribed from")
@@ -209,7 +206,7 @@ class ConnectionKeys:
         self._screen.look()
 
     def set_log_level(self, level: str) -> None:
-        """Have the server log from a level on."""
+        """Sets the log level of the server."""
         self._session.client.set_log_level(level)
         self._screen.tell(safe("Log level set to {}", level), "muted")
         self._screen.look()

@@ -1,4 +1,4 @@
-"""What leaves the screen: requests and cancellations that are copied, or written to a file; and marks for several."""
+"""Copies requests and cancellations, or writes them to a file; and marks several requests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 COPIED: Final = 1_000_000
-"""Bytes of an answer that are copied at most: a terminal takes a longer text slowly, or not at all."""
+"""Bytes of an answer that are copied at most: terminals take longer texts slowly, or not at all."""
 
 
 @dataclass(eq=False)
 class Copying:
-    """Copies and writes the selected text, the selected or marked requests, or the cancellations that are shown."""
+    """Copies and writes the selected text, the selected or marked requests, or the cancellations on the screen."""
 
     _screen: LayoutScreen
     _scene: Scene
@@ -37,7 +37,7 @@ class Copying:
     _filtering: Filtering
 
     def mark(self) -> None:
-        """Mark the selected request or take its mark away, and go on to the next."""
+        """Marks or unmarks the selected request, and goes to the next."""
         screen = self._screen
         if self._table.mark():
             self._table.action_cursor_down()
@@ -47,7 +47,7 @@ class Copying:
         screen.forget()
 
     def mark_all(self) -> None:
-        """Mark all requests that the filter shows, or clear the marks where all of them have one."""
+        """Marks all requests that the filter shows, or clears the marks if all of them are marked."""
         self._table.mark_all()
         self._count_marks()
         self._screen.forget()
@@ -61,7 +61,7 @@ class Copying:
         self._screen.tell(said, "muted", seconds=4)
 
     def requests(self) -> list[Request]:
-        """The marked requests that are shown, or else the selected one; says so where there is none."""
+        """Returns the marked requests on the screen, or else the selected one; says so if there is none."""
         row = self._table.selected
         rows = self._table.marked_rows or ([] if row is None else [row])
         if not rows:
@@ -69,9 +69,9 @@ class Copying:
         return rows
 
     def copy(self, both: bool = False) -> None:
-        """Copy the selected text; else the cancellations, where these have the focus; else the selected request's result.
+        """Copies the selected text; else the focused cancellations; else the result of the selected request.
 
-        ``both``: the request with its answer, as JSON.
+        If ``both``, it copies the request with its answer, as JSON.
         """
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
@@ -96,13 +96,13 @@ class Copying:
             screen.tell(safe(said, row.id, key_of("request.copy-both")))
 
     def copy_text(self, text: str, what: SafeText) -> None:
-        """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
+        """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""
         self._screen.app.copy_to_clipboard(text)
         said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
         self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
 
     def save(self) -> None:
-        """Write the same to a file in the folder that mcp-tui was started in."""
+        """Writes what :meth:`copy` would copy to a file in the current folder."""
         screen, text = self._screen, self._screen.get_selected_text()
         if not screen.steady():
             return
@@ -139,11 +139,11 @@ class Copying:
         await self._screen.ask(MenuScreen(safe("Export {}", plural(len(rows))), choices, note), chosen)
 
     def _json(self, row: Request) -> str:
-        """A request with its answer as one line of JSON, without secrets."""
+        """Returns a request with its answer as one line of JSON, without secrets."""
         return json.dumps(json.loads(self._payloads.export(row)), ensure_ascii=True)
 
     def _cancellations(self) -> list[str]:
-        """The cancellations that are shown as lines of JSON, from the top, without secrets; says so where there are none."""
+        """Returns the cancellations on the screen as lines of JSON, without secrets; says so if there are none."""
         secrets, now = self._scene.redactor(), self._scene.now()
         made = [cancellation_json(row, now).encode() for row in self._filtering.cancellations.items()]
         if not made:
@@ -151,7 +151,7 @@ class Copying:
         return [secrets.redact(each).decode(errors="replace") for each in reversed(made)]
 
     def _write(self, name: str, lines: Iterable[str]) -> None:
-        """Write a new file for its owner alone, and say where it is."""
+        """Writes a new file, readable only by its owner, and says where it is."""
         place, text = free(Path(), name), "".join(f"{line}\n" for line in lines)
         try:
             save(place, text.encode(errors="backslashreplace"))
