@@ -234,8 +234,8 @@ class Call:
 # -- tasks: calls that go on behind their answer ----------------------------------------------------------------
 
 _POLL: Final = 500  # milliseconds between two looks at a task
-_LIVES: Final = 1, 86_400  # seconds for which a task is kept, at least and at most
-_LIFE: Final = 300  # seconds, where nobody says
+_LIFE: Final = 300_000  # milliseconds for which a task is kept, unless the client asks for more or less
+_LIVES: Final = 1_000, 86_400_000
 _RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
@@ -248,7 +248,8 @@ class Task(Call):
     def __init__(self, tool: str, caller: DemoCaller, params: Object, log: DemoLog) -> None:
         super().__init__(os.urandom(16).hex(), tool, caller, params, Channel(), log)
         self.over: Final = asyncio.Event()
-        self.seconds: Final = _life(params)
+        asked = (frames.as_object(params.get("task")) or {}).get("ttl")
+        self.ttl: Final = max(_LIVES[0], min(_LIVES[1], asked)) if type(asked) is int else _LIFE
         self.result: Object | DemoRefusal = {}
         ttl, poll = ("ttlMs", "pollIntervalMs") if caller.modern else ("ttl", "pollInterval")
         now = utc_stamp(wall())
@@ -258,7 +259,7 @@ class Task(Call):
             "statusMessage": "The work has begun.",
             "createdAt": now,
             "lastUpdatedAt": now,
-            ttl: self.seconds * 1000,
+            ttl: self.ttl,
             poll: _POLL,
         }
         """Where it stands: a ``Task``, in the extension with what came of it."""
@@ -313,16 +314,6 @@ class Task(Call):
         return {"resultType": "task", **self.told} if self.caller.modern else {"task": self.told}
 
 
-def _life(params: Object) -> int:
-    """Seconds for which a task is kept: what the client asks for (2025-11-25, in milliseconds), or the tool is told."""
-    asked = (frames.as_object(params.get("task")) or {}).get("ttl")
-    told = (frames.as_object(params.get("arguments")) or {}).get("keep")
-    least, most = _LIVES
-    if frames.is_request_id(asked) and isinstance(asked, int):
-        return max(least, min(most, asked // 1000))
-    return max(least, min(most, int(told))) if isinstance(told, (int, float)) else _LIFE
-
-
 class DemoTasks:
     """The tasks of a server, each until its time is over."""
 
@@ -332,7 +323,7 @@ class DemoTasks:
     def keep(self, task: Task, work: asyncio.Task[None]) -> None:
         """Take in a task at work."""
         self._tasks[str(task.id)] = task, work
-        asyncio.get_running_loop().call_later(task.seconds, self._forget, str(task.id))
+        asyncio.get_running_loop().call_later(task.ttl / 1000, self._forget, str(task.id))
 
     def _forget(self, task_id: str) -> None:
         task, work = self._tasks.pop(task_id)

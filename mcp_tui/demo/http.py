@@ -44,14 +44,6 @@ def logged(request: HttpRequest) -> Object:
     return {"http_method": request.method, "headers": headers}
 
 
-def accepts(request: HttpRequest, media_type: str) -> bool:
-    """Whether the client takes `media_type`. Without an ``Accept`` it takes anything."""
-    ranges = {
-        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")
-    }
-    return not ranges.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})
-
-
 def is_local(request: HttpRequest) -> bool:
     """Whether a request comes from this machine, and from no page of another site (transports, "Security Warning")."""
     host = request.headers.get("host", "")
@@ -393,7 +385,7 @@ class HttpServer:
                 self._setting.log.event("received", **logged(request))
                 session = self._session(request)
                 if request.method == "GET":
-                    await self._get(connection, request, session)
+                    await self._get(connection, session)
                 else:
                     self._delete(connection, request, session)
             case _:
@@ -405,8 +397,6 @@ class HttpServer:
     async def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON}")
-        if not (accepts(request, JSON) or accepts(request, SSE)):
-            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
         try:
             message = frames.decode(request.body)
             batch = frames.as_list(message)
@@ -435,8 +425,7 @@ class HttpServer:
         except DemoRefusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, refusal, id=frame["id"]) from refusal
-        streams = frame["method"] in WORKING and accepts(request, SSE)
-        channel = HttpResponse(connection, modern=True, streams=streams)
+        channel = HttpResponse(connection, modern=True, streams=frame["method"] in WORKING)
         call = Conversation(self._setting).receive(frame, lambda _: caller, channel)
         if call is not None:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
@@ -456,10 +445,8 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("batches are not supported"))
         caller = conversation.client
         requests = sum(map(frames.is_request, taken))
-        if batch and not accepts(request, SSE):
-            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
-        streams = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
-        streams = requests > 0 and streams and accepts(request, SSE)
+        works = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
+        streams = requests > 0 and works
         channel = HttpResponse(connection, streams=streams, requests=requests, session=identity)
         begun = [conversation.receive(frame, lambda _: caller, channel) for frame in taken]
         calls = [call for call in begun if call is not None]
@@ -472,10 +459,8 @@ class HttpServer:
 
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
-    async def _get(self, connection: HttpConnection, request: HttpRequest, session: Conversation) -> None:
+    async def _get(self, connection: HttpConnection, session: Conversation) -> None:
         """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
-        if not accepts(request, SSE):
-            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         if session in self._listeners:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         self._listeners[session] = connection

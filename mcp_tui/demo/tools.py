@@ -40,13 +40,18 @@ class BadArguments(Exception):
     """The arguments break the schema. The text names the first one that does."""
 
 
-def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
-    """Return every argument of `schema`, those that are missing with their defaults. Raises `BadArguments`."""
+def check(value: object, schema: Object) -> None:
+    """Raises `BadArguments` if a value breaks a schema."""
     import jsonschema_rs
 
-    error = next(jsonschema_rs.validator_for(schema).iter_errors(arguments), None)
+    error = next(jsonschema_rs.validator_for(schema).iter_errors(value), None)
     if error is not None:
         raise BadArguments(": ".join((*map(str, error.instance_path), error.message)))
+
+
+def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
+    """Returns every argument of `schema`, those that are missing with their defaults. Raises `BadArguments`."""
+    check(arguments, schema)
     given = {name: arguments.get(name, part.get("default")) for name, part in schema["properties"].items()}
     # An integer may be written 5.0 (JSON Schema, "integer").
     return {
@@ -131,72 +136,59 @@ _PROMPT: Final = "Say in one sentence why a cancelled request may still be answe
 _SECRET: Final = os.urandom(32)
 
 
+_ANSWERED: Final[Object] = {
+    "oneOf": [
+        {
+            "properties": {"action": {"const": "accept"}, "content": _FORM},
+            "required": ["action", "content"],
+        },
+        {"properties": {"action": {"enum": ["decline", "cancel"]}}, "required": ["action"]},
+    ]
+}
+_SAMPLED: Final[Object] = {
+    "properties": {"model": {"type": "string"}, "content": {"type": ["object", "array"], "minItems": 1}},
+    "required": ["model", "content"],
+}
+
+
 @frozen
 class DemoQuestion:
-    """A request to the client: its method and params, what the client must declare for it, and what an answer says.
-
-    ``told`` makes a sentence of a result, and raises `DemoRefusal` where that is no result of the method.
-    """
+    """A request to the client: method, params, the capability that the client must declare, and the result's schema."""
 
     method: str
-    needs: Object
-    told: Callable[[Object], str]
+    capability: Object
+    result: Object
     params: Object = field(default_factory=dict[str, object])
 
-
-def _malformed(why: object) -> DemoRefusal:
-    return frames.bad_params(f"not a valid answer: {why}")
-
-
-def _told_form(result: Object) -> str:
-    match result.get("action"), as_object(result.get("content")):
-        case "accept", dict() as content:
-            try:
-                filled = check_arguments(content, _FORM)
-            except BadArguments as error:
-                raise _malformed(error) from error
-            return f"You accepted: {json.dumps(filled, ensure_ascii=False)}"
-        case "decline", _:
-            return "You declined."
-        case "cancel", _:
-            return "You dismissed the question."
-        case _:
-            raise _malformed("not accepted with content, declined, or cancelled")
-
-
-def _told_sample(result: Object) -> str:
-    content, model = result.get("content"), result.get("model")
-    blocks = [as_object(block) or {} for block in frames.as_list(content) or [content]]
-    said = " ".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
-    if not isinstance(model, str) or not any("type" in block for block in blocks):
-        raise _malformed("a message needs a model and a content")
-    return f"{model} said: {said or 'something that is not text'}"
-
-
-def _told_roots(result: Object) -> str:
-    roots = frames.as_list(result.get("roots"))
-    if roots is None:
-        raise _malformed("roots must be a list")
-    uris = [str((as_object(root) or {}).get("uri")) for root in roots]
-    return f"You named {len(uris)} folders: {', '.join(uris)}" if uris else "You named no folders."
+    def answer(self, call: Call, result: Object) -> None:
+        """Answers the call with the client's result. Raises `DemoRefusal` if that breaks the schema."""
+        try:
+            check(result, self.result)
+        except BadArguments as error:
+            raise frames.bad_params(f"not a valid answer: {error}") from error
+        call.answer(f"You answered: {json.dumps(result, ensure_ascii=False)}")
 
 
 QUESTIONS: Final = {
     "form": DemoQuestion(
         "elicitation/create",
         {"elicitation": {"form": {}}},
-        _told_form,
+        _ANSWERED,
         {"mode": "form", "message": "A table for tonight: for whom, and where?", "requestedSchema": _FORM},
     ),
     "sampling": DemoQuestion(
         "sampling/createMessage",
         {"sampling": {}},
-        _told_sample,
+        _SAMPLED,
         {"messages": [{"role": "user", "content": {"type": "text", "text": _PROMPT}}], "maxTokens": 100},
     ),
-    "roots": DemoQuestion("roots/list", {"roots": {}}, _told_roots),
+    "roots": DemoQuestion(
+        "roots/list",
+        {"roots": {}},
+        {"properties": {"roots": {"type": "array"}}, "required": ["roots"]},
+    ),
 }
-"""By the argument of ``ask``."""
+"""The questions by the argument of ``ask``."""
 
 
 def sealed(about: Object) -> str:
@@ -383,10 +375,10 @@ async def flood(call: Call, *, count: int) -> None:
 async def ask(call: Call, *, what: str) -> None:
     """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
     question = QUESTIONS[what]
-    (capability,) = question.needs
+    (capability,) = question.capability
     if not call.caller.declares(capability):
         if call.caller.modern:
-            raise frames.missing(question.needs)
+            raise frames.missing(question.capability)
         call.answer(f"Cannot ask: this client does not declare {capability}.", is_error=True)
         return
     params = dict(question.params)
@@ -398,9 +390,10 @@ async def ask(call: Call, *, what: str) -> None:
     response = await call.ask(question.method, params)
     if response is None:
         return
-    result, error = as_object(response.get("result")), as_object(response.get("error")) or {}
-    refused = f"The question was refused: {error.get('message')} ({error.get('code')})"
-    call.answer(refused if result is None else question.told(result))
+    if (result := as_object(response.get("result"))) is not None:
+        question.answer(call, result)
+    else:
+        call.answer(f"The question was refused: {json.dumps(response.get('error'), ensure_ascii=False)}")
 
 
 def _round(call: Call, question: DemoQuestion, params: Object) -> None:
@@ -411,7 +404,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> None:
             raise frames.bad_params("this requestState belongs to another request")
         answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
         if answer is not None:
-            call.answer(question.told(answer))
+            question.answer(call, answer)
             return
     asked: Object = {_ANSWER: {"method": question.method, "params": params}}
     call.finish({"resultType": "input_required", "inputRequests": asked, "requestState": state})
@@ -422,10 +415,9 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> None:
     task=True,
     topic={"type": "string", "default": "tides", "description": "Topic to research"},
     seconds=_seconds(8, "Duration"),
-    keep=_number(1, _DAY, "How long a task lives, unless the client sets it", 300, "integer"),
 )
-async def research(call: Call, *, topic: str, seconds: float, keep: int) -> None:
-    """Go through the stages, saying which; stop silently when cancelled. ``keep`` is the task's affair."""
+async def research(call: Call, *, topic: str, seconds: float) -> None:
+    """Go through the stages, saying which; stop silently when cancelled."""
     began = call.now()
     for number, stage in enumerate(_STAGES):
         call.progress(number, len(_STAGES), stage.format(topic=topic))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from typing import Any
 
@@ -13,40 +14,17 @@ from tests.demo.peers import Exchange, Frame, Peer
 
 ABLE: Frame = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
 FILLED: Frame = {"name": "Ada", "place": "garden", "dog": True}
-ANSWERS: dict[str, list[tuple[Frame, str]]] = {
+SAMPLE: Frame = {"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "They cross."}}
+IMAGE: Frame = {**SAMPLE, "content": {"type": "image", "data": "", "mimeType": "image/png"}}
+ANSWERS: dict[str, list[Frame]] = {
     "form": [
-        (
-            {"action": "accept", "content": FILLED},
-            'You accepted: {"name": "Ada", "place": "garden", "dog": true}',
-        ),
-        (
-            {"action": "accept", "content": {"name": "Ö", "place": "bar"}},
-            'You accepted: {"name": "Ö", "place": "bar", "dog": false}',
-        ),
-        ({"action": "decline"}, "You declined."),
-        ({"action": "cancel"}, "You dismissed the question."),
+        {"action": "accept", "content": FILLED},
+        {"action": "accept", "content": {"name": "Ö", "place": "bar"}},
+        {"action": "decline"},
+        {"action": "cancel"},
     ],
-    "sampling": [
-        (
-            {"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "They cross."}},
-            "m-1 said: They cross.",
-        ),
-        (
-            {
-                "role": "assistant",
-                "model": "m-1",
-                "content": {"type": "image", "data": "", "mimeType": "image/png"},
-            },
-            "m-1 said: something that is not text",
-        ),
-    ],
-    "roots": [
-        ({"roots": []}, "You named no folders."),
-        (
-            {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]},
-            "You named 2 folders: file:///a, file:///b",
-        ),
-    ],
+    "sampling": [SAMPLE, IMAGE],
+    "roots": [{"roots": []}, {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]}],
 }
 NONSENSE: list[Frame] = [
     {},
@@ -81,13 +59,13 @@ def own_wire(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 @pytest.mark.parametrize("what", ANSWERS)
 def test_what_is_answered_stands_in_the_result(able: Peer, what: str) -> None:
-    for count, (answer, told) in enumerate(ANSWERS[what], 1):
+    for count, answer in enumerate(ANSWERS[what], 1):
         call = able.call("ask", what=what)
         if able.modern:
             call = round_(able, call, answer, arguments={"what": what})
         else:
             able.reply(able.question(count), result=answer)
-        assert call.text() == told
+        assert call.text() == f"You answered: {json.dumps(answer, ensure_ascii=False)}"
     assert all(frame["method"] != "notifications/cancelled" for frame in able.asked)
 
 

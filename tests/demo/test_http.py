@@ -72,11 +72,6 @@ class TestMessages:
         assert modern.post(listing(), {"Content-Type": "text/plain"})[0] == 415
         assert modern.post(listing(), {"Content-Type": None})[0] == 415
 
-    def test_what_is_accepted(self, modern: HttpPeer) -> None:
-        assert modern.post(listing(), {"Accept": "text/html"})[0] == 406
-        assert modern.post(listing(), {"Accept": "text/html, */*;q=0.1"})[0] == 200
-        assert modern.post(listing(), {"Accept": None})[0] == 200
-
 
 class TestSession:
     def test_it_is_needed(self, connect: Make) -> None:
@@ -107,7 +102,6 @@ class TestSession:
         assert (status, headers["content-type"]) == (200, SSE)
         data = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b"data: ")]
         assert sorted(json.loads(each)["id"] for each in data) == [90, 92]
-        assert peer.post(batch, {"Accept": "application/json"})[0] == 406
         assert peer.post([{"jsonrpc": "2.0", "method": "notifications/x"}])[0] == 202
         assert http(connect, "2025-06-18").post(batch)[0] == 400
 
