@@ -1,6 +1,6 @@
-"""One request at work: what a tool sees of the caller, and the way back to it.
+"""A running request as its tool sees it.
 
-A task is a call that goes on behind its answer. Those of 2025-11-25 and those of the extension share no message.
+A task is a call that continues after its response. Those of 2025-11-25 and those of the extension share no message.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from mcp_tui.demo.log import DemoLog
 
 
 class Channel:
-    """Where the frames of one request go: nowhere, unless a transport says otherwise.
+    """The way of a request's frames to the client; this one drops them.
 
-    ``gone`` is set once nothing reaches the peer this way any more.
+    ``gone`` is set when the client cannot be reached any more.
     """
 
     def __init__(self) -> None:
         self.gone = asyncio.Event()
 
     def send(self, frame: Object) -> bool:
-        """Hand over one frame; ``False`` where it can no longer reach the peer."""
+        """Sends one frame; returns ``False`` if it cannot reach the client."""
         return False
 
     async def drain(self) -> None:
-        """Wait until the peer has taken enough of what was sent, so that what waits for it stays bounded."""
+        """Waits until the client has read enough, so that the queue stays bounded."""
 
     def end(self) -> None:
-        """Nothing more comes for this request."""
+        """Ends the request's frames."""
 
 
 def well_formed(batch: list[object], log: DemoLog) -> list[Object]:
-    """The members of a batch (2025-03-26) that are messages, each to be answered by itself; the others are logged."""
+    """Returns the valid messages of a batch (2025-03-26); the others are logged."""
     taken: list[Object] = []
     for message in batch:
         try:
@@ -49,10 +49,10 @@ def well_formed(batch: list[object], log: DemoLog) -> list[Object]:
 
 
 Questions: TypeAlias = dict[RequestId, asyncio.Future[Object]]
-"""What this server has asked one client and was not told yet (handshake era). A response to anything else is ignored."""
+"""Unanswered requests of this server to one client (handshake era). Other responses are ignored."""
 
 _ids = itertools.count(1)
-"""The ids of questions. They are this server's own, and may equal ids of the client's."""
+"""The ids of this server's requests, which may equal ids of the client's."""
 
 
 class Call:
@@ -88,7 +88,7 @@ class Call:
     # -- the cancel --------------------------------------------------------------------------------------------
 
     def cancel(self, how: str, reason: object = None) -> None:
-        """Note that the client wants no more of this. What the tool does about it is the tool's affair."""
+        """Notes that the client cancelled the call; each tool reacts in its own way."""
         if not self.cancelled.is_set():
             self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
@@ -99,17 +99,17 @@ class Call:
                 self.notify("cancelled", taken_back, "cancelled")
 
     def disconnect(self) -> None:
-        """Note that the peer closed this request's stream where that is no cancel (transports, 2025-11-25)."""
+        """Notes that the client closed the stream, which is not a cancel (transports, 2025-11-25)."""
         self._log.event("disconnected", id=self.id, tool=self.tool)
 
     # -- time --------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """The clock of the event loop, in seconds; that of the test where one has the time in its hands."""
+        """Returns the time in seconds: of the event loop, or of a test that controls it."""
         return asyncio.get_running_loop().time() if self._control is None else self._reached
 
     async def until(self, deadline: float) -> bool:
-        """Wait for `deadline`, or less long when cancelled. Returns whether it was cancelled."""
+        """Waits for `deadline` or a cancel. Returns whether the call was cancelled."""
         if self._control is not None:
             return await self.wait(self.sleep_until(deadline))
         # no tasks here: a tool may take a million steps
@@ -121,7 +121,7 @@ class Call:
         return self.cancelled.is_set()
 
     async def sleep_until(self, deadline: float) -> None:
-        """Wait for `deadline`, cancelled or not."""
+        """Waits for `deadline`, even if cancelled."""
         if self._control is None:
             await asyncio.sleep(deadline - self.now())
             return
@@ -131,7 +131,7 @@ class Call:
         self._reached = deadline
 
     async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[Object]) -> bool:
-        """Wait for `awaited`, or less long when cancelled. Returns whether it was cancelled."""
+        """Waits for `awaited` or a cancel. Returns whether the call was cancelled."""
         async with asyncio.TaskGroup() as group:
             cancelled = group.create_task(self.cancelled.wait())
             other = awaited if isinstance(awaited, asyncio.Future) else group.create_task(awaited)
@@ -141,14 +141,14 @@ class Call:
         return self.cancelled.is_set()
 
     async def breathe(self) -> None:
-        """Let the peer take what was sent, and the server read what came meanwhile."""
+        """Lets the client read, and the server receive messages."""
         await self.channel.drain()
         await asyncio.sleep(0)
 
     # -- what is asked -----------------------------------------------------------------------------------------
 
     async def ask(self, method: str, params: Object) -> Object | None:
-        """Send a request of this server's own and wait for the response (handshake era).
+        """Sends a request of this server's own and waits for the response (handshake era).
 
         ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
         either side cancels what it has asked). Raises `DemoRefusal` where there is no way to ask.
@@ -173,7 +173,7 @@ class Call:
         return wanted is not None and frames.LEVELS.index(level) >= frames.LEVELS.index(wanted)
 
     def progress(self, progress: float, total: float | None, message: str) -> None:
-        """Report progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""
+        """Reports progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""
         if self._token is None:
             return
         params: Object = {"progressToken": self._token, "progress": progress}
@@ -184,13 +184,13 @@ class Call:
         self.notify("progress", params, "progress", progress=progress)
 
     def message(self, level: str, data: object) -> None:
-        """Send a log message, if the caller wants one of this level."""
+        """Sends a log message, if the caller wants one of this level."""
         if self.wants_messages(level):
             params: Object = {"level": level, "logger": self.tool, "data": data}
             self.notify("message", params, "message")
 
     def answer(self, text: str, structured: Object | None = None, *, is_error: bool = False) -> None:
-        """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18).
+        """Sends the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18).
 
         Where the tool declares an output schema, `structured` is the same as an object.
         """
@@ -200,31 +200,31 @@ class Call:
         self.finish(result)
 
     def finish(self, result: Object) -> None:
-        """Send the result response of any method."""
+        """Sends the result response of any method."""
         self.answered = True
         self.send(frames.result_frame(self.id, frames.complete(result, self.caller.revision)), "result")
 
     def refuse(self, refusal: DemoRefusal) -> None:
-        """Send the error response."""
+        """Sends the error response."""
         self.answered = True
         self.send(frames.error_frame(self.id, refusal), "error", code=refusal.code)
 
     def send(self, frame: Object, kind: str, **fields: object) -> bool:
-        """Send one frame, and log that it was sent or that it had nowhere to go, which is returned as ``False``."""
+        """Sends and logs one frame; returns ``False`` if the client cannot be reached."""
         sent = self.channel.send(frame)
         self._log.event("sent" if sent else "ran_on", id=self.id, kind=kind, **fields)
         return sent
 
     def notify(self, method: str, params: Object, kind: str, **fields: object) -> None:
-        """Send a notification."""
+        """Sends a notification."""
         self.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}, kind, **fields)
 
     def exiting(self, status: int) -> None:
-        """Note that this call is about to end the process."""
+        """Notes that this call is about to end the process."""
         self._log.event("exit", cause=self.tool, status=status)
 
     def close(self, *, dropped: bool = False) -> None:
-        """Nothing more comes: it has answered, it ended without an answer, or the server dropped it."""
+        """Ends the call: it has answered, ended without a response, or was dropped by the server."""
         if dropped or not self.answered:
             self._log.event("dropped" if dropped else "stopped", id=self.id, tool=self.tool)
         self.closed = True
@@ -240,9 +240,9 @@ _RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 class Task(Call):
-    """A call that nobody waits for. ``over`` is set once it has its last status.
+    """A call that runs as a task. ``over`` is set with its last status.
 
-    Whoever knows its id may ask after it: no other permission is known here, so the id cannot be guessed.
+    Anyone who knows the id may query it, so the id cannot be guessed.
     """
 
     def __init__(self, tool: str, caller: DemoCaller, params: Object, log: DemoLog) -> None:
@@ -262,7 +262,7 @@ class Task(Call):
             ttl: self.ttl,
             poll: _POLL,
         }
-        """Where it stands: a ``Task``, in the extension with what came of it."""
+        """The ``Task``, in the extension with its result or error."""
 
     def _tell(self, message: str, **come: object) -> None:
         self.told |= {"statusMessage": message, "lastUpdatedAt": utc_stamp(wall()), **come}
@@ -270,26 +270,26 @@ class Task(Call):
     # -- from the tool -----------------------------------------------------------------------------------------
 
     def progress(self, progress: float, total: float | None, message: str) -> None:
-        """Say where the work stands: there is no progress of a task in 2026-07-28, but a status message in both."""
+        """Sets the status message: tasks of 2026-07-28 have no progress notifications."""
         if not self.over.is_set():
             self._tell(message)
 
     def finish(self, result: Object) -> None:
-        """Keep the result. In 2025-11-25 one that is an error fails the task, in the extension it completes it."""
+        """Keeps the result. A tool error fails a task of 2025-11-25 and completes one of the extension."""
         self.answered = True
         failed = result.get("isError") is True and not self.caller.modern
         whole = frames.complete(result, self.caller.revision)
         self._end("failed" if failed else "completed", whole, "It is done.", result=whole)
 
     def refuse(self, refusal: DemoRefusal) -> None:
-        """Keep the error."""
+        """Keeps the error."""
         self.answered = True
         self._end("failed", refusal, refusal.message, error=refusal.error)
 
     # -- from outside ------------------------------------------------------------------------------------------
 
     def cancel(self, how: str, reason: object = None) -> None:
-        """Stop the work. A task that is cancelled stays so, whatever the tool does yet."""
+        """Cancels the task, which then stays cancelled."""
         if self.over.is_set():
             return
         super().cancel(how, reason)
@@ -297,12 +297,12 @@ class Task(Call):
         self._end("cancelled", refusal, "It was cancelled.")
 
     def expire(self) -> None:
-        """Its time is over, and soon it is forgotten."""
+        """Fails the task because its time to live is over."""
         refusal = DemoRefusal(frames.INVALID_PARAMS, "The task has expired")
         self._end("failed", refusal, "It has expired.", error=refusal.error)
 
     def _end(self, status: str, outcome: Object | DemoRefusal, message: str, **come: Object) -> None:
-        """Its last status, and in the extension what has `come` of it."""
+        """Sets the last status, in the extension with its result or error (`come`)."""
         if not self.over.is_set():
             self.result = outcome
             self._tell(message, status=status, **(come if self.caller.modern else {}))
@@ -310,18 +310,18 @@ class Task(Call):
             self._log.event("task", id=self.id, status=status)
 
     def handle(self) -> Object:
-        """The ``CreateTaskResult``."""
+        """Returns the ``CreateTaskResult``."""
         return {"resultType": "task", **self.told} if self.caller.modern else {"task": self.told}
 
 
 class DemoTasks:
-    """The tasks of a server, each until its time is over."""
+    """The tasks of a server, each for its time to live."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, tuple[Task, asyncio.Task[None]]] = {}
 
     def keep(self, task: Task, work: asyncio.Task[None]) -> None:
-        """Take in a task at work."""
+        """Adds a running task."""
         self._tasks[str(task.id)] = task, work
         asyncio.get_running_loop().call_later(task.ttl / 1000, self._forget, str(task.id))
 
@@ -331,7 +331,7 @@ class DemoTasks:
         work.cancel()
 
     def find(self, params: Object, caller: DemoCaller) -> Task:
-        """The task that params name. Raises `DemoRefusal` where there is none, or its client knows nothing of tasks."""
+        """Returns the task that params name. Raises `DemoRefusal` if it is unknown or the client does not support tasks."""
         caller.need_tasks()
         task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
         if task is None or task.caller.modern is not caller.modern:
@@ -339,9 +339,9 @@ class DemoTasks:
         return task
 
     def answer(self, method: str, params: Object, caller: DemoCaller) -> Object:
-        """The result of ``tasks/get``, ``tasks/cancel`` or, in the extension, ``tasks/update``. Raises `DemoRefusal`.
+        """Answers ``tasks/get``, ``tasks/cancel`` or, in the extension, ``tasks/update``. Raises `DemoRefusal`.
 
-        The extension has an empty word for a cancel, and for an update, which here tells nothing: no task asks anything.
+        In the extension the results of cancel and update are empty.
         """
         task = self.find(params, caller)
         if method == "tasks/cancel":
@@ -351,7 +351,7 @@ class DemoTasks:
         return {} if caller.modern and method != "tasks/get" else task.told
 
     async def result(self, call: Call) -> None:
-        """Answer ``tasks/result`` (2025-11-25), which waits until the task is over."""
+        """Answers ``tasks/result`` (2025-11-25) when the task is over."""
         if call.caller.revision != frames.CORE_TASKS:
             raise frames.unknown_method(call.tool, call.caller)
         task = self.find(call.params, call.caller)

@@ -1,4 +1,4 @@
-"""What the demo server offers: tools, resources, prompts, each as the revision of the request knows it."""
+"""The tools, resources, and prompts of the demo server, as each revision defines them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INSTRUCTIONS: Final = (
 )
 
 _CACHE_MS: Final = 60_000
-"""How long lists and resources, which never change here, may be kept (caching, 2026-07-28)."""
+"""Milliseconds that lists and resources, which never change, may be cached (caching, 2026-07-28)."""
 
 _STORY: Final = (
     "A client called a server and waited. After a while it sent word that the answer was no longer needed.\n"
@@ -88,7 +88,7 @@ _UNTIL: Final = {"execution": frames.CORE_TASKS}
 
 
 def _as_of(item: Object, revision: str) -> Object:
-    """`item` without the fields that `revision` does not know."""
+    """Returns `item` without the fields that `revision` does not define."""
     known = {
         field: value
         for field, value in item.items()
@@ -100,7 +100,7 @@ def _as_of(item: Object, revision: str) -> Object:
 
 
 def introduction(revision: str) -> Object:
-    """What ``initialize`` and ``server/discover`` both tell: capabilities and instructions."""
+    """Returns the capabilities and instructions for ``initialize`` and ``server/discover``."""
     capabilities: Object = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
     if revision == frames.CORE_TASKS:
         capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -110,14 +110,14 @@ def introduction(revision: str) -> Object:
 
 
 def cacheable(result: Object, revision: str) -> Object:
-    """`result` with how long it may be kept (caching, 2026-07-28)."""
+    """Returns `result` with its cache lifetime (caching, 2026-07-28)."""
     return result if revision < frames.MODERN else {**result, "ttlMs": _CACHE_MS, "cacheScope": "public"}
 
 
 def listing(method: str, params: Object, revision: str) -> Object | None:
-    """The list that `method` asks for, in one page, or ``None`` where it asks for no list (pagination).
+    """Returns the list that `method` asks for in one page, or ``None`` for other methods (pagination).
 
-    Raises `DemoRefusal` for a cursor: this server has given none out.
+    Raises `DemoRefusal` for a cursor, because there are no further pages.
     """
     if method not in _LISTS:
         return None
@@ -128,7 +128,7 @@ def listing(method: str, params: Object, revision: str) -> Object | None:
 
 
 def read(params: Object, revision: str) -> Object:
-    """The result of ``resources/read``. Raises `DemoRefusal` for a URI that names nothing."""
+    """Returns the result of ``resources/read``. Raises `DemoRefusal` for an unknown URI."""
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise frames.bad_params("uri must be a string")
@@ -142,7 +142,7 @@ def read(params: Object, revision: str) -> Object:
 
 
 def prompt(params: Object) -> Object:
-    """The result of ``prompts/get``. Raises `DemoRefusal` for an unknown prompt or a missing argument."""
+    """Returns the result of ``prompts/get``. Raises `DemoRefusal` for an unknown prompt or a missing argument."""
     arguments: Any = params.get("arguments", {})
     match params.get("name"), arguments:
         case "review", {"code": str(code)}:

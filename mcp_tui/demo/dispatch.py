@@ -19,14 +19,14 @@ from mcp_tui.protocol.values import fact
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
 WORKING: Final = frozenset({"tools/call", "subscriptions/listen", "tasks/result"})
-"""Methods that may take a while: they are begun; the others are answered at once."""
+"""Methods that may take a while; the others are answered at once."""
 
 _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
 
 
 @fact
 class Setting:
-    """What all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
+    """The state that all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
 
     log: DemoLog
     end: Callable[[str], None]
@@ -35,7 +35,7 @@ class Setting:
 
 
 def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
-    """Whether a call becomes a task: where the client asks for it (2025-11-25), or where it declares the extension.
+    """Whether a call becomes a task: if the client asks for it (2025-11-25) or declares the extension.
 
     Raises `DemoRefusal` for a tool that does not run as one (tasks, 2025-11-25, "Tool-Level Negotiation").
     """
@@ -50,7 +50,7 @@ def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
 
 
 class Conversation:
-    """What one client and this server have in common: the stdio process, one HTTP session, or one 2026 exchange.
+    """The state of one client: the stdio process, one HTTP session, or one 2026 exchange.
 
     ``revision`` is what ``initialize`` agreed on, ``None`` before it. Requests that describe themselves by their
     ``_meta`` may stand beside it (versioning, 2026-07-28: a dual-era server serves both).
@@ -67,7 +67,7 @@ class Conversation:
     # -- the era -----------------------------------------------------------------------------------------------
 
     def caller(self, frame: Object) -> DemoCaller:
-        """Who sends this request, by how it opens. Raises `DemoRefusal`."""
+        """Returns the sender of a request. Raises `DemoRefusal`."""
         meta = frames.as_object(frames.params_of(frame).get("_meta")) or {}
         method = frame["method"]
         if frames.VERSION_KEY in meta or frames.CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
@@ -81,9 +81,9 @@ class Conversation:
     def receive(
         self, frame: Object, caller_of: Callable[[Object], DemoCaller], channel: Channel
     ) -> Call | None:
-        """Take one frame; `caller_of` says who sends a request, or refuses it. What answers it goes to `channel`.
+        """Handles one frame. `caller_of` returns the sender of a request or refuses it; responses go to `channel`.
 
-        Returns what was begun; ``None`` where the frame is dealt with already.
+        Returns the call that was begun, if any.
         """
         identity: Any = frame.get("id")
         if "method" not in frame:
@@ -156,7 +156,7 @@ class Conversation:
     # -- requests that work for a while ------------------------------------------------------------------------
 
     def _begin(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call:
-        """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
+        """Begins a request of `WORKING`. Its frames go to `channel`, which is ended afterwards."""
         params, method, identity = frames.params_of(frame), frame["method"], frame["id"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
@@ -180,14 +180,14 @@ class Conversation:
         return call
 
     def close(self) -> None:
-        """The session ends, and with it what is at work in it."""
+        """Ends the session and its calls."""
         for _, task in list(self._calls.values()):
             task.cancel()
 
     # -- notifications -----------------------------------------------------------------------------------------
 
     def _notify(self, frame: Object) -> None:
-        """Take a notification. Only a cancel of something at work here has an effect; a malformed one has none."""
+        """Handles a notification. Only a valid cancel of a running call has an effect."""
         params = frames.as_object(frame.get("params")) or {}
         if frame["method"] == "notifications/cancelled" and frames.is_request_id(params.get("requestId")):
             call, _ = self._calls.get(params["requestId"], (None, None))
@@ -228,7 +228,7 @@ async def _call(call: Call) -> None:
 
 
 async def _listen(call: Call) -> None:
-    """``subscriptions/listen`` (2026-07-28): nothing here ever changes, so nothing is promised but the end."""
+    """``subscriptions/listen`` (2026-07-28). Nothing ever changes here, so no notifications are agreed to."""
     if not call.caller.modern:
         raise frames.unknown_method(call.tool, call.caller)
     wishes = frames.as_object(call.params.get("notifications"))

@@ -50,30 +50,27 @@ class DemoRefusal(Exception):
 
 
 def bad_params(why: object) -> DemoRefusal:
-    """The error for params that cannot be used."""
+    """Returns the error for invalid params."""
     return DemoRefusal(INVALID_PARAMS, f"Invalid params: {why}")
 
 
 def bad_request(why: str) -> DemoRefusal:
-    """The error for a message that cannot be taken."""
+    """Returns the error for an invalid message."""
     return DemoRefusal(INVALID_REQUEST, f"Invalid request: {why}")
 
 
 def as_object(value: object) -> Object | None:
-    """`value` if it is a JSON object, else ``None``."""
+    """Returns `value` if it is a JSON object, else ``None``."""
     return cast("Object", value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """`value` if it is a JSON array, else ``None``."""
+    """Returns `value` if it is a JSON array, else ``None``."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def is_request_id(value: object) -> bool:
-    """Whether `value` is a string or an integer: ``True``, ``1.0`` and ``None`` identify no request.
-
-    The type belongs to it: ``"1"`` is not ``1``, nor is it in a dictionary.
-    """
+    """Whether `value` is a string or an integer, and not a boolean."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
@@ -82,7 +79,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def decode(raw: bytes) -> object:
-    """Parse one message, or one batch. Raises `DemoRefusal` with the code of a parse error."""
+    """Parses one message or batch. Raises `DemoRefusal` with the code of a parse error."""
     try:
         return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -90,9 +87,9 @@ def decode(raw: bytes) -> object:
 
 
 def encode(frame: Object) -> bytes:
-    """Write one message as UTF-8 on one line without its end.
+    """Returns one message as UTF-8 on one line without a line end.
 
-    A lone surrogate, which UTF-8 cannot hold, leaves as the escape it came as.
+    A lone surrogate, which UTF-8 cannot encode, is escaped.
     """
     text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -102,7 +99,7 @@ def encode(frame: Object) -> bytes:
 
 
 def checked(message: object) -> Object:
-    """`message` if it has the form of a request, a notification or a response, else raise `DemoRefusal`."""
+    """Returns `message` if it is a request, notification, or response, else raises `DemoRefusal`."""
     frame = as_object(message)
     if frame is None or frame.get("jsonrpc") != "2.0":
         raise bad_request("not a JSON-RPC 2.0 message")
@@ -123,7 +120,7 @@ def is_request(frame: Object) -> bool:
 
 
 def params_of(frame: Object) -> Object:
-    """The parameters of a request or a notification, empty where it has none. Raises `DemoRefusal`."""
+    """Returns the parameters of a request or a notification. Raises `DemoRefusal`."""
     params = as_object(frame.get("params", {}))
     if params is None:
         raise bad_params("params must be an object")
@@ -131,12 +128,12 @@ def params_of(frame: Object) -> Object:
 
 
 def result_frame(request_id: RequestId, result: Object) -> Object:
-    """A result response."""
+    """Returns a result response."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
-    """An error response. Without an id it is for a message whose own could not be read."""
+    """Returns an error response. Without an id it is for a message whose id could not be read."""
     identity: Object = {} if request_id is None else {"id": request_id}
     return {"jsonrpc": "2.0", **identity, "error": refusal.error}
 
@@ -151,7 +148,7 @@ _LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 
 @frozen
 class DemoCaller:
-    """Who asks: the revision, the mildest log messages wanted (``None``: none at all), and what the client declared."""
+    """The sender of a request: revision, minimum log level (``None``: no logs), and declared capabilities."""
 
     revision: str
     log_level: str | None
@@ -163,7 +160,7 @@ class DemoCaller:
         return self.revision == MODERN
 
     def declares(self, capability: str) -> bool:
-        """Whether the client can do what ``elicitation`` (here: by a form), ``sampling`` or ``roots`` stand for."""
+        """Whether the client declares ``elicitation`` (by form), ``sampling``, or ``roots``."""
         declared = as_object(self.capabilities.get(capability))
         if capability != "elicitation" or declared is None:
             return declared is not None
@@ -176,25 +173,25 @@ class DemoCaller:
         return self.modern and as_object(extensions.get(extension)) is not None
 
     def need_tasks(self) -> None:
-        """Raises `DemoRefusal` where the client speaks 2026-07-28 without the extension for tasks."""
+        """Raises `DemoRefusal` if the client speaks 2026-07-28 without the tasks extension."""
         if self.modern and not self.extends(TASKS_EXTENSION):
             raise missing({"extensions": {TASKS_EXTENSION: {}}})
 
 
 def unknown_method(method: str, caller: DemoCaller) -> DemoRefusal:
-    """The error for a method that this revision does not have."""
+    """Returns the error for a method that this revision does not have."""
     return DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 def missing(capabilities: Object) -> DemoRefusal:
-    """The error for a request that needs what its client did not declare (basic, 2026-07-28, "_meta")."""
+    """Returns the error for a missing client capability (basic, 2026-07-28, "_meta")."""
     return DemoRefusal(
         MISSING_CAPABILITY, "Missing required client capability", {"requiredCapabilities": capabilities}
     )
 
 
 def unsupported(requested: str) -> DemoRefusal:
-    """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
+    """Returns the error for an unsupported revision in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
     message = "Unsupported protocol version"
     if requested in HANDSHAKE:
         message += f": {requested} starts with initialize"
@@ -202,7 +199,7 @@ def unsupported(requested: str) -> DemoRefusal:
 
 
 def modern_caller(frame: Object) -> DemoCaller:
-    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where its ``_meta`` does not say so (basic, "_meta")."""
+    """Returns the sender of a 2026-07-28 request. Raises `DemoRefusal` for an incomplete ``_meta`` (basic, "_meta")."""
     meta = as_object(params_of(frame).get("_meta")) or {}
     version = meta.get(VERSION_KEY)
     if not isinstance(version, str):
@@ -219,13 +216,13 @@ def modern_caller(frame: Object) -> DemoCaller:
 
 
 def server_info(revision: str) -> Object:
-    """The ``Implementation`` of this server (lifecycle; ``title`` from 2025-06-18)."""
+    """Returns the ``Implementation`` of this server (lifecycle; ``title`` from 2025-06-18)."""
     titled = {"title": "mcp-tui demo server"} if revision >= "2025-06-18" else {}
     return {"name": "mcp-tui-demo", "version": __version__, **titled}
 
 
 def complete(result: Object, revision: str) -> Object:
-    """`result` with what 2026-07-28 wants in every one: its type, ``complete`` unless it says so, and who sent it."""
+    """Returns `result` with the members that 2026-07-28 requires: the type (default ``complete``) and the server."""
     if revision < MODERN:
         return result
     meta: Object = {**result.get("_meta", {}), "io.modelcontextprotocol/serverInfo": server_info(revision)}

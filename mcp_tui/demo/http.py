@@ -1,6 +1,6 @@
 """The demo server on streamable HTTP, at ``/mcp`` on 127.0.0.1, for both eras.
 
-What a closed stream means is the difference between them: until 2025-11-25 nothing (transports, "Sending Messages"),
+The eras differ in the meaning of a closed stream: until 2025-11-25 it has none (transports, "Sending Messages"),
 from 2026-07-28 on the cancel (streamable HTTP, "Cancellation").
 """
 
@@ -39,13 +39,13 @@ _LOGGED: Final = (
 
 
 def logged(request: HttpRequest) -> Object:
-    """What the server's log keeps of an HTTP request beside its body."""
+    """Returns the fields of an HTTP request for the log."""
     headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
     return {"http_method": request.method, "headers": headers}
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Whether a request comes from this machine, and from no page of another site (transports, "Security Warning")."""
+    """Whether a request comes from this machine and not from another website (transports, "Security Warning")."""
     host = request.headers.get("host", "")
     scheme, _, authority = request.headers.get("origin", f"http://{host}").partition("://")
     names = {host.partition(":")[0].lower(), authority.partition(":")[0].lower()}
@@ -53,14 +53,14 @@ def is_local(request: HttpRequest) -> bool:
 
 
 def is_modern(request: HttpRequest, frame: Object) -> bool:
-    """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
+    """Whether a message is of the 2026-07-28 era, by its ``_meta`` or its version header."""
     meta = frames.as_object((frames.as_object(frame.get("params")) or {}).get("_meta")) or {}
     header = request.headers.get("mcp-protocol-version")
     return frames.VERSION_KEY in meta or (header is not None and header not in frames.HANDSHAKE)
 
 
 def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
-    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where ``_meta`` is incomplete or a header does not mirror
+    """Returns the sender of a 2026-07-28 request. Raises `DemoRefusal` if ``_meta`` is incomplete or a header does not match
     the body (streamable HTTP, "Server Validation").
     """
     params = frames.params_of(frame)
@@ -85,7 +85,7 @@ def _check_mirror(request: HttpRequest, name: str, body: object) -> None:
 
 
 def _decoded(value: str) -> str | None:
-    """A header value as the body has it (streamable HTTP, 2026-07-28, "Value Encoding"); ``None`` if malformed."""
+    """Decodes a header value (streamable HTTP, 2026-07-28, "Value Encoding"); ``None`` if malformed."""
     if not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
@@ -106,7 +106,7 @@ _STATUS: Final = {
 
 
 class HttpResponse(Channel):
-    """What comes of one request: with `streams` server-sent events, else one JSON body (streamable HTTP).
+    """The response to one HTTP request: with `streams` server-sent events, else one JSON body (streamable HTTP).
 
     A body holds only a response, and only the first. A `modern` stream begins with its first frame, so that an error
     can still have its own status; one for a batch ends with the last of its `requests`. A body can open a `session`.
@@ -200,8 +200,7 @@ class HttpRefusal(Exception):
 class HttpConnection:
     """One connection from a client.
 
-    ``gone`` is set once the peer has closed it, as far as somebody reads. ``settled`` is set while no response is owed: the
-    last one is complete, or can no longer be.
+    ``gone`` is set when the client has closed it. ``settled`` is set while no response is pending.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -214,7 +213,7 @@ class HttpConnection:
     # -- the request -------------------------------------------------------------------------------------------
 
     async def request(self) -> HttpRequest | None:
-        """The next request, ``None`` when no more can come. Raises `HttpRefusal`."""
+        """Returns the next request, ``None`` after the last. Raises `HttpRefusal`."""
         if self._http.our_state is h11.MUST_CLOSE:
             return None
         if self._http.our_state is h11.DONE:
@@ -247,7 +246,7 @@ class HttpConnection:
         return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
 
     async def _event(self) -> h11.Event | None:
-        """What comes next, ``None`` where nothing can."""
+        """Returns the next HTTP event, ``None`` after the last."""
         while True:
             event = self._http.next_event()
             if isinstance(event, h11.Event):
@@ -258,14 +257,14 @@ class HttpConnection:
     # -- the response ------------------------------------------------------------------------------------------
 
     async def attend(self, left: Callable[[], object]) -> None:
-        """Wait until the response is complete; call `left` if the peer closes the connection before that."""
+        """Waits until the response is complete; calls `left` if the client closes the connection before."""
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(self._listen(left))
             await self.settled.wait()
             listening.cancel()
 
     async def _listen(self, left: Callable[[], object]) -> None:
-        """Read on while a response is owed, lest a disconnect go unseen; what piles up meanwhile is bounded."""
+        """Reads while a response is pending, to notice a disconnect; the amount is bounded."""
         unread = 0
         while unread <= HEAD_CAP + BODY_CAP and (size := await self._read()):
             unread += size
@@ -275,7 +274,7 @@ class HttpConnection:
             self.settled.set()
 
     async def _read(self) -> int:
-        """Take in what comes; how many bytes that were, none where nothing more comes."""
+        """Reads bytes and returns their number, 0 at the end."""
         data = b""
         with suppress(OSError):
             data = await self._reader.read(HEAD_CAP)
@@ -292,7 +291,7 @@ class HttpConnection:
         content_type: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Send a whole response."""
+        """Sends a whole response."""
         kind = {"Content-Type": content_type} if content_type else {}
         length = {} if status == HTTPStatus.NO_CONTENT else {"Content-Length": str(len(body))}
         self._head(status, {**kind, **length, **(headers or {})})
@@ -300,31 +299,31 @@ class HttpConnection:
         self.end_stream()
 
     def refuse(self, refusal: HttpRefusal) -> None:
-        """Send a whole response that says why there is no other."""
+        """Sends a refusal as a whole response."""
         self.respond(refusal.status, refusal.body, refusal.media_type, refusal.headers)
 
     def start_stream(self) -> None:
-        """Begin a response of server-sent events."""
+        """Begins a response of server-sent events."""
         headers = {"Content-Type": SSE, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         self._head(HTTPStatus.OK, headers)
 
     def chunk(self, data: bytes) -> None:
-        """Send a part of the body."""
+        """Sends a part of the body."""
         self._send(h11.Data(data=data))
 
     def end_stream(self) -> None:
-        """End the body."""
+        """Ends the body."""
         self._send(h11.EndOfMessage())
         self.settled.set()
 
     def close(self) -> None:
-        """Close the connection once what was written has left."""
+        """Closes the connection after the written bytes have left."""
         self._writer.close()
         self.gone.set()
         self.settled.set()
 
     async def drain(self) -> None:
-        """Wait until the peer has taken enough of what was written."""
+        """Waits until the client has read enough."""
         with suppress(OSError):
             await self._writer.drain()
 
@@ -352,7 +351,7 @@ class HttpServer:
         """The connections that hold the GET streams of sessions."""
 
     async def open(self, port: int) -> str:
-        """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
+        """Listens on `port` (0: any free port) and returns the URL. Raises `OSError` if the port is not available."""
         server = await asyncio.start_server(self._accepted, ADDRESS, port)
         self._setting.spawn(server.serve_forever())
         return f"http://{ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
@@ -414,7 +413,7 @@ class HttpServer:
             await self._handshake(connection, request, taken, batch=batch is not None)
 
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
-        """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
+        """Handles a 2026-07-28 request. If the client ends the exchange, that is the cancel."""
         if "method" not in frame:
             raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("unexpected response"))
         if not frames.is_request(frame):  # notifications/cancelled too: it says nothing over this transport
@@ -433,7 +432,7 @@ class HttpServer:
     async def _handshake(
         self, connection: HttpConnection, request: HttpRequest, taken: list[Object], *, batch: bool
     ) -> None:
-        """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
+        """Handles messages of a session (2025-03-26 to 2025-11-25). Closing a stream ends nothing."""
         opens = not batch and taken[0].get("method") == "initialize" and frames.is_request(taken[0])
         identity = ""
         if opens and "mcp-session-id" not in request.headers:
@@ -460,7 +459,7 @@ class HttpServer:
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
     async def _get(self, connection: HttpConnection, session: Conversation) -> None:
-        """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
+        """Opens the GET stream of a session, on which this server sends nothing."""
         if session in self._listeners:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         self._listeners[session] = connection
@@ -476,7 +475,7 @@ class HttpServer:
         connection.respond(HTTPStatus.NO_CONTENT)
 
     def _session(self, request: HttpRequest) -> Conversation:
-        """The session that a request names. Raises `HttpRefusal` where it names none that there is."""
+        """Returns the session that a request names. Raises `HttpRefusal` if there is none."""
         version = request.headers.get("mcp-protocol-version")
         if request.method != "POST" and version is not None and version not in frames.HANDSHAKE:
             raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")

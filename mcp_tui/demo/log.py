@@ -1,4 +1,4 @@
-"""The server's own log: what it received and when, as JSON lines; and time in the hands of a test.
+"""The server's own log: what it received and when, as JSON lines; and the control of time by tests.
 
 The log is the witness in tests of cancellation, so it depends on nothing that the client does. With the environment
 variable ``MCP_TUI_DEMO_CONTROL`` the server connects to that Unix socket, and a test is told what the log is told. No tool
@@ -49,13 +49,13 @@ class DemoLog:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def received(self, frame: dict[str, Any], **http: Any) -> None:
-        """Append that `frame` came, with what belongs to its HTTP request."""
+        """Logs a received `frame` with the fields of its HTTP request."""
         self.event(
             "received", **http, **{field: value for field, value in frame.items() if field != "jsonrpc"}
         )
 
     def event(self, name: str, **fields: Any) -> None:
-        """Append one event, in one write."""
+        """Logs one event."""
         if self._file is None and self.control is None:
             return
         fields = {
@@ -76,7 +76,7 @@ VARIABLE: Final = "MCP_TUI_DEMO_CONTROL"
 
 
 async def connect() -> TestControl | None:
-    """Return the control that the environment names, ``None`` where it names none. Raises `OSError`."""
+    """Connects to the test that the environment names; returns ``None`` without one. Raises `OSError`."""
     path = os.environ.get(VARIABLE)
     if not path:
         return None
@@ -105,12 +105,12 @@ class TestControl(asyncio.Protocol):
         self._changed.clear()  # … and none that comes later
 
     async def step(self, tool: str) -> None:
-        """Wait until the test allows one more step of `tool`."""
+        """Waits until the test allows one more step of `tool`."""
         while self._allowed[tool] < 1:
             await self._changed.wait()
         self._allowed[tool] -= 1
 
     def tell(self, line: bytes) -> None:
-        """Send one line of the log to the test."""
+        """Sends one line of the log to the test."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(line)

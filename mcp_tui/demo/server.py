@@ -18,11 +18,11 @@ USAGE: Final = 2
 UNREACHABLE: Final = 4
 
 _STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
-"""Why the server ends, and the exit status that goes with it."""
+"""The exit status for each cause of the end."""
 
 
 def main(http_port: int | None, log: Path | None) -> int:
-    """Run the demo server until it is told to end; return its exit status.
+    """Runs the demo server until it is told to end and returns its exit status.
 
     `http_port` ``None`` means stdio, 0 any free port; over HTTP the URL is printed on a line of its own. `log` is the
     file for the server's own log, appended to.
@@ -52,7 +52,7 @@ def _complain(sentence: str) -> None:
 
 
 async def _run(http_port: int | None, log: DemoLog) -> str:
-    """Serve until the end, and return its cause."""
+    """Serves until the end and returns its cause."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -89,7 +89,7 @@ async def _run(http_port: int | None, log: DemoLog) -> str:
 
 
 async def _serve(setting: Setting, port: int | None) -> None:
-    """Begin to serve, on stdio or on a port. Raises `OSError` where the port cannot be had."""
+    """Begins to serve, on stdio or on a port. Raises `OSError` if the port is not available."""
     if port is None:
         from mcp_tui.demo.stdio import StdioServer
 

@@ -1,4 +1,4 @@
-"""The tools: one coroutine each, with what a list shows of it. Each ends in one outcome that a client must bear.
+"""The tools: one coroutine each, with its entry in the list. Each shows one outcome that a client must handle.
 
 A tool answers its call, raises `DemoRefusal` for an error response, or ends without an answer.
 """
@@ -192,9 +192,9 @@ QUESTIONS: Final = {
 
 
 def sealed(about: Object) -> str:
-    """The ``requestState`` of a request with these params, which only this process makes.
+    """Returns the ``requestState`` of a request with these params, signed by this process.
 
-    It comes back by way of the client, who could have changed it (multi round-trip requests, "Server Requirements").
+    The client, which sends it back, could change it (multi round-trip requests, "Server Requirements").
     """
     asked = json.dumps([about.get("name"), about.get("arguments", {})], sort_keys=True)
     return hmac.new(_SECRET, asked.encode(), hashlib.sha256).hexdigest()
@@ -204,7 +204,7 @@ def sealed(about: Object) -> str:
 
 
 def _plain(value: float) -> str:
-    """A number as people write it: ``5``, not ``5.0``."""
+    """Formats a number as people write it: ``5``, not ``5.0``."""
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
@@ -213,7 +213,7 @@ def _plain(value: float) -> str:
     text={"type": "string", "description": "Text to return"},
 )
 async def echo(call: Call, *, text: str) -> None:
-    """Answer with the text."""
+    """Answers with the text."""
     call.answer(text)
 
 
@@ -224,7 +224,7 @@ async def echo(call: Call, *, text: str) -> None:
     b=_number(-_EXACT, _EXACT, "The second number"),
 )
 async def add(call: Call, *, a: float, b: float) -> None:
-    """Answer with the sum."""
+    """Answers with the sum."""
     total = a + b
     call.answer(_plain(total), {"sum": total})
 
@@ -235,7 +235,7 @@ async def add(call: Call, *, a: float, b: float) -> None:
     steps=_number(1, 1_000_000, "Number of progress reports", 10, "integer"),
 )
 async def count(call: Call, *, seconds: float, steps: int) -> None:
-    """Report each step; stop silently when cancelled."""
+    """Reports each step; stops silently when cancelled."""
     began = call.now()
     for step in range(1, steps + 1):
         if await call.until(began + seconds * step / steps):
@@ -249,7 +249,7 @@ async def count(call: Call, *, seconds: float, steps: int) -> None:
     seconds=_seconds(5, "Duration"),
 )
 async def stubborn(call: Call, *, seconds: float) -> None:
-    """Work to the end whatever comes. No progress after a cancel, only the result."""
+    """Works to the end. After a cancel it sends no progress, only the result."""
     began = call.now()
     for quarter in (1, 2, 3):
         await call.sleep_until(began + seconds * quarter / 4)
@@ -264,7 +264,7 @@ async def stubborn(call: Call, *, seconds: float) -> None:
     seconds=_seconds(5, "Duration without a cancel"),
 )
 async def grumpy(call: Call, *, seconds: float) -> None:
-    """Answer a cancel with an error."""
+    """Answers a cancel with an error."""
     if await call.until(call.now() + seconds):
         raise DemoRefusal(frames.REQUEST_CANCELLED, "Request cancelled")
     call.answer("finished without a cancel")
@@ -275,7 +275,7 @@ async def grumpy(call: Call, *, seconds: float) -> None:
     seconds=_seconds(5, "Duration"),
 )
 async def chatty(call: Call, *, seconds: float) -> None:
-    """Send progress to the end, which a cancel puts off. Its count has no total: not every one has."""
+    """Sends progress without a total to the end, which a cancel postpones."""
     began = call.now()
     end = began + seconds
     beat = 0
@@ -293,7 +293,7 @@ async def chatty(call: Call, *, seconds: float) -> None:
     "Never responds, cancelled or not, and leaves its stream open.",
 )
 async def silent(call: Call) -> None:
-    """Never answer. Over HTTP it is over when the peer closes the stream."""
+    """Never answers. Over HTTP it ends when the client closes the stream."""
     await call.channel.gone.wait()
 
 
@@ -302,7 +302,7 @@ async def silent(call: Call) -> None:
     milliseconds=_number(0, _DAY * 1000, "Time until the response, in milliseconds"),
 )
 async def racer(call: Call, *, milliseconds: float) -> None:
-    """Answer at the time given."""
+    """Answers at the time given."""
     await call.sleep_until(call.now() + milliseconds / 1000)
     call.answer(f"answered after {_plain(milliseconds)} ms")
 
@@ -312,7 +312,7 @@ async def racer(call: Call, *, milliseconds: float) -> None:
     seconds=_seconds(1, "Time until the first response"),
 )
 async def twice(call: Call, *, seconds: float) -> None:
-    """Answer, and answer again."""
+    """Answers twice."""
     await call.sleep_until(call.now() + seconds)
     call.answer("the first answer")
     call.answer("the second answer")
@@ -324,7 +324,7 @@ async def twice(call: Call, *, seconds: float) -> None:
     seconds=_seconds(1, "Time until the process exits"),
 )
 async def crash(call: Call, *, seconds: float) -> None:
-    """Leave nothing behind but a line on standard error."""
+    """Writes a line to standard error and exits."""
     await call.sleep_until(call.now() + seconds)
     call.exiting(CRASH_STATUS)
     sys.stderr.write("demo: tool crash called, exiting\n")
@@ -337,7 +337,7 @@ async def crash(call: Call, *, seconds: float) -> None:
     megabytes=_number(0, 1024, "The size of the text, in megabytes (1,000,000 bytes)", 1),
 )
 async def big(call: Call, *, megabytes: float) -> None:
-    """Answer with as much text as was asked for."""
+    """Answers with as much text as was asked for."""
     whole, part = divmod(round(megabytes * len(_MEGABYTE)), len(_MEGABYTE))
     call.answer(_MEGABYTE * whole + _MEGABYTE[:part])
 
@@ -348,7 +348,7 @@ async def big(call: Call, *, megabytes: float) -> None:
     count=_number(0, 10_000_000, "Number of messages", 10_000, "integer"),
 )
 async def flood(call: Call, *, count: int) -> None:
-    """Send log messages, or progress where they are not wanted; stop silently when cancelled."""
+    """Sends log messages, or progress if the client wants no logs; stops silently when cancelled."""
     messages = call.wants_messages("info")
     for number in range(1, count + 1):
         text = f"message {number} of {count}"
@@ -373,7 +373,7 @@ async def flood(call: Call, *, count: int) -> None:
     },
 )
 async def ask(call: Call, *, what: str) -> None:
-    """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
+    """Asks the person by a request, or in 2026-07-28 by an input-required result."""
     question = QUESTIONS[what]
     (capability,) = question.capability
     if not call.caller.declares(capability):
@@ -397,7 +397,7 @@ async def ask(call: Call, *, what: str) -> None:
 
 
 def _round(call: Call, question: DemoQuestion, params: Object) -> None:
-    """One round of an input-required round (multi round-trip requests, 2026-07-28)."""
+    """Handles one round (multi round-trip requests, 2026-07-28)."""
     state = sealed(call.params)
     if "requestState" in call.params:
         if call.params["requestState"] != state:
@@ -417,7 +417,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> None:
     seconds=_seconds(8, "Duration"),
 )
 async def research(call: Call, *, topic: str, seconds: float) -> None:
-    """Go through the stages, saying which; stop silently when cancelled."""
+    """Reports its stages; stops silently when cancelled."""
     began = call.now()
     for number, stage in enumerate(_STAGES):
         call.progress(number, len(_STAGES), stage.format(topic=topic))

@@ -1,7 +1,7 @@
-"""The times at which a ledger must look again: a heap with lazy removal.
+"""Deadlines of requests: a heap with lazy removal.
 
-Arming a timer again costs one push; what became stale is dropped when it comes up, or all at once when it
-is the greater part. So ten thousand requests with progress cost no scan, and what is over leaves nothing behind.
+Setting a timer again costs one push. Stale entries are dropped when they come up, or all at once when they are more than
+half of the heap, so ten thousand requests with progress need no scan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Timer(IntEnum):
 Key = tuple[Timer, RequestId]
 
 SLACK: Final = 64
-"""Stale entries that are not worth a sweep."""
+"""Stale entries up to which the heap is not cleaned."""
 
 
 class Deadlines:
@@ -41,7 +41,7 @@ class Deadlines:
         self._heap: list[tuple[float, Key]] = []
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
-        """Set a timer of the request ``id``, in place of what it was set to; ``None`` stops it."""
+        """Sets a timer of the request ``id``, or stops it (``None``)."""
         key = (timer, id)
         if due is None:
             self._due.pop(key, None)
@@ -62,7 +62,7 @@ class Deadlines:
         return None
 
     def pop_due(self, now: float) -> Iterator[Key]:
-        """The timers that have run out, in order of their times; each is stopped."""
+        """Yields the timers that have run out, earliest first, and stops each."""
         while (due := self.next()) is not None and due <= now:
             _, key = heapq.heappop(self._heap)
             del self._due[key]

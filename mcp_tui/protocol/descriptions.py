@@ -1,7 +1,7 @@
-"""The one table of how events are told: on the screen, by headless commands, in exports, and as JSON.
+"""The table that turns events into words and JSON, for the screen, headless commands, and exports.
 
-A new class of events needs one entry in :data:`DESCRIPTIONS`. Words are one line, in which a server's text stands as it
-came: whoever shows it cleans it first. The JSON is the contract of ``--json``, on which scripts rely.
+A new event class needs one entry in :data:`DESCRIPTIONS`. Words are one line with the server's text unchanged, so callers
+must clean it. The JSON is the contract of ``--json``, on which scripts rely.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ E = TypeVar("E", bound=ev.Event)
 IN: Final = "←"
 OUT: Final = "→"
 HERE: Final = "!"
-"""Where an event came from: the server, us, or nowhere: it happened here."""
+"""Directions of an event: from the server, to the server, or local."""
 
 BRIEF: Final = 240
-"""Characters of a server's text that are told where it is not the whole of what is told."""
+"""Maximum characters of a server's text inside a sentence."""
 
 LONG: Final = 4000
-"""Characters of a line of the server's own: of its log, its stderr."""
+"""Maximum characters of a line of the server's log or stderr."""
 
 
 class Description:
-    """How the events of one class are told.
+    """The words, style, and JSON of one event class.
 
-    ``words``, ``arrow``, ``tone`` and ``headless`` are given for all events, or made of each. ``source`` is who says it in
-    the log of the session; events without one belong to the history of a request, or to nothing but the journal. ``tone``
-    is the name of a style. ``headless`` says whether a headless command tells it to a person. ``repeats`` marks events that
+    ``words``, ``arrow``, ``tone`` and ``headless`` are constants or functions of the event. ``source`` is the column of the
+    session's log; events without one appear in a request's history, or only in the journal. ``tone``
+    is the name of a style. ``headless`` says whether headless commands print it. ``repeats`` marks events that
     a server can cause without end, of which a history lets the oldest go. ``named_by_server`` are fields with names or ids
     that the server chose, which may be secrets that it was given. ``json`` is the event's name and its members: ``key``, or
     ``key=field``, with ``?`` for null or ``!`` for nothing where that is empty; ``more`` makes others.
@@ -69,12 +69,12 @@ class Description:
 
 
 def describe(event: ev.Event) -> Description:
-    """The entry of an event's class."""
+    """Returns the entry of an event's class."""
     return DESCRIPTIONS[type(event)]
 
 
 def as_json(event: ev.Event) -> dict[str, Any] | None:
-    """The event as ``--json`` tells it, without its time; ``None`` for an event that is not told."""
+    """Returns the event as ``--json`` prints it, without its time; ``None`` if it is not printed."""
     told = DESCRIPTIONS[type(event)]
     if not told.event:
         return None
@@ -92,13 +92,13 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:
 
 
 def about(event: ev.Event) -> RequestId | None:
-    """The id of the request of ours that an event is about."""
+    """Returns the id of our request that an event is about."""
     return getattr(event, "id", None)
 
 
 @cache
 def name_of(kind: type[Any]) -> str:
-    """The name of a class of events in a recording: ``cancel_requested``."""
+    """Returns an event class's name in recordings: ``cancel_requested``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -118,7 +118,7 @@ def _join(*parts: str, by: str = " ") -> str:
 
 
 KINDS: Final = {**KIND_WORDS, Kind.PROGRESS: "progress", Kind.OVERSIZE: "oversize response"}
-"""Kinds of what a server answers, in words."""
+"""Names of the kinds of responses."""
 
 _SIGNALLED: Final = {
     Signal.NOTIFICATION: "cancel sent via notifications/cancelled",
@@ -284,7 +284,7 @@ _TABLE: Final = (
 # fmt: on
 
 DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for told in _TABLE}
-"""How the events of each class are told."""
+"""The description of each event class."""
 
 REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
 """Classes of events that a server can cause without end."""

@@ -1,8 +1,8 @@
-"""What happened, as frozen facts.
+"""Events: immutable facts about what happened.
 
 A ledger and a transport produce events; :func:`mcp_tui.protocol.requests.evolve` folds them into requests.
 The live screen, headless output, recordings and replay are all made of these and of nothing else, so an
-event never holds what cannot be written to a file: payloads stay in the frame whose number is ``seq``.
+event holds only what can be written to a file: payloads stay in the frame whose number is ``seq``.
 
 ``at`` is a monotonic time in seconds. ``id`` is the id of one of *our* requests; ids of the server's requests
 are called ``request_id``, because the two spaces overlap (cancellation, every revision: same direction only).
@@ -17,7 +17,7 @@ from mcp_tui.protocol.values import fact
 
 @fact
 class Event:
-    """A fact and the moment it became one."""
+    """A fact and its time."""
 
     at: float
     seq: int = 0
@@ -35,7 +35,7 @@ class RequestEvent(Event):
 
 @fact
 class Called(RequestEvent):
-    """A request entered the books and waits to be written.
+    """A request was made and waits to be written.
 
     ``name`` is the tool, the resource's URI, the prompt or empty. ``own`` marks requests that the client
     makes for itself (handshake, lists for the catalogue), ``parent`` the request for whose sake it does so (a task's

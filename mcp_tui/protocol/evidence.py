@@ -1,10 +1,10 @@
-"""What may be said about a cancelled request: did its cancel leave, and what came after it.
+"""The words and JSON about a cancelled request: whether its cancel left, and what came after it.
 
-Rows, detail, cancellation log, ``log``, sums, exports, replay, JSON and the probe take their words from here. Everything is
-a function of one request's row, which is folded from events alone, and of ``until``: the moment up to which it was watched,
-which is now, or the last moment of a recording. Nothing is claimed that no event shows: nobody saw that a server stopped.
+Rows, details, the cancellation log, ``log``, sums, exports, replay, JSON, and the probe all use them. Everything is a
+function of one request's row, which is folded from events alone, and of ``until``, the end of watching: now, or the end
+of a recording. Nothing is claimed that no event shows; in particular, nobody saw that a server stopped.
 
-Words are one line in which a server's text may stand as it came: whoever shows it cleans it first.
+Words are one line that may contain a server's text unchanged, so callers must clean it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(Enum):
-    """How far the signal of a cancel came."""
+    """The delivery of a cancel signal."""
 
     NONE = "none"
     """Nothing was written."""
@@ -36,7 +36,7 @@ class Delivery(Enum):
 
 
 class Outcome(Enum):
-    """What came of a cancel, as far as it was seen. The names are those of ``--outcome``, filters, CSV and JSON."""
+    """The observed outcome of a cancel. The names are those of ``--outcome``, filters, CSV and JSON."""
 
     LATE_RESULT = "late_result"
     LATE_ERROR = "late_error"
@@ -74,20 +74,20 @@ OUTCOME_WORDS: Final = {
 """Outcomes in words, as sums and filters show them."""
 
 CONFIRMED: Final = "server confirmed: task cancelled"
-"""The end of a task that the server said to be cancelled, whatever it says of it later."""
+"""The detail of a task that the server reported as cancelled, whatever it reports later."""
 
 RECORDING_ENDS: Final = "the recording ends here"
-"""What settles a cancel that a recording leaves open: whoever wrote it was killed, so nobody watches any more."""
+"""The detail of a cancel that is still open at the end of a recording, because the client was killed."""
 
 UNSUBSCRIBED: Final = "unsubscribed"
-"""What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
+"""The aftermath of a subscription that this client ended (C-59: a result afterwards is normal)."""
 
 
 # -- what was seen ---------------------------------------------------------------------------------------------
 
 
 def cancel_of(row: Request) -> CancelRequested | None:
-    """The cancel of a row, one that was withdrawn included; ``None`` where there was none."""
+    """Returns the cancel of a row, even if it was withdrawn; ``None`` if there was none."""
     # The first frame of the workbench needs none of the events.
     from mcp_tui.protocol.events import CancelRequested
 
@@ -101,17 +101,17 @@ _TIMEOUTS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
 
 
 def ended(row: Request) -> str:
-    """The state of a row as JSON has it: a cancel by a limit is ``timed_out``, any other ``cancelled``, settled or not."""
+    """Returns the state for JSON. A cancelled row, settled or open, is ``timed_out`` or ``cancelled``, by its cause."""
     if row.cause is None:
         return row.state.value
     return "timed_out" if row.cause in _TIMEOUTS else "cancelled"
 
 
 def late_answer(row: Request) -> Evidence | None:
-    """The first answer that came after a request was given up, if one did; progress is none.
+    """Returns the first response that came after a request was cancelled or lost.
 
-    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80). Nor is the result of a subscription, which
-    says that it is over (C-59).
+    A task handle does not count, because the cancel waits for it (C-17, C-80: a late handle is cancelled as a task). Nor
+    does the result of a subscription, which only ends it (C-59: the client unsubscribed).
     """
     for evidence in row.late:
         handle = evidence.kind is Kind.TASK and bool(row.task_id)
@@ -122,17 +122,17 @@ def late_answer(row: Request) -> Evidence | None:
 
 
 def _became_task(row: Request) -> bool:
-    """Whether the handle of a task was among what came late."""
+    """Whether a task handle came late."""
     return any(each.kind is Kind.TASK for each in row.late)
 
 
 def late_progress(row: Request) -> Evidence | None:
-    """The progress that came after a request was given up, if it did."""
+    """Returns the progress that came after a request was cancelled or lost."""
     return next((each for each in row.late if each.kind is Kind.PROGRESS), None)
 
 
 def delivery(row: Request) -> Delivery:
-    """How far the signal of a cancelled request came."""
+    """Returns the delivery of a cancelled request's signal."""
     if row.undelivered:
         return Delivery.REFUSED if row.refused else Delivery.FAILED
     if row.signal is None or row.signal is Signal.NONE:
@@ -141,16 +141,16 @@ def delivery(row: Request) -> Delivery:
 
 
 def watched_until(row: Request, until: float) -> float:
-    """When the watching of a cancelled request ended, not behind ``until``; both on the monotonic clock."""
+    """Returns the time at which watching a cancelled request ended, ``until`` at the latest (monotonic seconds)."""
     return until if row.unwatched_at is None else min(until, row.unwatched_at)
 
 
 WARM: Final = 60.0
-"""Seconds after the last word of a cancelled request for which what is said of it changes with the time alone."""
+"""Seconds after the last event of a cancelled request in which its words change with time alone."""
 
 
 def is_warm(row: Request, now: float) -> bool:
-    """Whether what is said of a cancelled request still changes with the time alone."""
+    """Whether the words about a cancelled request still change with time alone."""
     watching = (
         row.signalled_at is not None and row.unwatched_at is None and row.signal is not Signal.STREAM_CLOSED
     )
@@ -158,7 +158,7 @@ def is_warm(row: Request, now: float) -> bool:
 
 
 def end_of_watching(row: Request, now: float | None = None) -> float:
-    """Up to when a view speaks of a cancelled request: to ``now`` while it is warm, and a minute behind the last word."""
+    """Returns the ``until`` that a view uses: ``now``, but at most :data:`WARM` seconds after the last event."""
     end = _heard(row) + WARM
     return end if now is None else min(now, end)
 
@@ -169,7 +169,7 @@ def _heard(row: Request) -> float:
 
 
 def watched(row: Request, until: float) -> float:
-    """Seconds for which somebody listened after the signal was written; 0 where none was, or it closed the stream."""
+    """Returns how many seconds the client listened after the signal; 0 without a signal or after closing the stream."""
     unheard = row.signal in (None, Signal.NONE, Signal.STREAM_CLOSED)
     if unheard or row.signalled_at is None:
         return 0.0
@@ -177,14 +177,14 @@ def watched(row: Request, until: float) -> float:
 
 
 def unconfirmed(row: Request, until: float) -> float | None:
-    """Seconds since the signal was written, while the server owes it an answer; ``None`` where it owes none."""
+    """Returns the seconds since a signal was written that has no HTTP status yet; otherwise ``None``."""
     if not row.answer_owed or row.signalled_at is None or delivery(row) is not Delivery.WRITTEN:
         return None
     return max(0.0, watched_until(row, until) - row.signalled_at)
 
 
 def is_still_progressing(row: Request, until: float) -> bool:
-    """Whether progress goes on: two messages that were not in transit, the last within one usual interval of the end."""
+    """Whether progress goes on: two messages that were not in transit, the last within a usual interval of the end."""
     progress = late_progress(row)
     if (
         progress is None
@@ -197,7 +197,7 @@ def is_still_progressing(row: Request, until: float) -> bool:
 
 
 def is_confirmed(row: Request) -> bool:
-    """Whether the server said that the task of a cancelled request is cancelled, whatever it says of it since."""
+    """Whether the server confirmed that the task of a cancelled request is cancelled."""
     return row.task_status == "cancelled" or row.settled == CONFIRMED
 
 
@@ -207,13 +207,13 @@ def is_disconnected(row: Request) -> bool:
 
 
 def unsubscribed(row: Request) -> bool:
-    """Whether this is a subscription that this client ended, and no more than that came of it."""
+    """Whether this client ended a subscription and nothing else happened."""
     over = row.method == LISTEN and row.state is State.CANCELLED and row.sent_at is not None
     return over and not row.undelivered and late_answer(row) is None
 
 
 def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
-    """All that came of a row's cancel, the weightiest first: a late error and a lost connection are both told."""
+    """Returns all outcomes of a row's cancel, the most important first."""
     if row.cancel_at is None:
         return (Outcome.WITHDRAWN,)
     came: list[Outcome] = []
@@ -232,7 +232,7 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
 
 
 def outcome(row: Request, until: float) -> Outcome:
-    """What came of a row's cancel, in one word."""
+    """Returns the most important outcome of a row's cancel."""
     return outcomes(row, until)[0]
 
 
@@ -250,7 +250,7 @@ def _nothing_came(row: Request) -> Outcome:
 
 
 def delivery_words(row: Request, until: float) -> str:
-    """Whether the cancel left, and whether it was received."""
+    """Returns whether the cancel left, and whether it was received, in words."""
     if row.cancel_at is None:
         return "withdrawn"
     match delivery(row):
@@ -282,14 +282,14 @@ def _not_sent(row: Request) -> str:
 
 
 def is_written_after_all(row: Request) -> bool:
-    """Whether a request was written although it had been cancelled before that, so that no signal left."""
+    """Whether a request was written after its cancel, so that no signal left."""
     if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
         return False
     return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
 
 
 def aftermath_words(row: Request, until: float) -> str:
-    """What came after the cancel, all of it; empty where nothing can have come."""
+    """Returns everything that came after the cancel, in words; empty if nothing can have come."""
     return "; ".join(_aftermath(row, until))
 
 
@@ -307,7 +307,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     elif row.task_id and _became_task(row):
         yield f"became task {row.task_id}"
     if progress is not None:
-        # somebody listened to the end, so that the silence behind it can be told
+        # silence may be reported only if the client listened to the end
         quiet = answer is None and not is_disconnected(row) and delivery(row) is not Delivery.NONE
         yield _progress(row, progress, until, quiet=quiet)
     if is_disconnected(row):
@@ -337,7 +337,7 @@ def _nothing(row: Request, until: float) -> Iterator[str]:
 
 
 def _unanswered(row: Request) -> str:
-    """What is heard of a request that is not answered: of a task the answers to its polls, which are a reply too."""
+    """Returns the words for a request without a response. The polls of a task are answered, so its status is given."""
     return f"task last reported as {row.task_status}" if row.task_status else "no reply"
 
 
@@ -355,9 +355,9 @@ def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) ->
 
 
 def late_words(evidence: Evidence, *, task: bool = False) -> str:
-    """An answer that came too late, with its lag: ``late error -32800 at +31 ms``.
+    """Returns a late response in words: ``late error -32800 at +31 ms``.
 
-    ``task``: the request had become a task, which may end as it likes whatever was asked of it (C-88).
+    ``task``: the request had become a task, which may finish after its cancel (C-88).
     """
     if task and evidence.kind in (Kind.RESULT, Kind.ERROR):
         name = "task finished anyway" if evidence.kind is Kind.RESULT else "task failed anyway"
@@ -369,13 +369,13 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
 
 
 def disconnected_words(row: Request) -> str:
-    """How the connection ended, and how long after the cancel."""
+    """Returns how and how long after the cancel the connection ended."""
     after = (row.disconnected_at or 0.0) - (row.cancel_at or 0.0)
     return f"{row.disconnected or 'the connection ended'} {span(after)} after the cancel"
 
 
 def short_words(row: Request, until: float) -> str:
-    """What is to be said of a cancelled request in a narrow row: the one thing that weighs most."""
+    """Returns the most important fact about a cancelled request, for a narrow row."""
     if row.cancel_at is None:
         return ""
     if unsubscribed(row):
@@ -405,7 +405,7 @@ def short_words(row: Request, until: float) -> str:
 
 
 def summary_words(row: Request, until: float) -> str:
-    """Both questions answered in one line: ``sent; late result at +1.5 s, ignored``."""
+    """Returns delivery and aftermath in one line: ``sent; late result at +1.5 s, ignored``."""
     return "; ".join(filter(None, (delivery_words(row, until), aftermath_words(row, until))))
 
 
@@ -413,7 +413,7 @@ def summary_words(row: Request, until: float) -> str:
 
 
 def late_json(each: Evidence) -> dict[str, Any]:
-    """Something that came after a cancel, as a member of ``late``; times in seconds since the cancel."""
+    """Returns one item of ``late``; times are seconds since the cancel."""
     made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
     if each.code is not None:
         made["code"] = each.code
@@ -425,7 +425,7 @@ def late_json(each: Evidence) -> dict[str, Any]:
 
 
 def as_json(row: Request, until: float) -> dict[str, Any]:
-    """The members of a request's outcome that are about its cancel; null where it has none. Times in seconds."""
+    """Returns the members of a request's outcome about its cancel, null without one. Times are in seconds."""
     if row.cancel_at is None:
         nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected")
         return dict.fromkeys(nothing) | {"reason_delivered": False, "late": list(map(late_json, row.late))}
@@ -446,12 +446,12 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
 
 
 def worst(row: Request) -> float | None:
-    """The greatest lag, in seconds, of whatever came after the cancel; ``None`` where nothing did."""
+    """Returns the greatest lag after the cancel in seconds; ``None`` if nothing came."""
     return max((each.last_after for each in row.late), default=None)
 
 
 def cancellation_json(row: Request, until: float) -> dict[str, Any]:
-    """The members of ``log --json`` that are about a request that was cancelled; times in seconds."""
+    """Returns the members of ``log --json`` for a cancelled request; times are in seconds."""
     asked, sent, lag = cancel_of(row), row.sent_at, worst(row)
     assert asked is not None  # it was cancelled
     return {

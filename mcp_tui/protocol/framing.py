@@ -1,7 +1,7 @@
-"""Bytes to lines: the framing of stdio; and what may stand in a header of HTTP.
+"""Splits the bytes of stdio into lines, and checks HTTP headers.
 
 "Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision).
-Nothing here decodes or parses: what a line holds, JSON or not, is for the caller to find out.
+Nothing here decodes or parses the lines.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from mcp_tui.protocol.values import fact
 
 Line = bytes
-"""One line without its end; never empty, never white space alone."""
+"""One line without its line end; never blank."""
 
 HEAD: Final = 64 * 1024
-"""Bytes kept of the start of a line above the cap: enough to find the id of the message it was, if it stands there."""
+"""Bytes kept from the start of a line above the cap, to find the id of the message in them."""
 
 TAIL: Final = 512
-"""Bytes kept of its end: many servers write the id behind everything else."""
+"""Bytes kept from its end: many servers write the id last."""
 
 BOM: Final = b"\xef\xbb\xbf"
 _SLACK: Final = len(BOM) + len(b"\r")
@@ -60,7 +60,7 @@ class LineFramer:
         self._first = True
 
     def feed(self, data: bytes) -> list[Line | Oversized]:
-        """Take the next piece of the stream; returns the lines that it ends, in order."""
+        """Takes the next piece of the stream and returns the lines that it completes."""
         *ended, rest = (self._half + data).split(self._separator)
         self._half = b""
         if rest.endswith(b"\n"):
@@ -80,7 +80,7 @@ class LineFramer:
         return lines
 
     def close(self) -> list[Line | Oversized]:
-        """The stream has ended: returns the line that was not finished, if there is one."""
+        """Ends the stream and returns the unfinished line, if there is one."""
         lines: list[Line | Oversized] = []
         self._end(lines)
         return lines

@@ -1,4 +1,4 @@
-"""What the server sends that is no response: requests of its own, which it may take back, and notifications.
+"""The server's requests and notifications.
 
 Its requests are kept apart from ours in every way, because ids overlap: a ``notifications/cancelled`` from the server can
 only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C-52).
@@ -33,17 +33,17 @@ UNTOKENED: Final = frozenset({"initialize", "ping"})
 """Requests that carry no progress token."""
 
 CROSSED: Final = "sent; withdrawn meanwhile"
-"""What is said of a request of the server's whose cancel came after its answer had left (C-51)."""
+"""The note on a server request that was withdrawn after its answer had left (C-51)."""
 
 Key = tuple[type, RequestId]
 
 
 class Inbound:
-    """The part of a ledger that keeps the server's requests which have no answer yet, and hears its notifications.
+    """The part of a ledger that handles the server's requests and notifications, and progress tokens.
 
-    A person answers those that were offered; every other is answered at once: ``ping`` with an empty result, the rest with
-    *method not found* (C-69: a capability that was not declared may not be used). ``waiting`` has each with the request
-    of ours that it belongs to, where that is known. It also knows whose progress token is whose.
+    A person answers requests for declared capabilities. Every other request is answered at once: ``ping`` with an empty
+    result, the rest with *method not found* (C-69: the capability was not declared). ``waiting`` holds the requests that
+    have no answer yet.
     """
 
     def __init__(self, core: Core, responses: Responses, tasks: Tasks) -> None:
@@ -54,17 +54,17 @@ class Inbound:
         self._owed: set[Key] = set()
         self._sent: set[Key] = set()
         self._tokens: dict[Key, RequestId | None] = {}
-        """The id of the round that a progress token belongs to; of the usual one, which is that id itself, nothing is kept.
+        """The ids of rounds by their progress tokens, except where the token is the id itself.
 
-        ``None`` stands for the id of a round that has another token.
+        ``None``: the round with this id has another token.
         """
 
     # -- the server's requests -------------------------------------------------------------------------------
 
     def receive(self, frame: RequestFrame, *, at: float, seq: int, stream: RequestId | None) -> None:
-        """Take in a request of the server's.
+        """Handles a request of the server's.
 
-        C-70: from 2026-07-28 on a server has none to send, so it is never answered.
+        C-70: from 2026-07-28 on a server must not send requests, so it is never answered.
         """
         core, revision = self._core, self._core.negotiated.revision
         id_, method, params = frame.id, frame.method[:NAME], as_object(frame.params)
@@ -95,9 +95,9 @@ class Inbound:
             core.pause_while_asked(at)
 
     def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
-        """The request of ours that one of the server's belongs to: by its task, or by the stream that it came on.
+        """Returns the id of our request that a server request belongs to, by its task or its stream.
 
-        A pipe tells neither; there a prompt is taken to belong to the only request that runs, if it is the only one.
+        On a pipe it belongs to the only running request, if there is exactly one.
         """
         core = self._core
         meta = as_object(as_object(frame.params).get("_meta"))
@@ -125,7 +125,7 @@ class Inbound:
         how: str = "",
         at: float,
     ) -> bool:
-        """Answer one that waits, with a result or, where ``code`` is given, an error; false when it waits no more."""
+        """Answers a waiting request with a result or, with ``code``, an error; returns false if it no longer waits."""
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
@@ -135,7 +135,7 @@ class Inbound:
         return True
 
     def _give(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
-        """Answer a request that waits, and not twice."""
+        """Answers a waiting request, once."""
         del self.waiting[key]
         self._sent.add(key)
         self._reply(message, at, how)
@@ -146,9 +146,9 @@ class Inbound:
         self._core.emit(ev.ServerRequestAnswered(at=at, request_id=message["id"], code=code, how=how))
 
     def parent_cancelled(self, parent: RequestId) -> None:
-        """Ask nobody any more for a request that was cancelled.
+        """Closes the prompts of a cancelled request.
 
-        C-62: the server still waits for its answer, so one is owed, and leaves behind the cancel.
+        C-62: the server still waits for an answer, so one is sent after the cancel.
         """
         for key, each in self.waiting.items():
             if each.parent == parent:
@@ -157,9 +157,9 @@ class Inbound:
                 self._core.do(self._core.port.prompt_over, each.request_id, why)
 
     def pay(self, parent: RequestId, *, at: float) -> None:
-        """Give the answers that are owed for a cancelled request, whose cancel left first.
+        """Sends the answers owed for a cancelled request, after its cancel.
 
-        A server that heard the answer first would go on with it.
+        A server that got the answer first would continue.
         """
         owed = [key for key, each in self.waiting.items() if each.parent == parent and key in self._owed]
         for key in owed:
@@ -172,7 +172,7 @@ class Inbound:
                 self._give(key, messages.error(asked.request_id, REJECTED, text), at, "")
 
     def closed(self) -> None:
-        """Forget all: the connection is gone."""
+        """Drops all waiting requests when the connection ends."""
         for key, each in self.waiting.items():
             if key not in self._owed:
                 self._core.do(self._core.port.prompt_over, each.request_id, "the connection is gone")
@@ -183,7 +183,7 @@ class Inbound:
     # -- notifications ---------------------------------------------------------------------------------------
 
     def notified(self, frame: NotificationFrame, at: float, seq: int) -> None:
-        """Take in a notification."""
+        """Handles a notification."""
         core, params = self._core, as_object(frame.params)
         method, about = frame.method[:NAME], messages.as_text(params.get("uri"))[:SHOWN]
         if core.negotiated.modern:
@@ -207,7 +207,7 @@ class Inbound:
                 core.emit(ev.Notified(at=at, method=method, about=about, seq=seq))
 
     def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
-        """The server takes back a request of its own, or ends a subscription of ours.
+        """Handles ``notifications/cancelled``: a withdrawn server request, or the end of a subscription.
 
         C-52: up to 2025-11-25 it can only name one of its own requests, whatever ids of ours are alike. C-56: from
         2026-07-28 on it has no requests, and may name a subscription of ours, which ends by that.
@@ -233,9 +233,9 @@ class Inbound:
             core.violation("server-cancelled", text, at, seq)
 
     def _withdrawn(self, request_id: RequestId, reason: str, at: float, seq: int) -> bool:
-        """Never answer a request that the server gave up; false if none waits that has this id.
+        """Drops a request that the server withdrew; returns false if none waits under this id.
 
-        C-50: an answer could only confuse it.
+        C-50: no answer may be sent.
         """
         key = (type(request_id), request_id)
         if self.waiting.pop(key, None) is None:
@@ -250,7 +250,7 @@ class Inbound:
     def _delivered(
         self, method: str, params: dict[str, Json], about: str, listening: Json, at: float, seq: int
     ) -> None:
-        """A notification on a subscription: its acknowledgement must come first (subscriptions, 2026-07-28)."""
+        """Handles a notification on a subscription. Its acknowledgement must come first (subscriptions, 2026-07-28)."""
         core = self._core
         row = core.named(listening) if is_request_id(listening) else None
         if row is None or row.method != LISTEN or not core.reached(row, at):
@@ -271,7 +271,7 @@ class Inbound:
     # -- progress --------------------------------------------------------------------------------------------
 
     def with_meta(self, params: Json, row: Request) -> Json:
-        """The parameters of a request's round with what every request says of its client, and with a progress token."""
+        """Returns the parameters of a round with the client's ``_meta`` and a progress token."""
         if params is not None and not isinstance(params, dict):
             return params
         given = as_object(params)
@@ -283,7 +283,7 @@ class Inbound:
         return {**given, "_meta": meta}
 
     def _token_for(self, row: Request, meta: dict[str, Json]) -> None:
-        """Put the progress token of a request's round into its ``_meta``, unless that brings one along."""
+        """Adds the progress token of a round to its ``_meta``, unless the caller set one."""
         wire = row.wire_id
         known = self._tokens.get((int, wire))
         taken = known is not None and self._core.named(known) is not row  # a caller brought it for another
@@ -297,7 +297,7 @@ class Inbound:
             self._tokens.setdefault((int, wire), None)
 
     def _round_of(self, token: Json) -> RequestId | None:
-        """The id of the round that a progress token belongs to."""
+        """Returns the id of the round that a progress token belongs to."""
         if not is_request_id(token):
             return None
         wire = self._tokens.get((type(token), token), token if type(token) is int else None)
@@ -305,7 +305,7 @@ class Inbound:
         return None if row is None or row.method in UNTOKENED else wire
 
     def _progress(self, params: dict[str, Json], at: float, seq: int) -> None:
-        """Progress of a request in flight, or evidence that a cancelled one goes on; it moves no other clock."""
+        """Handles progress: of a request in flight, or as evidence that a cancelled one goes on."""
         core = self._core
         token, message = params.get("progressToken"), params.get("message")
         wire = self._round_of(token)
@@ -325,7 +325,7 @@ class Inbound:
             self._responses.late(row, Kind.PROGRESS, at, seq, summary=messages.as_text(message)[:NAME])
 
     def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
-        """Take in the progress of a request that runs.
+        """Handles the progress of a running request.
 
         C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out.
         """

@@ -1,18 +1,18 @@
-"""The ledger: calls, cancels, frames and the time go in; events and actions come out.
+"""The ledger: calls, cancels, frames, and the time go in; events and actions come out.
 
-It decides, and nothing else does: whether a request may be cancelled and by which signal, whether a response is a result
-or evidence, when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
+It alone decides whether a request may be cancelled and by which signal, whether a response is a result or evidence, and
+when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
 
 **What comes out.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
-signal, reply, …), in one order. An event is folded into :attr:`Ledger.book` as it is made, so the ledger's own view and
-everybody else's are one. Nothing is told or done before the decision is complete: both wait in one queue of bound calls on
+signal, reply, …), in one order. An event is folded into :attr:`Ledger.book` as it is made, so all
+views agree. Nothing leaves before the decision is complete: both wait in one queue of calls on
 :class:`~mcp_tui.protocol.ports.LedgerPort`, which :meth:`Ledger.perform` empties. So a transport may report from within
-``send`` that it is writing, and the ledger is whole when it hears that.
+``send`` that it is writing, and the ledger is consistent by then.
 
 **A request** goes through the states of :data:`~mcp_tui.protocol.requests.TRANSITIONS`. What is kept of it beside its row
 is one :class:`~mcp_tui.protocol.ports.Live`, dropped when it is over. Everything that ends a request goes through
-:meth:`Ledger.over`, in this order: stop its clock, tell the event, drop the record, take back its questions, answer what
-its server requests are owed, let its callers go on, and move the task that it was sent for.
+:meth:`Ledger.over`, in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its
+server requests, resolve its callers, and update the task that it was sent for.
 
 **A cancel** changes the row first, before any I/O, and then takes the first of these that fits:
 
@@ -68,17 +68,17 @@ WATCHED: Final = 60.0
 
 UNANSWERED_THEN: Final = 60.0
 ANSWERED_THEN: Final = 10.0
-"""Seconds after a cancel within which the end of the connection is told of the request: not answered, and answered."""
+"""Seconds after a cancel in which the end of the connection counts as evidence: without and with a late answer."""
 
 BROKEN: Final = 4096
-"""Rules and requests of which broken ones are counted, those broken last."""
+"""Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
 
 TOLD: Final = 10
-"""Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""
+"""Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
 
 
 class CancelOutcome(Enum):
-    """What came of an attempt to cancel."""
+    """The result of an attempt to cancel."""
 
     REQUESTED = "requested"
     ALREADY_DONE = "already done"
@@ -93,8 +93,8 @@ class CancelOutcome(Enum):
 class Ledger:
     """The requests of one client over all its connections.
 
-    ``negotiated`` decides how cancels leave, and what every request says of its client; ``grace`` is in seconds. Ids are
-    integers from 1, because some servers cannot cancel id 0, and none is ever used twice.
+    ``negotiated`` decides how cancels leave and the ``_meta`` of every request; ``grace`` is in seconds. Ids are integers
+    from 1, because some servers cannot cancel id 0, and are never used twice.
     """
 
     def __init__(self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE) -> None:
@@ -111,11 +111,11 @@ class Ledger:
         self._later_rounds: dict[RequestId, RequestId] = {}
         """The ids of requests by those of their second and later rounds."""
         self._writing: set[RequestId] = set()
-        """Ids that the transport has begun to write. Like a queued signal, that may outlast the request."""
+        """Ids that the transport has begun to write; an id may stay here after its request is over."""
         self._signal_queued: dict[RequestId, Request] = {}
-        """Requests whose signal the transport has, and has not begun to write."""
+        """Requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
-        """The ids of cancelled requests of which something may still be heard."""
+        """The ids of cancelled requests that may still get messages."""
         self._violations: dict[tuple[str, RequestId | None], int] = {}
         self._ids = count(1)
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
@@ -124,16 +124,16 @@ class Ledger:
     # -- what comes out --------------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> None:
-        """Fold an event into the book, and have it told."""
+        """Folds an event into the book and queues it for the port."""
         self.book.apply(event)
         self._queue.append((self.port.event, (event,), {}))
 
     def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
-        """Have an action of the port done, behind all that was decided before."""
+        """Queues an action of the port."""
         self._queue.append((action, args, more))
 
     def perform(self) -> None:
-        """Tell and do what was decided, in order; what that leads to comes behind it."""
+        """Runs the queue in order, including what is added meanwhile."""
         if self._performing:
             return
         self._performing = True
@@ -145,7 +145,7 @@ class Ledger:
             self._performing = False
 
     def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
-        """Tell that the server broke a rule; one that it breaks all the time is told ever more rarely."""
+        """Reports that the server broke a rule; frequent violations are reported ever more rarely."""
         key = rule, id_
         count = self._violations[key] = self._violations.pop(key, 0) + 1
         if len(self._violations) > BROKEN:
@@ -165,7 +165,7 @@ class Ledger:
         parent: RequestId | None = None,
         at: float,
     ) -> RequestId:
-        """Enter a request and have it sent. Its progress token is its id, unless ``params`` brings one along.
+        """Makes and sends a request. Its progress token is its id, unless ``params`` has one.
 
         ``parent`` is the request whose task this one is sent for.
         """
@@ -190,7 +190,7 @@ class Ledger:
         return id_
 
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
-        """Send a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
+        """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
         self._later_rounds[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
@@ -201,9 +201,9 @@ class Ledger:
             self.dispatch(row, params)
 
     def hold(self, id: RequestId, why: str, *, at: float) -> RequestId | None:
-        """Keep a request that the server refused for want of a token, its clocks stopped, until :meth:`Rounds.resend`.
+        """Holds a request that the server refused for lack of a token, with its clocks stopped, until :meth:`Rounds.resend`.
 
-        Its id; ``None`` where it cannot be sent again.
+        Returns its id; ``None`` if it cannot be sent again.
         """
         row = self.current(id)
         if row is None or row.state is not State.IN_FLIGHT:
@@ -213,7 +213,7 @@ class Ledger:
         return row.id
 
     def dispatch(self, row: Request, params: Json) -> None:
-        """Have the last round of a request written."""
+        """Sends the last round of a request."""
         message = messages.request(row.wire_id, row.method, self.inbound.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
 
@@ -222,10 +222,9 @@ class Ledger:
     def cancel(
         self, id: RequestId, cause: Cause, reason: str, *, at: float, leave: bool = False
     ) -> CancelOutcome:
-        """Stop waiting for a request and have the server told, as its revision and transport prescribe.
+        """Stops waiting for a request and signals the server, as the revision and the transport prescribe.
 
-        The order of the cases stands at the head of this module. ``leave``: where there is no signal, stop waiting all
-        the same, and say that the request goes on.
+        The order of the cases is explained at the top of this module. ``leave``: stop waiting even if there is no signal.
         """
         row = self.book.get(id)
         if row is None or row.state not in OPEN:
@@ -275,14 +274,14 @@ class Ledger:
         return CancelOutcome.REQUESTED
 
     def _await_signal(self, row: Request, at: float) -> None:
-        """Look again when the signal ought to have left, to say so if it has not (C-08)."""
+        """Sets the timer that reports a signal that has not left in time (C-08: the server does not read)."""
         self.deadlines.arm(Timer.LIMIT, row.id, at + max(self.grace, GRACE))
 
     def _signal(self, row: Request) -> bool:
-        """Let the cancel of a request leave; false where the revision and the transport have no signal for it."""
+        """Sends the cancel signal of a request; returns false if the revision and the transport have none."""
         way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
         if way is Signal.NONE or (row.internal and row.method == "tasks/cancel"):
-            return False  # whoever quits, or waits no longer, wants the task cancelled all the same
+            return False  # the task is to be cancelled even if nobody waits for the answer
         message = None
         if way is Signal.NOTIFICATION:
             params: dict[str, Json] = {"requestId": row.wire_id}
@@ -294,7 +293,7 @@ class Ledger:
         return True
 
     def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool:
-        """Take back a signal that has not begun to leave; false where there is none. ``for_good``: it never will."""
+        """Takes back a queued signal; returns false if there is none. ``for_good``: no other signal follows."""
         if self._signal_queued.pop(row.id, None) is None:
             return False
         self.do(self.port.recall, row.wire_id)
@@ -305,7 +304,7 @@ class Ledger:
     # -- what the transport reports --------------------------------------------------------------------------
 
     def writing(self, id: RequestId) -> None:
-        """The first byte of a request is leaving: from now on a cancel needs a signal."""
+        """Notes that the first byte of a request is leaving: from now on a cancel needs a signal."""
         row = self.current(id)
         if row is None or row.round_sent_at is not None or id in self._writing:
             return
@@ -315,7 +314,7 @@ class Ledger:
             self._signal(row)
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
-        """The last byte of a request left: its clocks run."""
+        """Notes that the last byte of a request left, which starts its clocks."""
         row = self.current(id)
         self._writing.discard(id)
         if row is not None and row.round_sent_at is None:
@@ -333,7 +332,7 @@ class Ledger:
             self.tasks.errand_written(owner, row, at, seq)
 
     def signal_leaving(self, id: RequestId) -> None:
-        """The first byte of a signal is leaving: a reply from now on is late."""
+        """Notes that the first byte of a signal is leaving: a response from now on is late."""
         row = self.current(id)
         if row is None or row.id not in self._signal_queued:
             return
@@ -344,7 +343,7 @@ class Ledger:
     def signalled(
         self, id: RequestId, signal: Signal, *, at: float, answered: bool = False, seq: int = 0
     ) -> None:
-        """The signal was written. A closed stream settles at once; a notification after the grace.
+        """Notes that the signal was written. A closed stream settles at once, a notification after the grace.
 
         ``answered``: the server owes it an answer, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
         """
@@ -366,7 +365,7 @@ class Ledger:
             self.deadlines.arm(Timer.LIMIT, row.id, at + self.grace)
 
     def signal_written(self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool) -> None:
-        """Tell that a signal was written: from now on the request is watched, and the server is owed no more answers."""
+        """Emits that a signal was written, watches the request, and sends the answers owed."""
         self.emit(
             ev.CancelSignalled(
                 at=at,
@@ -382,17 +381,17 @@ class Ledger:
         self.pay(row.id, at)
 
     def last_signal(self) -> Request | None:
-        """The cancelled request whose signal was written last, of those that are watched."""
+        """Returns the watched request whose signal was written last."""
         return next((self.row(id_) for id_ in reversed(self._watched)), None)
 
     def signal_accepted(self, id: RequestId, *, at: float) -> None:
-        """The server answered the signal's POST with 2xx."""
+        """Notes that the server answered the signal's POST with 2xx."""
         row = self.current(id)
         if row is not None and row.answer_owed and row.accepted_at is None and not row.refused:
             self.emit(ev.CancelAccepted(at=at, id=row.id))
 
     def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None:
-        """The signal could not be written, or, where it was ``refused``, the server answered it with an error.
+        """Notes that the signal could not be written or, if ``refused``, that the server answered it with an error.
 
         C-32: the request stays *cancel requested*, because the server still runs it and nobody told it not to.
         """
@@ -406,7 +405,7 @@ class Ledger:
         self.pay(row.id, at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
-        """A request's own stream is over and will not be resumed: what is still open is lost.
+        """Notes the end of a request's own stream: an open request is lost.
 
         C-34: that says nothing to a server of the handshake era (transports, "Sending Messages"), which may go on; so a
         cancel that waits to leave still does. C-38: from 2026-07-28 on the end of the stream is the cancel.
@@ -429,7 +428,7 @@ class Ledger:
             self.lose(row, f"{detail}; the server may still be running it" if old else detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
-        """A request was not sent or not accepted. Without an HTTP status it is lost, with one it failed."""
+        """Notes that a request was not accepted. Without an HTTP status it is lost, with one it failed."""
         row = self.current(id)
         if row is None:
             return
@@ -445,10 +444,9 @@ class Ledger:
     def closed(
         self, detail: str, *, at: float, expected: bool = False, held: Collection[RequestId] = ()
     ) -> None:
-        """The connection is gone: after this nothing is in flight (C-41: the server exited; C-42: its stream ended).
+        """Notes the end of the connection: nothing is in flight after it (C-41: the server exited; C-42: its stream ended).
 
-        ``expected``: this client ended it, so that says nothing of the server. ``held`` are the ids of requests that wait
-        for a new session of the same server.
+        ``expected``: this client ended it. ``held`` are the ids of requests that wait for a new session.
         """
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
         watched = list(map(self.row, self._watched))
@@ -485,9 +483,9 @@ class Ledger:
                 self.lose(row, running, at)
 
     def unheard(self, detail: str, *, at: float, expected: bool = False) -> None:
-        """Nothing more can be heard of what was cancelled; :meth:`closed` follows, and says how the connection ended.
+        """Ends the watching of all cancelled requests; :meth:`closed` follows with the reason.
 
-        ``expected``: this client is about to end the connection, and listens no more.
+        ``expected``: this client is about to end the connection.
         """
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
@@ -497,7 +495,7 @@ class Ledger:
             self._watched.clear()
 
     def _stop_watching(self, row: Request, detail: str, at: float, *, disconnected: bool = False) -> None:
-        """Tell that nothing more can be heard of a cancelled request."""
+        """Ends the watching of a cancelled request."""
         self.deadlines.arm(Timer.RELEASE, row.id, None)
         if row.id in self._watched and (disconnected or row.unwatched_at is None):
             self.emit(ev.Unwatched(at=at, id=row.id, detail=detail, disconnected=disconnected))
@@ -507,7 +505,7 @@ class Ledger:
     def receive(
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
-        """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        """Handles one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
         if (
             isinstance(frame, (messages.RequestFrame, messages.NotificationFrame, ResponseFrame))
             and frame.repeats
@@ -532,7 +530,7 @@ class Ledger:
                     self._element(each, at, seq, stream)
 
     def _element(self, frame: Frame, at: float, seq: int, stream: RequestId | None) -> None:
-        """Take in one frame of a batch.
+        """Handles one frame of a batch.
 
         C-43: a batch may answer several requests, so a response goes to the one that it names, whosever stream it is.
         """
@@ -548,7 +546,7 @@ class Ledger:
     # -- which request ---------------------------------------------------------------------------------------
 
     def named(self, id_: RequestId) -> Request | None:
-        """The request that has an id, be it that of a later round."""
+        """Returns the request with an id, which may be that of a later round."""
         row = self.book.get(id_)
         if row is None and type(id_) is int:
             first = self._later_rounds.get(id_)
@@ -556,24 +554,24 @@ class Ledger:
         return row
 
     def row(self, id_: RequestId) -> Request:
-        """The row of a request that there is."""
+        """Returns the row of a known request."""
         row = self.book.get(id_)
         assert row is not None  # whoever asks had the id from it
         return row
 
     def current(self, wire_id: RequestId) -> Request | None:
-        """The request whose last round has this id; what concerns an earlier one is of no interest any more."""
+        """Returns the request whose last round has this id, ``None`` for an earlier round."""
         row = self.named(wire_id)
         return row if row is not None and row.wire_id == wire_id else None
 
     def being_written(self, row: Request) -> bool:
-        """Whether a part of the last round has left, and the rest has not."""
+        """Whether the last round is written in part."""
         return row.wire_id in self._writing
 
     def reached(self, row: Request, at: float) -> bool:
-        """Whether something that comes in can be about a request at all: a byte of it has left.
+        """Whether a message can be about a request: a byte of it has left.
 
-        What comes before the end of its writing was reported proves that it was written.
+        A message that comes before the end of the writing was reported proves that it was written.
         """
         if row.round_sent_at is not None:
             return True
@@ -583,13 +581,13 @@ class Ledger:
         return True
 
     def _sent_for(self, row: Request) -> Request | None:
-        """The row whose task a request was sent for."""
+        """Returns the row whose task a request was sent for."""
         return None if row.parent is None else self.book.get(row.parent)
 
     # -- how a request ends ----------------------------------------------------------------------------------
 
     def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
-        """End a request by ``event``; ``frame`` is its response, where that counts."""
+        """Ends a request by ``event``; ``frame`` is its response, if that counts."""
         self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(event)
         live = self.live.pop(row.id)
@@ -602,7 +600,7 @@ class Ledger:
             self.tasks.errand_over(owner, row, frame, event.at)
 
     def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
-        """End a request by its result. An ``isError`` that is no boolean is told, and never taken for a success."""
+        """Ends a request by its result. An ``isError`` that is not a boolean is a violation and counts as an error."""
         verdict, words = as_object(frame.result).get("isError"), messages.summary(frame)
         wrong = verdict is not None and verdict is not False
         if wrong and verdict is not True:
@@ -612,31 +610,31 @@ class Ledger:
         self.over(row, completed, frame)
 
     def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None:
-        """End a request by a failure of ours; ``rule`` says which kind."""
+        """Ends a request by a local failure of kind ``rule``."""
         local = ev.Origin.CLIENT
         self.over(row, ev.Failed(at=at, id=row.id, message=text, origin=local, rule=rule, size=size, seq=seq))
 
     def settle(self, row: Request, detail: str, at: float) -> None:
-        """End a cancelled request."""
+        """Ends a cancelled request."""
         self.over(row, ev.Settled(at=at, id=row.id, detail=detail))
 
     def settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
-        """End a cancelled request of which the server is told nothing."""
+        """Ends a cancelled request without a signal."""
         self.emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
         self.settle(row, detail, at)
 
     def lose(self, row: Request, detail: str, at: float) -> None:
-        """End a request to which no answer can come any more."""
+        """Ends a request to which no answer can come any more."""
         self.over(row, ev.Lost(at=at, id=row.id, detail=detail))
 
     def pay(self, id: RequestId, at: float) -> None:
-        """Answer what the server's requests are owed, now that the cancel of ``id`` has left."""
+        """Sends the answers owed to the server for ``id``."""
         self.inbound.pay(id, at=at)
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Let the clocks that ran out by ``now`` have their effect."""
+        """Handles the timers that ran out by ``now``."""
         for timer, id_ in self.deadlines.pop_due(now):
             match timer:
                 case Timer.POLL:
@@ -663,7 +661,7 @@ class Ledger:
             self.cancel(row.id, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
 
     def _grace_over(self, live: Live, now: float) -> None:
-        """Settle a request whose signal left; of any other say that it did not.
+        """Settles a request whose signal left; reports any other as delayed.
 
         C-08: that one stays *cancel requested*, for its signal may leave yet.
         """
@@ -682,7 +680,7 @@ class Ledger:
         self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.0f} s"))
 
     def _expire(self, row: Request, now: float) -> None:
-        """Cancel a request in flight whose time is over, or ask a person first (C-18, C-20, C-21)."""
+        """Cancels a request in flight that timed out, or asks a person first (C-18, C-20, C-21: the races of timeouts)."""
         idle, maximum = row.deadlines()
         if maximum is not None and maximum <= now:
             limit = row.limits.max_timeout or 0.0
@@ -699,7 +697,7 @@ class Ledger:
         self.arm(row)
 
     def arm(self, row: Request) -> None:
-        """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
+        """Sets the timer of a request to its nearest limit."""
         if row.state is State.QUEUED:
             limit = row.limits.max_timeout if row.paused_at is None else None
             self.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
@@ -714,11 +712,11 @@ class Ledger:
         self.deadlines.arm(Timer.LIMIT, row.id, idle)
 
     def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
-        """Give a request in flight ``seconds`` more before its nearest limit, or lift both limits with ``None``.
+        """Gives a request in flight ``seconds`` more before its nearest limit, or lifts both limits with ``None``.
 
-        The idle limit falls due once, ``seconds`` later than it would have, or than now where it is overdue; after the
-        next progress it is what it was. The maximum grows only where it would come before that. While the clocks stand
-        still the time is added all the same. False when it is not in flight.
+        The idle limit moves once by ``seconds``, from now if it is overdue; after the next progress it is as before. The
+        maximum grows only if it would come earlier. Paused requests are extended as well. Returns false if the request is
+        not in flight.
         """
         row = self.book.get(id)
         if row is None or row.state not in RUNNING:
@@ -739,17 +737,17 @@ class Ledger:
         return True
 
     def pause(self, row: Request, at: float, *, stands: bool) -> None:
-        """Stop both clocks of a request in flight, or let them run on."""
+        """Pauses or resumes both clocks of a request in flight."""
         if row.state not in RUNNING or (row.paused_at is not None) is stands:
             return
         self.emit(ev.Paused(at=at, id=row.id) if stands else ev.Resumed(at=at, id=row.id))
         self.arm(row)
 
     def pause_while_asked(self, at: float, only: Request | None = None) -> None:
-        """Stop the clocks of what may wait for a person, and let those of the rest run; of ``only`` one, or of all.
+        """Pauses the requests that may wait for a person and resumes the others; ``only`` limits that to one.
 
-        C-68: a request must not time out because a person thinks, whichever way the question came. On a pipe nothing tells
-        which request a prompt belongs to, so all wait that it found running.
+        C-68: a request must not time out because a person thinks. On a pipe nothing tells which request a prompt belongs
+        to, so it pauses all that were running.
         """
         waiting = self.inbound.waiting.values()
         parents = {each.parent for each in waiting if each.parent is not None}
@@ -763,7 +761,7 @@ class Ledger:
 
 
 def _name(method: str, params: Json) -> str:
-    """The tool, the prompt, the URI or the task that a request is about."""
+    """Returns the tool, prompt, URI, or task that a request is about."""
     fields = as_object(params)
     if method.startswith("tasks/"):
         value = fields.get("taskId")

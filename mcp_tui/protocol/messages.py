@@ -39,7 +39,7 @@ class RequestFrame:
     params: Json
     size: int
     repeats: str = ""
-    """A member that stands in it twice."""
+    """A member that one of its objects has twice."""
 
 
 @fact
@@ -65,8 +65,8 @@ class RpcError:
 class ResponseFrame:
     """A response: a ``result`` or an ``error``.
 
-    ``id`` is as it came, of any JSON type; ``MISSING`` where there was none. ``defect`` says what is wrong with a
-    response that can still be read (both result and error, say), else it is empty.
+    ``id`` is unchanged, of any JSON type; ``MISSING`` if there was none. ``defect`` describes a response that is
+    readable but wrong (both result and error, for example).
     """
 
     id: Any
@@ -79,9 +79,9 @@ class ResponseFrame:
 
 @fact
 class MalformedFrame:
-    """Bytes that are no valid frame. ``id`` and ``method`` are what could be salvaged (``MISSING``, ``None``).
+    """Bytes that are not a valid frame. ``id`` and ``method`` are salvaged, else ``MISSING`` and ``None``.
 
-    ``answers`` says that there is a result or an error among them.
+    ``answers``: they have a result or an error.
     """
 
     detail: str
@@ -93,7 +93,7 @@ class MalformedFrame:
 
 @fact
 class PollutionFrame:
-    """Bytes that are no JSON: something on stdout that is not the protocol. ``line`` is at most 2,000 characters."""
+    """Bytes that are not JSON-RPC. ``line`` has at most 2,000 characters."""
 
     line: str
     size: int
@@ -110,40 +110,40 @@ class Batch:
 
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
-    """Whether a JSON value may be the id of a request: a string or an integer, and no boolean."""
+    """Whether a JSON value is a valid request id: a string or an integer, not a boolean."""
     kind = type(value)
     return kind is int or kind is str
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """The value if it is a JSON object, else an empty one: what a server sends may be anything."""
+    """Returns the value if it is a JSON object, else an empty one."""
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: Json) -> list[Json]:
-    """The value if it is a JSON array, else an empty one."""
+    """Returns the value if it is a JSON array, else an empty one."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def as_text(value: Json) -> str:
-    """The value if it is a string, else an empty one."""
+    """Returns the value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def objects_in(value: Json) -> list[dict[str, Json]]:
-    """The objects of a JSON array; whatever else stands in it is left out."""
+    """Returns the objects in a JSON array."""
     return [as_object(each) for each in as_list(value) if isinstance(each, dict)]
 
 
 def texts_in(value: Json) -> list[str]:
-    """The strings of a JSON array, likewise."""
+    """Returns the strings in a JSON array."""
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
 def storable_id(identity: Any) -> RequestId | float | bool | None:
-    """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for null and no id at all.
+    """Returns an id of any JSON type in a size that can be stored and shown; ``None`` for null and for no id.
 
-    A long text is cut, and a number of monstrous size is told in words.
+    A long string is cut, and a huge number is described in words.
     """
     if isinstance(identity, str):
         return identity[:200]
@@ -155,7 +155,7 @@ def storable_id(identity: Any) -> RequestId | float | bool | None:
 
 
 def json_type(value: Any) -> str:
-    """The JSON type of an id or any value: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
+    """Returns the JSON type of a value: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
     if value is MISSING:
         return "missing"
     return _TYPES.get(cast("type[object]", type(value)), "object")
@@ -172,7 +172,7 @@ _TYPES: Final[dict[type[object], str]] = {
 
 
 def number(value: Json) -> float | None:
-    """The value as a float if it is a JSON number (no boolean, nothing that is not finite), else ``None``."""
+    """Returns the value as a float if it is a finite JSON number, else ``None``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -192,9 +192,9 @@ _BITS: Final = 256
 
 
 def parse(raw: bytes) -> Frame | Batch:
-    """The frame, or the batch of frames, that ``raw`` holds. Never raises.
+    """Parses a frame or a batch of frames. Never raises.
 
-    What is valid JSON but no JSON-RPC (a server's structured log on stdout, say) is pollution like any other text.
+    Valid JSON that is not JSON-RPC (a structured log line on stdout, for example) is pollution like any other text.
     """
     raw = raw.removeprefix(BOM)
     size = len(raw)
@@ -221,9 +221,9 @@ def parse(raw: bytes) -> Frame | Batch:
 
 
 def read_json(raw: bytes | str) -> Json:
-    r"""The value of a JSON text.
+    r"""Parses a JSON text.
 
-    Two things are valid JSON and more than the fast parser takes. A lone surrogate (``"\ud83d"``, half an emoji) is
+    The fast parser refuses two kinds of valid JSON. A lone surrogate (``"\ud83d"``, half an emoji) is
     read as the replacement character, a number of more than 4,300 digits as infinity.
 
     Raises:
@@ -232,7 +232,7 @@ def read_json(raw: bytes | str) -> Json:
     try:
         return from_json(raw, allow_inf_nan=False)
     except ValueError as error:
-        # what is not JSON at all may be large, and is not worth another look
+        # text that is not JSON may be large, so it is not parsed twice
         if "hex escape" not in str(error) and "number out of range" not in str(error):
             raise
         try:
@@ -262,7 +262,7 @@ SEARCHED: Final = 1 << 16
 
 
 def repeated_member(raw: bytes) -> str:
-    """The name of a member that one object of a JSON text has twice, or nothing: two readers may disagree on its value."""
+    """Returns the name of a member that an object of a JSON text has twice, else an empty string."""
     found: list[str] = []
 
     def check(members: list[tuple[str, Json]]) -> None:
@@ -280,7 +280,7 @@ def _pollution(raw: bytes) -> PollutionFrame:
 
 
 def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:
-    """The response in a message: the message itself, or the response to ``id`` in a batch."""
+    """Returns the response in a message: the message itself, or the response to ``id`` in a batch."""
     frame = parse(raw)
     if isinstance(frame, Batch):
         answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
@@ -289,7 +289,7 @@ def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:
 
 
 def as_answer(frame: Frame | Batch) -> Frame | Batch:
-    """A frame that was all that answered a request: whatever cannot be read of it was to be the response."""
+    """Returns a frame that was the only answer to a request: if unreadable, it is a malformed response."""
     match frame:
         case PollutionFrame(line=line, size=size):
             detail = f"no JSON-RPC message: {shown(line)}"
@@ -301,9 +301,9 @@ def as_answer(frame: Frame | Batch) -> Frame | Batch:
 
 
 def _frame(message: dict[str, Json], size: int) -> Frame | None:
-    """The frame that a JSON object is, or ``None`` if nothing about it says JSON-RPC.
+    """Returns the frame of a JSON object, or ``None`` if it is not JSON-RPC.
 
-    A response may lack its ``jsonrpc`` member, which is flagged; without that member anything else is no frame.
+    Only a response may lack its ``jsonrpc`` member, which is flagged.
     """
     identity = message.get("id", MISSING)
     answers = "result" in message or "error" in message
@@ -350,7 +350,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # -- salvage ---------------------------------------------------------------------------------------------------
 
-# Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
+# Possessive, and an open string runs to the end, so hostile input takes linear time.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_DIGITS + 1) + _STRING + rb'")'
@@ -363,10 +363,10 @@ _NAMES: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"e
 
 
 def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | PollutionFrame:
-    """What can be saved of bytes that no parser takes: the id and the method at the top level.
+    """Salvages the id and the method at the top level of bytes that cannot be parsed.
 
-    Looks at the first 64 kB and, because many servers write the id last, at the last 512 bytes, unless ``raw`` is
-    not the ``whole`` message. Bytes at whose top level nothing says JSON-RPC are pollution: log lines love brackets.
+    Searches the first 64 kB and, because many servers write the id last, the last 512 bytes, unless ``raw`` is
+    not the ``whole`` message. Bytes without JSON-RPC members at the top level are pollution: log lines may have braces.
     """
     start = raw[:HEAD].lstrip()
     if not start.startswith((b"{", b"[")):
@@ -389,9 +389,9 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
 
 
 def _top_level(head: bytes) -> dict[str, Any]:
-    """The members of JSON-RPC that the outermost object has, as far as ``head`` shows them; the first of each name.
+    """Returns the JSON-RPC members of the outermost object in ``head``; of duplicates the first.
 
-    The values of ``id`` and ``method`` are read, those of the others are ``None``.
+    Only the values of ``id`` and ``method`` are read; the others are ``None``.
     """
     found: dict[str, Any] = {}
     depth = 0
@@ -428,9 +428,9 @@ _WIDEST: Final = 14_000
 
 
 def encode(value: Json) -> bytes:
-    """A message or a record as one line of UTF-8 without its end; lone surrogates are escaped, so any text can be written.
+    """Returns a value as one line of JSON without a line end; lone surrogates are escaped.
 
-    Enums are written by their values, dataclasses as objects, and what is no number in JSON as a string.
+    Enums are written by their values, dataclasses as objects, and infinity and NaN as strings.
     """
     try:
         return to_json(value, inf_nan_mode="strings")
@@ -439,7 +439,7 @@ def encode(value: Json) -> bytes:
 
 
 def _plain(value: Json) -> Json:
-    """A value as :func:`json.dumps` takes it. Names are passed by: pydantic takes none with a lone surrogate."""
+    """Returns a value that :func:`json.dumps` accepts; pydantic refuses lone surrogates."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in cast("dict[str, Json]", value).items()}
     if isinstance(value, list):
@@ -448,7 +448,7 @@ def _plain(value: Json) -> Json:
 
 
 def text(value: Json, *, indented: bool = False) -> str:
-    """A value as JSON text, compact or ``indented``; of :func:`writable` where that is needed."""
+    """Returns a value as JSON text, compact or ``indented``, made :func:`writable` if needed."""
     encoder = _INDENTED if indented else _ENCODER
     try:
         return encoder.encode(value)
@@ -457,7 +457,7 @@ def text(value: Json, *, indented: bool = False) -> str:
 
 
 def writable(value: Json) -> Json:
-    """A value as it can be written: a number that JSON has and Python has not, such as ``1e400``, is told in words."""
+    """Returns a value with numbers that Python cannot write, such as ``1e400``, described in words."""
     match value:
         case dict():
             return {key: writable(each) for key, each in cast("dict[str, Json]", value).items()}
@@ -472,7 +472,7 @@ def writable(value: Json) -> Json:
 
 
 def in_range(value: Json) -> bool:
-    """Whether every number of a value was read as what it is."""
+    """Whether all numbers of a value are in the range that Python can write."""
     try:
         _ENCODER.encode(value)
     except ValueError:
@@ -481,7 +481,7 @@ def in_range(value: Json) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value of the server's, shortened for a sentence; its cost does not depend on its size."""
+    """Returns a server's value, shortened for a sentence, in constant time."""
     if isinstance(value, str):
         return repr(value[:80])
     if isinstance(value, (dict, list)):
@@ -494,7 +494,7 @@ def shown(value: Any) -> str:
 
 
 def summary(frame: ResponseFrame) -> str:
-    """The start of what a response says: the error's message, or the first text of a tool, a resource, or a prompt."""
+    """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt."""
     if frame.error is not None:
         return frame.error.message[:200]
     result = as_object(frame.result)
@@ -507,12 +507,12 @@ def summary(frame: ResponseFrame) -> str:
 
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
-    """A request; ``params`` is left out when ``None``."""
+    """Returns a request; ``params`` is omitted if ``None``."""
     return {"jsonrpc": "2.0", "id": id, **notification(method, params)}
 
 
 def notification(method: str, params: Json = None) -> dict[str, Json]:
-    """A notification; ``params`` is left out when ``None``."""
+    """Returns a notification; ``params`` is omitted if ``None``."""
     message: dict[str, Json] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -520,10 +520,10 @@ def notification(method: str, params: Json = None) -> dict[str, Json]:
 
 
 def result(id: RequestId, value: Json) -> dict[str, Json]:
-    """A response with a result."""
+    """Returns a result response."""
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
 def error(id: RequestId, code: int, message: str) -> dict[str, Json]:
-    """A response with an error."""
+    """Returns an error response."""
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

@@ -1,4 +1,4 @@
-"""Regular expressions that look at each byte once, whatever a server makes up."""
+"""Regular expressions that take linear time on any input."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import AnyStr
 
 
 def possessive(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Compile a pattern with possessive groups.
+    """Compiles a pattern with possessive groups.
 
-    Python before 3.11.5 matches some of these wrongly (CPython issue 106052). There they are greedy: what our patterns find
-    is the same, and only hostile text costs more.
+    Python before 3.11.5 matches some of these wrongly (CPython issue 106052). There they are greedy: our patterns match
+    the same, and only hostile text costs more.
     """
     if sys.version_info < (3, 11, 5):
         if isinstance(pattern, bytes):

@@ -1,7 +1,4 @@
-"""What a ledger shares with its parts: the record of each open request, and two ports.
-
-One port is what the ledger has done outside, the other what its parts ask of it.
-"""
+"""The record of each open request, and the two ports of a ledger: to the client, and to its own parts."""
 
 from __future__ import annotations
 
@@ -21,95 +18,95 @@ P = ParamSpec("P")
 
 @dataclass(slots=True, eq=False)
 class Live:
-    """One open request: its row, and what is needed only until it is over."""
+    """One open request: its row, and data that is dropped when it is over."""
 
     row: Request
     params: dict[str, Json] | None = None
-    """What it was called with, where it may have to be sent again."""
+    """Its parameters, if it may have to be sent again."""
 
     held: bool = False
     """A round of it waits for fresh headers, or for a token."""
 
     request_state: str | None = None
-    """The server's ``requestState``, to be sent back as it came."""
+    """The server's ``requestState``, to be sent back unchanged."""
 
     gathers: bool = False
-    """Its last answer asked for input, so the next round has to bring ``inputResponses``."""
+    """Its last response asked for input, so the next round must have ``inputResponses``."""
 
     questions: dict[str, bool] = field(default_factory=dict[str, bool])
-    """What its task asks, by the server's keys, and whether a person is still being asked."""
+    """The server's keys of its task's questions, and whether a person is still being asked."""
 
     fetch: RequestId | None = None
     """The ``tasks/result`` that waits for the result of its task."""
 
     acknowledged: str = ""
-    """What the answer to ``tasks/cancel`` promised."""
+    """The detail with which it settles after the answer to ``tasks/cancel``."""
 
     @property
     def asks_person(self) -> bool:
-        """Whether a person is being asked what its task asks."""
+        """Whether a person is answering a question of its task."""
         return self.row.task_status == "input_required" and any(self.questions.values())
 
 
 class LedgerPort(Protocol):
-    """What a ledger has done outside, in the order in which it decided it; the client implements it."""
+    """The actions of a ledger, called in the order of its decisions; the client implements them."""
 
     def event(self, event: ev.Event) -> None:
-        """Something became true: store it, and tell whoever listens."""
+        """Stores an event and passes it to listeners."""
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Write a request of ours."""
+        """Writes a request of ours."""
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Let a cancel leave, ahead of everything queued. ``message`` is set for a notification."""
+        """Sends a cancel ahead of everything queued. ``message`` is set for a notification."""
 
     def unqueue(self, id: RequestId) -> None:
-        """Take back a request of which no byte was written (C-06: then the server never hears of it)."""
+        """Takes back a request of which no byte was written (C-06: then the server never hears of it)."""
 
     def recall(self, id: RequestId) -> None:
-        """Take back a signal that has not begun to leave."""
+        """Takes back a signal that has not begun to leave."""
 
     def release(self, id: RequestId) -> None:
-        """Close what the transport still holds open for a request that is over, and resume it no more.
+        """Closes the stream that a finished request still holds open.
 
         C-37: a server of the handshake era may leave the stream of a cancelled request open for ever.
         """
 
     def reply(self, message: dict[str, Json]) -> None:
-        """Answer a request of the server's."""
+        """Answers a request of the server's."""
 
     def prompt(
         self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
     ) -> None:
-        """Have a person, or a rule, answer a request of the server's. ``parent`` is the request of ours it belongs to."""
+        """Has a person, or a rule, answer a server request. ``parent`` is the request of ours that it belongs to."""
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
-        """A prompt needs no answer any more; ``why`` says so to the person who was about to give one."""
+        """Closes a prompt that needs no answer any more; ``why`` is shown."""
 
     def gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
     ) -> None:
-        """Gather the input that the server asks for before a request of ours can go on.
+        """Gathers the input that the server wants before a request can continue.
 
-        ``requests`` maps the server's keys to its questions, each with ``method`` and ``params``; empty where only a retry
-        is wanted, after ``wait`` seconds. ``task``: the answers leave by ``tasks/update``, and may come one by one.
+        ``requests`` maps the server's keys to its questions, each with ``method`` and ``params``; empty if only a retry
+        after ``wait`` seconds is wanted. ``task``: each answer is sent by ``tasks/update``.
         """
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
-        """The input for a request is not needed any more. ``keys`` are those withdrawn, all where it is ``None``."""
+        """Stops gathering input: for the withdrawn ``keys``, or for all if ``None``."""
 
     def relist(self, id: RequestId) -> None:
-        """List the tools again, then send the held round of ``id``: the server saw other headers than it wants."""
+        """Lists the tools again, then sends the held round of ``id``: the server wants other headers."""
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
-        """Whoever waits for ``id`` may stop: its outcome cannot change. ``frame`` is the response, if it counts.
+        """Resolves the callers that wait for ``id``; ``frame`` is the response, if it counts.
 
         A cancelled request is resolved when its signal begins to leave, and once more when it settles.
         """
 
 
 class Core(Protocol):
-    """What the parts of a ledger ask of it. All of it is described at :class:`~mcp_tui.protocol.ledger.Ledger`."""
+    """The parts' view of their ledger; :class:`~mcp_tui.protocol.ledger.Ledger` describes the members."""
 
     port: LedgerPort
     negotiated: Negotiated

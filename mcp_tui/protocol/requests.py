@@ -1,7 +1,7 @@
 """Requests: the one fold of events into rows, and the table of what may happen in each state.
 
-The table is the whole truth about states: an event that it does not permit is a defect of ours and changes nothing, an
-event mapped to ``None`` leaves the state as it is. "Timed out" and "late, ignored" are not states:
+An event that the table does not permit is a bug in mcp-tui and changes nothing; an event mapped to ``None`` leaves the
+state as it is. "Timed out" and "late, ignored" are not states:
 :func:`mcp_tui.tui.view.badges.badge` derives them from state, cause and evidence.
 """
 
@@ -86,15 +86,15 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
 
 
 class IllegalTransition(Exception):
-    """An event that the request's state does not permit: a defect of ours, never the server's."""
+    """An event that the request's state does not permit, which is a bug in mcp-tui."""
 
 
 @dataclass(slots=True)
 class Evidence:
-    """Something that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
+    """A message that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
 
-    ``after_transit`` counts the progress that came too late to have crossed the cancel, ``last_after`` is the
-    time of the last, and ``usual`` the usual interval, all in seconds.
+    ``after_transit`` counts the progress that cannot have crossed the cancel; ``last_after`` is the time of the last
+    message and ``usual`` the usual interval, in seconds.
     """
 
     kind: ev.Kind
@@ -111,9 +111,9 @@ class Evidence:
 
 @dataclass(slots=True, weakref_slot=True)
 class Request:
-    """One row: a request of ours and all that came of it. Only :class:`Book` changes it.
+    """A request of ours and everything that happened to it. Only :class:`Book` changes it.
 
-    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw. ``round_ids`` are
+    Times are monotonic seconds. ``version`` grows with every event, so that views know when to redraw. ``round_ids`` are
     the ids of its second and later rounds; ``round_sent_at`` is when the last round was written, ``None`` before that and
     between two rounds, where ``round_answered`` is true.
     """
@@ -194,12 +194,12 @@ class Request:
 
     @property
     def open(self) -> bool:
-        """Whether an answer is still waited for."""
+        """Whether a response is still awaited."""
         return self.state in OPEN
 
     @property
     def listening(self) -> bool:
-        """Whether it is a subscription of the client's own: open for as long as it listens, and no request in flight."""
+        """Whether it is the client's own subscription, which does not count as a request in flight."""
         return self.internal and self.method == LISTEN
 
     @property
@@ -209,36 +209,36 @@ class Request:
 
     @property
     def wire_id(self) -> ev.RequestId:
-        """The id of its last round: what the server knows it by."""
+        """The id of its last round on the wire."""
         return self.round_ids[-1] if self.round_ids else self.id
 
     @property
     def label(self) -> str:
-        """Method and name, as a row shows them: ``tools/call slow_sql``."""
+        """Method and name: ``tools/call slow_sql``."""
         return f"{self.method} {self.name}" if self.name else self.method
 
     def elapsed(self, now: float) -> float:
-        """Seconds from the request's writing to its outcome, or to ``now``; 0 before it was written."""
+        """Returns the seconds from writing the request to its outcome or ``now``; 0 before it was written."""
         if self.sent_at is None:
             return 0.0
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.sent_at)
 
     @property
     def timeout_reason(self) -> str:
-        """The reason with which it is cancelled for its idle limit."""
+        """The reason given when its idle limit cancels it."""
         waited = self.limits.timeout or 0.0
         if self.idle_until is not None and self.idle_from is not None:
             waited = self.idle_until - self.idle_from
         return f"timed out after {round(waited, 3):g} s"
 
     def deadlines(self) -> tuple[float | None, float | None]:
-        """When the idle and the maximum limit fall due, or ``None`` each where none runs."""
+        """Returns the times of the idle and the maximum limit, each ``None`` if it does not run."""
         if self.paused_at is not None or self.state not in RUNNING:
             return None, None
         return self.clocks()
 
     def clocks(self) -> tuple[float | None, float | None]:
-        """As :meth:`deadlines`, but of a paused request too: as if it were resumed in the moment in which it was paused."""
+        """Returns :meth:`deadlines`, of a paused request too, as if it had not been paused."""
         if self.sent_at is None:
             return None, None
         idle = self.idle_until
@@ -251,18 +251,18 @@ class Request:
 
 
 GAPS: Final = 16
-"""Intervals between the last progress notifications that are kept of a request."""
+"""Progress intervals kept of a request, the newest."""
 
 TRANSIT: Final = 0.3
 """Seconds after the signal's writing within which a message may have crossed it on its way."""
 
 HISTORY: Final = 128
-"""Events of a row kept for its detail, at least. From twice as many on, the oldest of those that a server can send
-without end (progress, duplicates) are let go. The journal has them all."""
+"""Events of a row kept for its details, at least. Beyond twice as many, the oldest events that a server can repeat
+without end (progress, duplicates) are dropped. The journal has them all."""
 
 
 def _shortened(history: list[ev.Event]) -> list[ev.Event]:
-    """A history of more events than :data:`HISTORY`, without the oldest of those that may go."""
+    """Returns a history without its oldest repeating events."""
     surplus = len(history) - HISTORY
     kept: list[ev.Event] = []
     for old in history:
@@ -276,7 +276,7 @@ def _shortened(history: list[ev.Event]) -> list[ev.Event]:
 
 
 def evolve(row: Request, event: ev.RequestEvent) -> None:
-    """Apply one event to one row, in place.
+    """Applies one event to one row, in place.
 
     Raises:
         IllegalTransition: the row's state does not permit the event; the row is unchanged.
@@ -404,14 +404,14 @@ def _progressed(row: Request, event: ev.Progress) -> None:
 
 
 def _counted(row: Request, at: float) -> None:
-    """Count a progress notification, in time or late."""
+    """Counts a progress notification, in time or late."""
     row.progress_gaps = progress_intervals(row, at)
     row.progress_count += 1
     row.heard_at = row.progress_at = at
 
 
 def progress_intervals(row: Request, at: float) -> tuple[float, ...]:
-    """The intervals between a request's progress notifications, with one that comes now; in seconds, the last few."""
+    """Returns the last intervals between progress notifications in seconds, including one that comes now."""
     if row.progress_at is None:
         return row.progress_gaps
     return (*row.progress_gaps[1 - GAPS :], at - row.progress_at)
@@ -478,7 +478,7 @@ class ServerRequest:
 
 
 CHANGES: Final = 10_000
-"""Events of which a book can tell what they changed, the newest."""
+"""Newest events whose changed rows a book remembers."""
 
 
 class Book:
@@ -493,7 +493,7 @@ class Book:
     """
 
     sortable = 20_000
-    """How many rows can be looked at one after the other without a screen standing still."""
+    """Rows that can be sorted without blocking the screen."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(lambda row: row.state in TERMINAL)
@@ -507,18 +507,18 @@ class Book:
         self._changes: deque[ev.RequestId | None] = deque(maxlen=CHANGES)
 
     def get(self, id: ev.RequestId) -> Request | None:
-        """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
+        """Returns the row of an id, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
         row = self.unfinished.get((type(id), id))
         if row is None and (place := self._places.find(id)) is not None:
             row = self.order[place]
         return row
 
     def place(self, id: ev.RequestId) -> int | None:
-        """Where the row of an id stands in :attr:`order`."""
+        """Returns the place in :attr:`order` of an id's row."""
         return self._places.find(id)
 
     def row(self, place: int) -> Request:
-        """The row at a place of :attr:`order`."""
+        """Returns the row at a place of :attr:`order`."""
         return self.order[place]
 
     def is_over(self, place: int) -> bool:
@@ -526,12 +526,12 @@ class Book:
         return self.order.is_over(place)
 
     def parent(self, place: int) -> int | None:
-        """The place of the row that the one at a place was called for: a poll of its task, its cancel."""
+        """Returns the place of the parent of the row at a place."""
         parent = self.order[place].parent
         return None if parent is None else self.place(parent)
 
     def changed_since(self, version: int) -> set[int] | None:
-        """The places of the rows that events changed since a version; ``None`` where that is too long ago."""
+        """Returns the places of the rows that changed since a version; ``None`` if that is too long ago."""
         count = self.version - version
         if not 0 <= count <= len(self._changes):
             return None
@@ -541,7 +541,7 @@ class Book:
         return {place for place in places if place is not None}
 
     def apply(self, event: ev.Event) -> Request | None:
-        """Fold one event; returns the row it concerned, if any.
+        """Folds one event and returns its row, if it has one.
 
         Raises:
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
@@ -574,21 +574,21 @@ class Book:
         return row
 
     def _finished(self, id: ev.RequestId) -> Request:
-        """The row of a request that is over, and that something happens to after all."""
+        """Returns the row of a finished request, to apply an event."""
         place = self._places.find(id)
         if place is None:
             raise IllegalTransition(f"no request {id!r}")
         return self.order.loose(place)
 
     def _cancelled(self, row: Request) -> None:
-        """Note the first cancel of a row, unless it is this client's own."""
+        """Notes the first cancel of a row, unless it is internal."""
         first = sum(isinstance(event, ev.CancelRequested) for event in row.history) == 1
         place = self.place(row.id)
         if first and place is not None and not row.cancel_is_internal:
             self.cancelled.append(place)
 
     def _fold_server_request(self, event: ev.Event) -> bool:
-        """Fold one event; whether it was about a request of the server's."""
+        """Folds one event; returns whether it was about a server request."""
         match event:
             case ev.ServerRequestReceived():
                 asked = ServerRequest(event.request_id, event.method, event.at, event.parent, event.seq)
@@ -634,7 +634,7 @@ def _called(event: ev.Called) -> Request:
 
 
 def fold(events: list[ev.Event]) -> Book:
-    """The book that a list of events leads to."""
+    """Folds a list of events into a book."""
     book = Book()
     for event in events:
         book.apply(event)

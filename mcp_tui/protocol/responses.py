@@ -1,4 +1,4 @@
-"""Responses: whose frame is it, of what kind is it, and is it a result or evidence?
+"""Responses: which request does a frame belong to, what kind is it, and is it a result or evidence?
 
 "Late" is decided here, by :func:`role_of`: a response is the *outcome* of its request only while that is waited for.
 After a cancel it is *late*, evidence that no caller sees (cancellation, every revision: the sender should ignore a
@@ -28,37 +28,37 @@ CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
 
 BETWEEN: Final = "abandoned: nothing to cancel"
-"""How a request ends that is cancelled while nothing of it is in progress."""
+"""The detail of a request that is cancelled between two rounds."""
 
 SHOWN: Final = 8192
-"""Characters of a text of the server's that an event carries; the frame has the rest."""
+"""Maximum characters of a server's text in an event; the frame has the rest."""
 
 NAME: Final = 200
-"""Characters of a method's name that an event carries."""
+"""Maximum characters of a method's name in an event."""
 
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
 """Requests that open a connection."""
 
 REJECTED: Final = 2.0
-"""Seconds after a signal within which an error without an id is taken for an answer to it."""
+"""Seconds after a signal in which an error without an id is taken as its rejection."""
 
 USUAL: Final = 0.5
 """The usual interval of progress, in seconds, where there were fewer than three notifications."""
 
 
 def usual_interval(intervals: tuple[float, ...]) -> float:
-    """The median of the intervals between progress notifications, in seconds."""
+    """Returns the median progress interval in seconds."""
     return median(intervals) if len(intervals) > 1 else USUAL
 
 
 def answered(row: Request) -> bool:
-    """Whether something else than progress came of a cancelled request."""
+    """Whether a cancelled request got a late response."""
     return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 
 
 class ResponseRole(Enum):
-    """What a response is to its request."""
+    """The role of a response for its request."""
 
     OUTCOME = "outcome"
     LATE = "late"
@@ -66,7 +66,7 @@ class ResponseRole(Enum):
 
 
 def role_of(row: Request) -> ResponseRole:
-    """Whether a response to ``row`` is its outcome, late, or a duplicate of one that came before, in time or late."""
+    """Returns the role of a new response to ``row``; a late one may also be followed by duplicates."""
     over = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
     if over or answered(row):
         return ResponseRole.DUPLICATE
@@ -77,7 +77,7 @@ _TYPED: Final = {"input_required": Kind.INPUT_REQUIRED, "task": Kind.TASK}
 
 
 def kind_of(frame: ResponseFrame) -> Kind:
-    """What a response says it is."""
+    """Returns the kind of a response."""
     if frame.error is not None:
         return Kind.MALFORMED if frame.error.code is None else Kind.ERROR
     fields = as_object(frame.result)
@@ -88,7 +88,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
 
 
 def alike(identity: Any) -> int | None:
-    """The integer that an id of another type must mean, where nothing else can be meant: ``"7"`` and ``7.0`` for 7."""
+    """Returns the integer that an id of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
     if isinstance(identity, float) and identity.is_integer():
         return int(identity)
     if isinstance(identity, str) and len(identity) < 16 and identity.isascii() and identity.isdigit():
@@ -98,7 +98,7 @@ def alike(identity: Any) -> int | None:
 
 
 class Responses:
-    """The part of a ledger that takes in responses: whole, broken or too large."""
+    """The part of a ledger that handles responses: whole, broken, or too large."""
 
     def __init__(self, core: Core, rounds: Rounds, tasks: Tasks) -> None:
         self._core = core
@@ -108,7 +108,7 @@ class Responses:
     # -- what comes ------------------------------------------------------------------------------------------
 
     def receive(self, frame: ResponseFrame, at: float, seq: int, stream: RequestId | None) -> None:
-        """Take in a response."""
+        """Handles a response."""
         core = self._core
         row, rule, flaw = self._whose(frame, stream)
         if row is None:
@@ -129,7 +129,7 @@ class Responses:
             self.answer(row, frame, at, seq)
 
     def malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
-        """Take in what is no valid message: where it must be a response, its request ends."""
+        """Handles an invalid message: if it must be a response, its request ends."""
         core, row = self._core, self._whose_broken(frame, stream)
         if row is None:
             named = f"{frame.method[:NAME]}: " if frame.method else ""
@@ -143,7 +143,7 @@ class Responses:
             self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
 
     def pollution(self, frame: PollutionFrame, at: float, seq: int, stream: RequestId | None) -> None:
-        """Take in what is not JSON."""
+        """Handles text that is not JSON."""
         row = self._own(stream)
         if row is None:
             self._core.emit(ev.Pollution(at=at, line=frame.line, seq=seq))
@@ -154,9 +154,9 @@ class Responses:
     def too_large(
         self, head: bytes, size: int, *, at: float, tail: bytes = b"", stream: RequestId | None = None
     ) -> None:
-        """Take in what is left of a message of ``size`` bytes, above the cap: the request that it belongs to ends.
+        """Handles a message of ``size`` bytes above the cap: its request ends.
 
-        It is known by its stream, or by the id in its head or, where that is 64 kB, in its tail.
+        The request is found by the stream, or by the id in the head or the tail of the message.
         """
         salvaged = messages.salvage(head + tail, "", whole=bool(tail))
         broken = isinstance(salvaged, MalformedFrame)
@@ -169,11 +169,11 @@ class Responses:
     # -- whose it is -----------------------------------------------------------------------------------------
 
     def _whose(self, frame: ResponseFrame, stream: RequestId | None) -> tuple[Request | None, str, str]:
-        """The request that a response belongs to, and which rule it breaks by that, and how.
+        """Returns the request of a response, the rule that the response breaks, and a description.
 
-        By its id. But what comes on a request's own HTTP stream while that is waited for can only answer that one:
-        C-28, an error without an id belongs to it; C-29, a response with another id spoils it. On a shared stream a
-        response without an id belongs to the connection, unless that is only being opened.
+        The id decides. But a response on the HTTP stream of an open request can only answer that request: C-28, an error
+        without an id belongs to it; C-29, a response with another id makes it fail. On a shared stream a response without
+        an id belongs to the connection, unless the connection is only being opened.
         """
         row, flaw = self.find(frame.id)
         own = None if stream is None else self._core.named(stream)
@@ -191,15 +191,15 @@ class Responses:
         return row, "foreign-stream", f"the response to {row.id!r} came on the stream of {own.id!r}"
 
     def _earlier(self, row: Request, identity: Any, stream: RequestId | None) -> bool:
-        """Whether a response answers a round that was answered before."""
+        """Whether a response belongs to an earlier round."""
         by_id = messages.is_request_id(identity) and self._core.named(identity) is row
         wire = identity if by_id else stream
         return wire is not None and wire != row.wire_id
 
     def find(self, identity: Any) -> tuple[Request | None, str]:
-        """The request that an id means, and what is wrong with the id.
+        """Returns the request with an id, and a description if the id has the wrong type.
 
-        C-27: some servers send the id 7 back as "7" or 7.0. Where no other request can be meant it is that one's.
+        C-27: some servers send the id 7 back as "7" or 7.0, which is accepted if no other request has that id.
         """
         if messages.is_request_id(identity):
             row = self._core.named(identity)
@@ -210,9 +210,9 @@ class Responses:
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
     def _opening(self) -> Request | None:
-        """The request that opens the connection, while nothing else waits and nothing was cancelled.
+        """Returns the request that opens the connection, if it is the only one and nothing was cancelled.
 
-        Only then can an error without an id be meant for nobody else: old servers answer ``server/discover`` with one.
+        Only then an error without an id belongs to it: old servers answer ``server/discover`` with one.
         """
         waiting = [
             live.row
@@ -225,7 +225,7 @@ class Responses:
         return one
 
     def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
-        """A response to no request of ours. One without an id may reject the cancel that was written before it."""
+        """Reports a response to no request of ours. Without an id it may reject the last cancel."""
         identity, error = frame.id, frame.error
         nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._core.last_signal() if nameless else None
@@ -246,12 +246,12 @@ class Responses:
         )
 
     def _own(self, stream: RequestId | None) -> Request | None:
-        """The request whose own stream it is, while it can be answered."""
+        """Returns the open request that owns a stream."""
         row = None if stream is None else self._core.current(stream)
         return row if row is not None and row.id in self._core.live else None
 
     def _whose_broken(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
-        """The request whose response cannot be read."""
+        """Returns the request of an unreadable response."""
         if frame.method is not None:
             return None
         own = self._own(stream)
@@ -265,7 +265,7 @@ class Responses:
     # -- result or evidence ----------------------------------------------------------------------------------
 
     def answer(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
-        """Take in a response that can be read."""
+        """Handles a readable response."""
         core = self._core
         task = self._tasks.handle(row, frame)
         kind = kind_of(frame) if task is None else Kind.TASK
@@ -291,7 +291,7 @@ class Responses:
                     self._settle_late(row, at)
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
-        """A response that cannot be read: its request ends, and with it its stream; after a cancel it is evidence."""
+        """Handles an unreadable response: it ends its request and the stream, or is evidence after a cancel."""
         core = self._core
         if self._premature(row, at, seq):
             return
@@ -309,7 +309,7 @@ class Responses:
                 self._settle_late(row, at)
 
     def _premature(self, row: Request, at: float, seq: int) -> bool:
-        """Whether a response came to a request of which no byte has left: that is none, whatever its id."""
+        """Whether a response came before its request was sent, which is a violation."""
         if row.round_answered or self._core.reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"
@@ -317,10 +317,10 @@ class Responses:
         return True
 
     def _withdraw_cancel(self, row: Request, at: float, *, task: bool = False) -> None:
-        """Take back a cancel whose signal has not begun to leave: only a request in progress may be cancelled.
+        """Withdraws a cancel whose signal has not begun to leave: only a request in progress may be cancelled.
 
-        C-80: the cancel of a call as a task waits for the task's id, so any other answer comes in time as well. C-17: the
-        id of a task lets the cancel stand, which leaves by another signal.
+        C-80: the cancel of a task call waits for the task's id, so any other response withdraws it. C-17: a task handle
+        does not withdraw the cancel, which then leaves as ``tasks/cancel``.
         """
         if row.state is State.CANCEL_REQUESTED:
             held = row.as_task and row.signal is None and not row.task_id
@@ -349,10 +349,10 @@ class Responses:
         summary: str = "",
         size: int = 0,
     ) -> None:
-        """Keep what came after the cancel or the loss of a request as evidence.
+        """Records a message after the cancel or the loss of a request as evidence.
 
-        C-13: it may have crossed the cancel on its way. From 2026-07-28 on a server must send nothing further, so what
-        comes later than that breaks a rule.
+        C-13: it may have crossed the cancel. From 2026-07-28 on a server must send nothing further, so a later message is
+        a violation.
         """
         core = self._core
         since = row.cancel_at if row.cancel_at is not None else row.ended_at
@@ -385,7 +385,7 @@ class Responses:
     # -- the outcome -----------------------------------------------------------------------------------------
 
     def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int, *, wanted: bool) -> None:
-        """End a request by its answer; one that is not ``wanted`` any more is not sent again, whatever the answer."""
+        """Ends a request by its response; a request that is no longer ``wanted`` is not sent again."""
         core, error = self._core, frame.error
         if error is not None:
             if wanted and error.code is not None and self._rounds.corrects(row, error.code, at):
@@ -398,9 +398,10 @@ class Responses:
             core.complete(row, frame, at, seq)
 
     def _goes_further(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
-        """Whether a result is something else than the end: a question, a task, or of a type that is invalid.
+        """Handles a result that is not the end of its request: input required, a task, or an invalid type.
 
-        An unknown ``resultType`` is invalid under 2026-07-28, an absent one is *complete* (basic, "Responses").
+        Returns false for any other result. An unknown ``resultType`` is invalid under 2026-07-28, an absent one is
+        *complete* (basic, "Responses").
         """
         core, modern = self._core, self._core.negotiated.modern
         task = self._tasks.handle(row, frame)

@@ -91,14 +91,14 @@ UNCANCELLABLE: Final = frozenset({"initialize"})
 
 @frozen
 class Cancellation:
-    """How a cancel leaves. ``why`` is one sentence for the person who is about to give a reason."""
+    """The signal of a cancel. ``why`` is one sentence for the person who is about to give a reason."""
 
     signal: Signal
     why: str
 
     @property
     def reason_delivered(self) -> bool:
-        """Whether a reason has anywhere to stand in it: only a notification has room for one."""
+        """Whether the signal carries a reason, which only a notification does."""
         return self.signal is Signal.NOTIFICATION
 
 
@@ -111,7 +111,7 @@ def cancellation(
     possible: bool = True,
     between: bool = False,
 ) -> Cancellation:
-    """The signal that cancels ``method`` under ``revision`` over ``transport`` (``stdio``, ``http``, ``sse``).
+    """Returns the signal that cancels ``method`` under ``revision`` over ``transport`` (``stdio``, ``http``, ``sse``).
 
     ``task``: it is a task, or will be one; ``possible``: the server cancels tasks. ``between``: the server waits for input,
     and so for nothing that a signal could name.
@@ -138,7 +138,7 @@ def cancellation(
 
 @fact
 class Negotiated:
-    """What was agreed on for a connection, as far as it decides what a ledger does; it changes in one assignment.
+    """The negotiated properties of a connection that a ledger needs.
 
     ``transport`` is ``stdio``, ``http`` or ``sse``; ``revision`` is ``None`` before it is settled. ``meta`` goes into
     ``_meta`` of every request (basic, 2026-07-28, "Per-request protocol fields"). ``cancels_tasks``: the server declared

@@ -16,7 +16,7 @@ RequestId = int | str
 
 
 class State(Enum):
-    """Where one of our requests stands."""
+    """The state of one of our requests."""
 
     QUEUED = "queued"
     IN_FLIGHT = "in_flight"
@@ -42,7 +42,7 @@ TERMINAL: Final = frozenset({State.CANCELLED, State.COMPLETED, State.FAILED, Sta
 
 
 class Cause(Enum):
-    """Why a request was cancelled."""
+    """The cause of a cancel."""
 
     USER = "user"
     TIMEOUT = "timeout"
@@ -52,7 +52,7 @@ class Cause(Enum):
 
 
 class Signal(Enum):
-    """How a cancel leaves: what the revision and the transport prescribe."""
+    """The signal of a cancel, prescribed by the revision and the transport."""
 
     NOTIFICATION = "notification"
     STREAM_CLOSED = "stream_closed"
@@ -61,7 +61,7 @@ class Signal(Enum):
 
 
 class Kind(Enum):
-    """What a late, duplicate or unknown arrival was."""
+    """The kind of a late, duplicate, or unknown message."""
 
     RESULT = "result"
     ERROR = "error"
@@ -85,7 +85,7 @@ KIND_WORDS: Final = {
 
 
 class Origin(Enum):
-    """Who says that a request failed. A local failure never borrows a code from the wire."""
+    """The side that reports a failure. A local failure never has a JSON-RPC code."""
 
     SERVER = "server"
     CLIENT = "client"

@@ -5,8 +5,8 @@ on with a new round under a new id, which brings the input and the server's stat
 also brings other headers, where the server wants them.
 
 Tasks come in two flavours: the core of 2025-11-25 and the extension of 2026-07-28. A request that became a task stays
-one row. The ledger polls it at the server's interval, by requests of its own that name the row as their parent; what they
-say moves the row. Cancelling a task is a request too, ``tasks/cancel``, and what it promises differs: in the core its
+one row. The ledger polls it at the server's interval, by requests of its own that name the row as their parent; their
+results update the row. Cancelling a task is a request too, ``tasks/cancel``, and what it promises differs: in the core its
 answer says *cancelled* and that must stay so; in the extension it is acknowledged, and the task may finish all the same.
 """
 
@@ -32,12 +32,12 @@ POLLS: Final = (0.1, 60.0)
 """The shortest and the longest interval, in seconds, whatever the server names."""
 
 AFTER: Final = 10.0
-"""Seconds after a cancel for which a task is still polled: it may finish anyway."""
+"""Seconds after a cancel in which a task is still polled, because it may finish anyway."""
 
 POLL_LIMITS: Final = Limits(timeout=30.0, max_timeout=60.0)
 
 MISSES: Final = 5
-"""Polls in a row that may fail before a task is given up for lost."""
+"""Consecutive failed polls after which a task is lost."""
 
 UNLIMITED: Final = Limits(timeout=None, max_timeout=None)
 
@@ -58,13 +58,13 @@ HEADER_MISMATCH: Final = -32020
 
 
 class Rounds:
-    """The part of a ledger that decides whether, and with what, a request is sent again."""
+    """The part of a ledger that sends requests again, as further rounds."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
-        """Take in an ``input_required`` result; returns why it is invalid, or nothing."""
+        """Handles an ``input_required`` result; returns an error text if it is invalid."""
         core = self._core
         fields = as_object(frame.result)
         asks, state = fields.get("inputRequests"), fields.get("requestState")
@@ -92,9 +92,9 @@ class Rounds:
         return ""
 
     def supply(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
-        """Go on with a request whose input was gathered; false when it waits for none any more.
+        """Continues a request with the gathered input; returns false if it no longer waits for input.
 
-        The state comes back as it was, and only if there was one (multi round-trip requests, "Client Requirements").
+        The state is sent back unchanged, and only if there was one (multi round-trip requests, "Client Requirements").
         """
         live = self._core.live.get(id)
         if live is None or live.row.state is not State.AWAITING_INPUT:
@@ -109,7 +109,7 @@ class Rounds:
         return True
 
     def resend(self, id: RequestId) -> bool:
-        """Let a held round go; false where none waits."""
+        """Sends a held round; returns false if there is none."""
         live = self._core.live.get(id)
         if live is None or not live.held:
             return False
@@ -118,7 +118,7 @@ class Rounds:
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
-        """End a request that waits between two rounds, for a reason of ours; false when it does not wait."""
+        """Fails a request that waits between two rounds; returns false if it does not wait."""
         live = self._core.live.get(id)
         if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
             return False
@@ -127,7 +127,7 @@ class Rounds:
         return True
 
     def corrects(self, row: Request, code: int, at: float) -> bool:
-        """Whether an error is about headers that a fresh list of tools may mend: then the request is sent once more."""
+        """Sends a request again after a fresh list of tools, if the server wants other headers; else returns false."""
         core, negotiated = self._core, self._core.negotiated
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
         if not wanted or row.method != "tools/call" or row.round_ids:
@@ -137,26 +137,26 @@ class Rounds:
         return True
 
     def stop_gathering(self, row: Request, why: str) -> None:
-        """Ask nobody any more for the input of a request."""
+        """Stops gathering input for a request."""
         if row.state is State.AWAITING_INPUT or row.task_status == "input_required":
             self._core.do(self._core.port.gather_over, row.id, why)
 
 
 class Tasks:
-    """The part of a ledger that looks after tasks: it polls them, cancels them, and hears what becomes of them."""
+    """The part of a ledger that polls and cancels tasks."""
 
     def __init__(self, core: Core, rounds: Rounds) -> None:
         self._core = core
         self._rounds = rounds
         self._followed_by_id: dict[str, Request] = {}
-        """Tasks of which it matters what becomes of them."""
+        """Rows by the ids of tasks that are followed."""
         self._misses: dict[RequestId, int] = {}
-        """Polls in a row that failed, by the ids of the followed rows."""
+        """Consecutive failed polls, by the ids of the followed rows."""
 
     # -- a task comes about ----------------------------------------------------------------------------------
 
     def handle(self, row: Request, frame: ResponseFrame) -> dict[str, Json] | None:
-        """The task that a result is the handle of, if it is one."""
+        """Returns the task if a result is a task handle."""
         result = as_object(frame.result)
         if self._core.negotiated.modern:
             return result if result.get("resultType") == "task" else None
@@ -166,7 +166,7 @@ class Tasks:
         return task if isinstance(task.get("taskId"), str) else None
 
     def created(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
-        """Take in a task's handle; why it is none, or nothing."""
+        """Handles a task handle; returns an error text if it is invalid."""
         task_id = task.get("taskId")
         if row.method not in ("tools/call", "tasks/get"):
             return f"{row.method} cannot become a task"
@@ -176,7 +176,7 @@ class Tasks:
         self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **said))
         known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
-            self._unfollow(known)  # of two rows with one task the later one is told of it
+            self._unfollow(known)  # of two rows with the same task the later one follows it
         self._followed_by_id[task_id] = row
         if row.state is State.TASK:
             self._core.arm(row)
@@ -188,7 +188,7 @@ class Tasks:
         return ""
 
     def _said(self, row: Request, task: dict[str, Json], at: float, seq: int) -> dict[str, Any]:
-        """What an event tells that a task says of itself: of its status nothing, and a violation, where it is none."""
+        """Returns the fields of an event about a task. An unknown status is a violation and left empty."""
         status, unit = task.get("status"), "Ms" if self._core.negotiated.modern else ""
         if not isinstance(status, str) or status not in STATUSES:
             self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
@@ -201,7 +201,7 @@ class Tasks:
     # -- what is heard of it ---------------------------------------------------------------------------------
 
     def errand_over(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
-        """``errand``, a request that was made for the task of ``row``, has ended."""
+        """Handles the end of ``errand``, a request that was sent for the task of ``row``."""
         match errand.method:
             case "tasks/get":
                 self._polled(row, errand, frame, at)
@@ -235,7 +235,7 @@ class Tasks:
             self._plan(row, at, POLL * 2.0**misses)
 
     def _told(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
-        """The server said where a task stands."""
+        """Handles the status of a task."""
         said = self._said(row, task, at, seq)
         status = said["status"]
         if not status:
@@ -273,7 +273,7 @@ class Tasks:
             self._plan(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
-        """The end of a task of the extension, which brings its result or its error along."""
+        """Ends a task of the extension, whose last status has its result or error."""
         if row.task_status == "completed" and isinstance(task.get("result"), dict):
             self._conclude_task(row, as_object(task["result"]), size, at, seq)
             return
@@ -283,7 +283,7 @@ class Tasks:
         self._fail(row, code if type(code) is int else None, text, size, at, seq)
 
     def _fail(self, row: Request, code: int | None, text: str, size: int, at: float, seq: int) -> None:
-        """End a task by the server's error."""
+        """Ends a task by the server's error."""
         text = text[:8192]
         self._core.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
 
@@ -293,7 +293,7 @@ class Tasks:
     # -- input -----------------------------------------------------------------------------------------------
 
     def _offer(self, row: Request, task: dict[str, Json]) -> None:
-        """Have the new questions of a task answered; those that vanished are withdrawn (tasks extension, polling)."""
+        """Gathers answers to new questions of a task and withdraws vanished ones (tasks extension, polling)."""
         asks = {key: as_object(value) for key, value in as_object(task.get("inputRequests")).items()}
         core, known = self._core, self._core.live[row.id].questions
         gone = frozenset(key for key, open_ in known.items() if open_ and key not in asks)
@@ -306,7 +306,7 @@ class Tasks:
             core.do(core.port.gather, row.id, new, task=True)
 
     def update(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
-        """Send answers to a task's questions; false where the task waits for them no more."""
+        """Sends answers to a task's questions; returns false if the task no longer waits."""
         live = self._core.live.get(id)
         if live is None or live.row.state is not State.TASK:
             return False
@@ -315,7 +315,7 @@ class Tasks:
         return True
 
     def unanswered(self, id: RequestId, keys: Iterable[str], *, at: float) -> None:
-        """Nobody is asked these questions of a task any more, or nobody was: what waits for them is the server alone."""
+        """Notes that nobody is answering these questions of a task."""
         live = self._core.live.get(id)
         if live is not None and live.row.state is State.TASK:
             live.questions.update(dict.fromkeys(keys, False))
@@ -324,7 +324,7 @@ class Tasks:
     # -- the result of a core task ---------------------------------------------------------------------------
 
     def _fetch(self, row: Request, at: float) -> None:
-        """Ask for the result, which comes when there is one, and with it the questions of a task that needs input."""
+        """Requests the result of a core task, which also brings its questions."""
         live = self._core.live[row.id]
         if live.fetch not in self._core.live:
             live.fetch = self._ask(row, "tasks/result", UNLIMITED, at)
@@ -346,17 +346,17 @@ class Tasks:
     # -- cancelling ------------------------------------------------------------------------------------------
 
     def leave(self, row: Request, at: float) -> None:
-        """Wait no more for a task that the server cannot cancel (C-85: it goes on, and the row says so)."""
+        """Stops waiting for a task that the server cannot cancel (C-85: it keeps running)."""
         what = "it" if row.task_id else "one that came of this"
         self._core.settle_unsignalled(row, f"the server cannot cancel tasks: {what} keeps running", at)
         self._unfollow(row)
 
     def cancel(self, row: Request, at: float) -> None:
-        """Cancel a task, by the one request that may do so."""
+        """Cancels a task by ``tasks/cancel``."""
         self._ask(row, "tasks/cancel", POLL_LIMITS, at)
 
     def errand_written(self, row: Request, errand: Request, at: float, seq: int) -> None:
-        """``tasks/cancel`` was written: that is the signal of its task's cancel."""
+        """Notes that ``tasks/cancel`` was written, which is the cancel signal of its task."""
         sent = row.signal not in (None, Signal.NONE)
         if errand.method != "tasks/cancel" or row.cancel_at is None or sent:
             return
@@ -397,7 +397,7 @@ class Tasks:
         self._plan(row, at)
 
     def _anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
-        """A task that was cancelled has finished all the same (C-88): evidence."""
+        """Records as evidence that a cancelled task has finished anyway (C-88)."""
         if any(evidence.kind is kind for evidence in row.late):
             return
         since = row.cancel_at or at
@@ -418,7 +418,7 @@ class Tasks:
             self._core.settle(row, "the task finished anyway", at)
 
     def stop_waiting(self, id: RequestId, *, at: float) -> bool:
-        """Watch a task no more, and let it run (C-86); false where the request is no task."""
+        """Stops waiting for a task and lets it run (C-86: that is not a cancel); returns false without a task."""
         live = self._core.live.get(id)
         if live is None or live.row.state is not State.TASK:
             return False
@@ -430,17 +430,17 @@ class Tasks:
         return True
 
     def pushed(self, task: dict[str, Json], *, size: int, at: float, seq: int) -> None:
-        """Take in a task that the server pushed, if it is one of ours."""
+        """Handles a status notification for one of our tasks."""
         row = self.row_of(task.get("taskId"))
         if row is not None and self._is_followed(row, at):
             self._told(row, task, size, at, seq)
 
     def row_of(self, task_id: Json) -> Request | None:
-        """The row whose task has this id, while it matters what becomes of it."""
+        """Returns the row of a followed task."""
         return self._followed_by_id.get(task_id) if isinstance(task_id, str) else None
 
     def row_over(self, live: Live) -> None:
-        """A request has ended: its questions are taken back, and its task is let go of unless it was just cancelled."""
+        """Handles the end of a request: withdraws its questions and unfollows its task, unless just cancelled."""
         if any(live.questions.values()):
             self._core.do(self._core.port.gather_over, live.row.id, "the task is over")
         if not self._is_followed(live.row, live.row.ended_at or 0.0):
@@ -449,7 +449,7 @@ class Tasks:
     # -- polling ----------------------------------------------------------------------------------------------
 
     def _plan(self, row: Request, at: float, after: float | None = None) -> None:
-        """Have a task asked after, if it matters still."""
+        """Schedules the next poll of a followed task."""
         if not self._is_followed(row, at):
             self._unfollow(row)
             return
@@ -457,12 +457,12 @@ class Tasks:
             low, high = POLLS
             after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
             if row.state is not State.TASK and row.cancel_at is not None:
-                # when it is let go of, unless something is heard before
+                # the last look before it is unfollowed
                 after = min(after, row.cancel_at + AFTER - at)
         self._core.deadlines.arm(Timer.POLL, row.id, at + after)
 
     def poll(self, id: RequestId, at: float) -> None:
-        """The time for a poll has come."""
+        """Polls a task."""
         row = self._core.book.get(id)
         if row is None or not row.task_id:
             return
@@ -472,7 +472,7 @@ class Tasks:
             self._unfollow(row)
 
     def _is_followed(self, row: Request, at: float) -> bool:
-        """Whether it matters still what becomes of a task."""
+        """Whether the status of a task still matters."""
         if row.state is State.TASK:
             return True
         if self._followed_by_id.get(row.task_id) is not row:
@@ -485,14 +485,14 @@ class Tasks:
         return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
 
     def _unfollow(self, row: Request) -> None:
-        """Let go of a task: nothing that the server says of it can change anything."""
+        """Stops following a task, whose status no longer matters."""
         self._core.deadlines.arm(Timer.POLL, row.id, None)
         self._misses.pop(row.id, None)
         if self._followed_by_id.get(row.task_id) is row:
             del self._followed_by_id[row.task_id]
 
     def connection_gone(self) -> None:
-        """The connection is gone, and nobody can be asked after a task."""
+        """Stops following all tasks when the connection ends."""
         for row in tuple(self._followed_by_id.values()):
             self._unfollow(row)
 

@@ -1,7 +1,7 @@
-"""Values that nobody changes: dataclasses without the work of frozen ones.
+"""Immutable dataclasses that are cheaper than frozen ones.
 
-A program's start makes about a hundred such classes. A frozen one takes 0.9 ms for that, one of these 0.13; and an object of
-it is made in half the time. That nobody changes one is for the type checker to see.
+A program's start makes about a hundred such classes. A frozen one takes 0.9 ms, one of these 0.13, and its objects are made
+in half the time. Only the type checker enforces that they do not change.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ Class = TypeVar("Class")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def fact(cls: type[Class]) -> type[Class]:
-    """A value whose fields are given by name."""
+    """Makes a value class with keyword-only fields."""
     return dataclass(slots=True, kw_only=True, eq=False, repr=False)(_comparable(cls))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[Class]) -> type[Class]:
-    """A value whose fields may be given by their places."""
+    """Makes a value class with positional fields."""
     return dataclass(slots=True, eq=False, repr=False)(_comparable(cls))
 
 
 def _comparable(cls: type[Class]) -> type[Class]:
-    """Give a class what a dataclass would compile for it, in one way for all."""
+    """Gives a class shared comparison methods instead of compiled ones."""
     for name, method in (("__eq__", _equal), ("__hash__", _hash), ("__repr__", _repr)):
         if cls.__dict__.get(name) is None:
             setattr(cls, name, method)

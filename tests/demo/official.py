@@ -52,7 +52,7 @@ TASK: dict[str, Any] = {
 
 
 def check(frame: dict[str, Any], revision: str, method: str | None = None) -> None:
-    """Fail where `frame`, sent by a server in answer to `method`, breaks the schema of `revision`."""
+    """Fails where `frame`, sent by a server in answer to `method`, breaks the schema of `revision`."""
     result = frame.get("result", {})
     kind = result.get("resultType")
     if "method" in frame:

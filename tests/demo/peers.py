@@ -116,11 +116,11 @@ class Exchange:
         return response["error"]
 
     def beats(self, count: int) -> None:
-        """Wait for `count` progress notifications."""
+        """Waits for `count` progress notifications."""
         self.peer.wait(lambda: len(self.progress) >= count)
 
     def cancel(self, reason: str = "enough of it") -> None:
-        """Cancel as this revision and transport prescribe, and wait until the server knows it."""
+        """Cancels as this revision and transport prescribe, and wait until the server knows it."""
         self.signal(reason)
         self.peer.logged("cancelled", self.id)
 
@@ -161,7 +161,7 @@ class Peer:
         assert not self.failures, self.failures[0]
 
     def close(self) -> str:
-        """End the server, wait for it, and return what it wrote to standard error."""
+        """Ends the server, wait for it, and return what it wrote to standard error."""
         stderr = self.stderr
         if stderr is None:
             self._hang_up()
@@ -176,7 +176,7 @@ class Peer:
         return stderr
 
     def _hang_up(self) -> None:
-        """Close standard input, which ends a server on stdio."""
+        """Closes standard input, which ends a server on stdio."""
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -184,7 +184,7 @@ class Peer:
     # -- what the test says ------------------------------------------------------------------------------------
 
     def open(self) -> Self:
-        """Open the conversation as the revision has it."""
+        """Opens the conversation as the revision has it."""
         if not self.modern:
             assert (
                 self.request("initialize", initialize(self.revision, self.capabilities)).result()[
@@ -221,7 +221,7 @@ class Peer:
         return next(frame["params"] for frame in self.asked if "id" not in frame)
 
     def reply(self, question: Frame, **answer: object) -> None:
-        """Answer a question of the server's, with a ``result`` or an ``error``."""
+        """Answers a question of the server's, with a ``result`` or an ``error``."""
         raise NotImplementedError
 
     def notify(self, method: str, params: Frame) -> None:
@@ -319,12 +319,12 @@ class HttpExchange(Exchange):
             super().signal(reason)
 
     def disconnect(self) -> None:
-        """Close the request's own stream."""
+        """Closes the request's own stream."""
         assert self.connection.sock is not None
         self.connection.sock.shutdown(socket.SHUT_RDWR)
 
     def read(self) -> None:
-        """Take the response and its frames, as they come."""
+        """Takes the response and its frames, as they come."""
         with suppress(http.client.HTTPException, OSError):
             response = self.connection.getresponse()
             self.status, self.headers = (

@@ -21,7 +21,7 @@ def http(connect: Make, revision: str) -> HttpPeer:
 
 
 def listen(peer: HttpPeer) -> tuple[http_client.HTTPConnection, http_client.HTTPResponse]:
-    """Open the session's own stream."""
+    """Opens the session's own stream."""
     connection = peer.connect()
     connection.request("GET", "/mcp", headers=peer.headers({}))
     return connection, connection.getresponse()

@@ -164,7 +164,7 @@ TIME = r"(\d[\d.]* (?:ms|s|min))"
 
 
 def check(row: Request, events: Sequence[ev.Event], until: float) -> None:
-    """Hold every word about a cancelled row against its events.
+    """Holds every word about a cancelled row against its events.
 
     Raises:
         AssertionError: something is said that no event shows, or is not said although one does.

@@ -463,7 +463,7 @@ class Departure(AssertionError):
 
 
 def play(ledger: RecordedLedger, *script: Step | str) -> RecordedLedger:
-    """Play a script; returns the ledger as it is at the end.
+    """Plays a script; returns the ledger as it is at the end.
 
     Raises:
         Departure: with both dialogues, line against line, up to the step at which they part.

@@ -87,7 +87,7 @@ class Witness:
     # -- what it says ----------------------------------------------------------------------------------------
 
     def hear(self) -> list[ev.Event]:
-        """Take in what the ledger said, check it, and return the events."""
+        """Takes in what the ledger said, check it, and return the events."""
         self.sound = False
         events: list[ev.Event] = []
         for item in self.ledger.take():
@@ -272,7 +272,7 @@ class Witness:
         assert row.wire_id not in self.signals, "an answer left before the signal"
 
     def words(self) -> None:
-        """Hold what is said of each cancelled request against its events, now and when a minute more has passed."""
+        """Holds what is said of each cancelled request against its events, now and when a minute more has passed."""
         for id_ in self.unwanted:
             row = self.ledger.row(id_)
             mine = [event for event in self.events if isinstance(event, ev.RequestEvent) and event.id == id_]

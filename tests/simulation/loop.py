@@ -94,7 +94,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         return [timer for _, _, timer in self._due if not timer.cancelled()]
 
     def play(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end, and close."""
+        """Runs a coroutine to its end, and close."""
         try:
             asyncio.set_event_loop(self)
             self.run_until_complete(coroutine)
@@ -104,7 +104,7 @@ class VirtualLoop(base_events.BaseEventLoop):
             self.close()
 
     def _let_go(self) -> None:
-        """End what still runs, so that nothing of it runs on a loop that is closed."""
+        """Ends what still runs, so that nothing of it runs on a loop that is closed."""
         left = self.left()
         for task in left:
             task.cancel()

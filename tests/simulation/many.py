@@ -63,7 +63,7 @@ def _chunk(first: int) -> Tally:
 
 
 def many(first: int, count: int) -> Tally:
-    """Play ``count`` schedules (a multiple of 100) from a seed on; they end with the first that breaks."""
+    """Plays ``count`` schedules (a multiple of 100) from a seed on; they end with the first that breaks."""
     total = Tally()
     for tally in _tallies(range(first, first + count, CHUNK)):
         total += tally

@@ -78,7 +78,7 @@ class StdinPipe(asyncio.WriteTransport):
                 self._process.server.line(line)
 
     def block(self, blocked: bool) -> None:
-        """Let the server stop reading, or go on."""
+        """Lets the server stop reading, or go on."""
         self.blocked = blocked
         if blocked or self._lost:
             return

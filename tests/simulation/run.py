@@ -63,7 +63,7 @@ class Failed(AssertionError):
 
 @contextlib.contextmanager
 def simulated() -> Generator[None]:
-    """Have transports that are opened inside reach the simulated world."""
+    """Has transports that are opened inside reach the simulated world."""
     replaced = [(module, name, getattr(module, name)) for module, name, _ in STAND_INS]
     for module, name, stand_in in STAND_INS:
         setattr(module, name, stand_in)
@@ -75,7 +75,7 @@ def simulated() -> Generator[None]:
 
 
 def play(seed: int) -> World:
-    """Play the schedule of a seed; its world, with the dialogue.
+    """Plays the schedule of a seed; its world, with the dialogue.
 
     Raises:
         Failed: an invariant does not hold.
@@ -149,7 +149,7 @@ class _Session:
             self.plan.steps[number] = _shifted(step, self.world.loop.now - start)
 
     async def _impatience(self) -> None:
-        """Cancel the handshake, and close in the middle of it."""
+        """Cancels the handshake, and close in the middle of it."""
         loop, rng = self.world.loop, self.world.rng
         task = self._spawn(self._connect())
         for _ in range(3):
@@ -199,7 +199,7 @@ class _Session:
         return {**params, "task": {}} if as_task else params
 
     async def _respond(self, inquiry: Inquiry) -> Answer:
-        """Answer a question of the server's, or not before it needs no answer any more."""
+        """Answers a question of the server's, or not before it needs no answer any more."""
         rng = self.world.rng
         delay = rng.choice((0.0, 0.1, rng.expovariate(1.0), 1000.0))
         await asyncio.wait({inquiry.over}, timeout=delay)

@@ -31,7 +31,7 @@ class Way(Protocol):
     """How something gets back to the client: the pipe, or the stream of one request."""
 
     def send(self, message: Message | list[Message] | bytes) -> None:
-        """Send a message (of JSON, or bytes as they are)."""
+        """Sends a message (of JSON, or bytes as they are)."""
         ...
 
     def finish(self) -> None:
@@ -85,7 +85,7 @@ class Server:
         self.take(json.loads(line), self)
 
     def send(self, message: Message | list[Message] | bytes) -> None:
-        """Write a line to stdout."""
+        """Writes a line to stdout."""
         if self.alive and self.process is not None:
             raw = encode(message)
             self.world.say("server ->", raw)
@@ -102,7 +102,7 @@ class Server:
     # -- what comes in ---------------------------------------------------------------------------------------
 
     def take(self, message: Message, way: Way) -> None:
-        """Take a message; its answer, if one comes, goes by ``way``."""
+        """Takes a message; its answer, if one comes, goes by ``way``."""
         method = message.get("method")
         if method == "notifications/cancelled":
             self._cancelled(message["params"]["requestId"])
@@ -269,7 +269,7 @@ class Server:
         self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
 
     def _elicit(self, call: _Call) -> None:
-        """Ask a person, twice; what is asked may be taken back at any time, and be answered before that arrives."""
+        """Asks a person, twice; what is asked may be taken back at any time, and be answered before that arrives."""
         if not self.alive:
             return
         way = self.aside() or call.way

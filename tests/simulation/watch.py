@@ -105,7 +105,7 @@ class Watch:
             self.world.say("BROKEN", str(self.broken))
 
     def expect(self, number: int, true: object, text: str, *of: object) -> None:
-        """Fail unless ``true``; ``of`` are put into the braces of ``text`` only then."""
+        """Fails unless ``true``; ``of`` are put into the braces of ``text`` only then."""
         if not true:
             self.fail(number, text.format(*of))
 
@@ -406,7 +406,7 @@ class Watch:
     # -- callers ---------------------------------------------------------------------------------------------
 
     async def wait(self, id: RequestId) -> None:
-        """Wait for a request as a caller does."""
+        """Waits for a request as a caller does."""
         number = self.waiters[id] = self.waiters[id] + 1
         frame = await self.client.wait(id)
         self.expect(10, (id, number) not in self.told, "a caller of {} was told twice", id)
@@ -425,7 +425,7 @@ class Watch:
     # -- the end ---------------------------------------------------------------------------------------------
 
     def shown(self) -> None:
-        """Remember the times of what is over."""
+        """Remembers the times of what is over."""
         for row in self.client.book.order:
             if row.ended_at is not None and row.state in TERMINAL:
                 self.of(row.id).shown = row.elapsed(self.client.now())

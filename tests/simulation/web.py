@@ -196,7 +196,7 @@ class Stream:
         self._log: list[bytes] = []
 
     def attach(self, exchange: Exchange, behind: int = 0) -> None:
-        """Send by ``exchange`` from now on; first what it missed."""
+        """Sends by ``exchange`` from now on; first what it missed."""
         self.exchange = exchange
         exchange.head(200, {"content-type": "text/event-stream", **self._web.session_header(exchange)})
         if self._web.resumes and not self._log:

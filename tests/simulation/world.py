@@ -38,7 +38,7 @@ class World:
     web: Web | None = None
 
     def later(self, delay: float, then: Callable[..., None], *arguments: object) -> asyncio.TimerHandle:
-        """Have something happen outside the client, ``delay`` seconds from now."""
+        """Has something happen outside the client, ``delay`` seconds from now."""
         return self.at(self.loop.now + delay, then, *arguments)
 
     def at(self, when: float, then: Callable[..., None], *arguments: object) -> asyncio.TimerHandle:
@@ -55,7 +55,7 @@ class World:
         return self.rng.random() < share
 
     def say(self, who: str, what: object) -> None:
-        """Put a line into the dialogue; it is made into text only where somebody reads it."""
+        """Puts a line into the dialogue; it is made into text only where somebody reads it."""
         self.said.append((self.loop.now, who, what))
 
     def dialogue(self) -> str:
@@ -71,7 +71,7 @@ class _Stage:
 
 
 def enter(world: World) -> None:
-    """Make a world the one in which processes and connections come about."""
+    """Makes a world the one in which processes and connections come about."""
     _Stage.world = world
 
 
