@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from mcp_tui.client import Client, ClientSettings, StdioTarget
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Request
 from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).parents[1] / "servers" / "cli_server.py"
@@ -43,6 +44,12 @@ class Told(list[ev.Event]):
 
     def notes(self) -> str:
         return "\n".join(event.text for event in self.of(ev.Note))
+
+
+def row(made: Client, id: ev.RequestId) -> Request:
+    found = made.book.get(id)
+    assert found is not None
+    return found
 
 
 def client(target: Target, settings: ClientSettings | None = None) -> tuple[Client, Told]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings
+from mcp_tui.client import ClientSettings
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.requests import Request, State
-from tests.client.connected import DEMO, HANG, connected
+from mcp_tui.protocol.requests import State
+from tests.client.connected import DEMO, HANG, connected, row
 from tests.waiting import until
 
 QUICK = ClientSettings(grace=0.2)
@@ -27,12 +27,6 @@ async def _tasks(request: pytest.FixtureRequest) -> None:  # pyright: ignore[rep
     if request.param == "eager":
         factory: Any = getattr(asyncio, "eager_task_factory")  # noqa: B009 - not in 3.11
         asyncio.get_running_loop().set_task_factory(factory)
-
-
-def row(made: Client, id: ev.RequestId) -> Request:
-    found = made.book.get(id)
-    assert found is not None
-    return found
 
 
 def text(frame: Any) -> str:

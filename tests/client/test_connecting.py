@@ -112,10 +112,17 @@ async def test_a_server_that_exits_at_once_is_told_with_its_last_words():
     assert "no licence found" in text
 
 
-async def test_the_time_to_connect_is_limited_and_the_last_words_are_told():
+async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
-    assert "No connection after 3 s" in text
-    assert "waiting for the database" in text
+    assert text == (
+        "No connection after 3 s (waiting for the response to initialize); last stderr line: waiting for the database. "
+        "Check the command or raise --connect-timeout."
+    )
+
+
+async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
+    text = await refused("framed", ClientSettings(connect_timeout=1.0))
+    assert "; unexpected stdout: Content-Length: 2. " in text
 
 
 async def test_a_connect_that_is_given_up_leaves_nothing_open():
@@ -260,3 +267,20 @@ async def test_a_server_of_2024_is_found_by_its_event_stream(status: int):
     assert result == "sse 2024-11-05"
     assert len(streams) == 1
     assert [call.path for call in calls if call.rpc == "notifications/initialized"] == ["/messages"]
+
+
+async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_endpoint_is():
+    async def script(call: Call) -> None:
+        if call.method == "POST":
+            await call.respond(405)
+        else:
+            await call.stream()
+            await call.disconnected()
+
+    async with HttpScript(script) as server:
+        made, _ = client(HttpTarget(url=server.url), ClientSettings(connect_timeout=0.6))
+        with pytest.raises(Exception, match="No connection after") as caught:
+            await made.connect()
+    assert str(caught.value) == (
+        "No connection after 0.6 s (waiting for the endpoint event). Check the URL or raise --connect-timeout."
+    )

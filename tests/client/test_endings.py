@@ -11,8 +11,8 @@ import pytest
 from mcp_tui.client import ClientSettings, StdioTarget
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
-from mcp_tui.protocol.requests import Book, State
+from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.requests import State
 from tests.client.connected import HANG, connected
 from tests.waiting import until
 
@@ -63,18 +63,6 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
         assert again > max(int(row.id) for row in made.book.order[:-1])
         assert len({row.id for row in made.book.order}) == len(made.book.order)
         await until(lambda: (row := made.book.get(again)) and row.state is State.IN_FLIGHT)
-
-
-def told(signalled_at: float, signal: Signal = Signal.NOTIFICATION, id_: RequestId = 7) -> Book:
-    book = Book()
-    for event in (
-        ev.Called(at=0.0, id=id_, method="tools/call"),
-        ev.Sent(at=0.0, id=id_),
-        ev.CancelRequested(at=signalled_at, id=id_, cause=Cause.USER, reason=""),
-        ev.CancelSignalled(at=signalled_at, id=id_, signal=signal, reason_delivered=False),
-    ):
-        book.apply(event)
-    return book
 
 
 async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -16,9 +16,9 @@ from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refu
 from mcp_tui.client.task_store import TaskStore
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import REVISIONS
-from tests.client.connected import HANG, Told, received
+from tests.client.connected import HANG, Told, received, row
 from tests.waiting import until
 
 SERVER = Path(__file__).parents[1] / "servers" / "asking_server.py"
@@ -57,12 +57,6 @@ async def asking(
 
 def said(frame: Any) -> Any:
     return json.loads(frame.result["content"][0]["text"])
-
-
-def row(made: Client, id: ev.RequestId) -> Request:
-    found = made.book.get(id)
-    assert found is not None
-    return found
 
 
 # -- what is declared ------------------------------------------------------------------------------------------
@@ -176,12 +170,8 @@ async def test_c50_what_the_server_takes_back_is_never_answered(tmp_path: Path) 
         assert said(await made.wait(made.call_tool("withdraw", {}))) == "withdrawn"
         assert seen[0].over.result() == "withdrawn by the server: changed my mind"
         assert told.of(ev.ServerRequestWithdrawn)
-        heard = received_all(tmp_path / "heard")
+        heard = received(tmp_path / "heard")
         assert not [each for each in heard if "method" not in each]
-
-
-def received_all(heard: Path) -> list[dict[str, Any]]:
-    return [cast("dict[str, Any]", json.loads(line)) for line in heard.read_text().splitlines()]
 
 
 async def test_c62_a_cancel_of_the_call_answers_its_prompt(tmp_path: Path) -> None:
@@ -191,7 +181,7 @@ async def test_c62_a_cancel_of_the_call_answers_its_prompt(tmp_path: Path) -> No
         assert made.cancel(id_) is CancelOutcome.REQUESTED
         await until(lambda: not made.interactions.open)
         await until(lambda: row(made, id_).late or row(made, id_).state is State.CANCELLED)
-        answers = [each for each in received_all(tmp_path / "heard") if "method" not in each]
+        answers = [each for each in received(tmp_path / "heard") if "method" not in each]
         assert [each["result"] for each in answers] == [{"action": "cancel"}]
 
 
@@ -199,12 +189,12 @@ async def test_c65_a_call_given_up_during_its_prompt_sends_nothing(tmp_path: Pat
     async with asking("2026-07-28", tmp_path / "heard", _never) as (made, _):
         id_ = made.call_tool("ask", {})
         await until(lambda: made.interactions.open)
-        before = len(received_all(tmp_path / "heard"))
+        before = len(received(tmp_path / "heard"))
         assert made.cancel(id_) is CancelOutcome.ABANDONED
         await until(lambda: not made.interactions.open)
         assert await made.wait(id_) is None
         await made.request("tools/list")
-        after = received_all(tmp_path / "heard")[before:]
+        after = received(tmp_path / "heard")[before:]
         assert [each["method"] for each in after] == ["tools/list"]
 
 

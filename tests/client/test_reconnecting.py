@@ -13,14 +13,15 @@ from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.requests import Request, State
-from tests.client.connected import HANG, Told, client
-from tests.servers.http_scripted import Call, HttpScript
+from mcp_tui.protocol.requests import State
+from tests.client.connected import HANG, Told, client, row
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
 from tests.waiting import until
 
 OVER = "the server ended the session (HTTP 404)"
 
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+SESSIONS = [("2025-03-26", b""), ("2025-06-18", b"no such session"), ("2025-11-25", RPC_ERROR)]
+"""Revisions, and the bodies of a 404 to a session that is over."""
 
 
 class Sessions:
@@ -30,8 +31,9 @@ class Sessions:
     answer to all but the first ``initialize``.
     """
 
-    def __init__(self, revision: str = "2025-11-25") -> None:
+    def __init__(self, revision: str = "2025-11-25", body: bytes = b"") -> None:
         self.revision = revision
+        self.body = body
         self.made = 0
         self.dead: set[str] = set()
         self.doomed: Callable[[int], bool] = lambda _: False
@@ -45,7 +47,7 @@ class Sessions:
         if call.rpc == "initialize":
             await self._initialize(call)
         elif session in self.dead:
-            await call.respond(404, b"no such session", "text/plain")
+            await call.respond(404, self.body, "application/json")
         elif call.method == "GET":
             await call.respond(405)
         elif call.rpc == "notifications/cancelled":
@@ -85,12 +87,6 @@ def settings(revision: str = "2025-11-25") -> ClientSettings:
     return ClientSettings(protocol=revision, grace=0.1)
 
 
-def row(made: Client, id: ev.RequestId) -> Request:
-    found = made.book.get(id)
-    assert found is not None
-    return found
-
-
 async def silent(made: Client, count: int) -> list[ev.RequestId]:
     ids = [made.call_tool("silent", {}) for _ in range(count)]
     await until(lambda: all(row(made, each).sent_at is not None for each in ids))
@@ -106,9 +102,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUn
     monkeypatch.setattr(connecting, "PAUSES", (0.0, 0.01, 0.02, 0.03))
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str):
-    async with HttpScript(served := Sessions(revision)) as server:
+@pytest.mark.parametrize(("revision", "body"), SESSIONS)
+async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str, body: bytes):
+    async with HttpScript(served := Sessions(revision, body)) as server:
         made, told = client(HttpTarget(url=server.url), settings(revision))
         await made.connect()
         waiting = await silent(made, 3)

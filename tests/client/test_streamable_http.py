@@ -16,7 +16,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import HANG, Told, client
-from tests.servers.http_scripted import Call, HttpScript
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
 from tests.waiting import until
 
 MODERN = "2026-07-28"
@@ -187,9 +187,12 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
 
 
 @handshaken
-@pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [*((status, f"HTTP {status}") for status in (400, 401, 403, 503)), (200, "error -32600 Bad Request")],
+)
 async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(
-    revision: str, status: int
+    revision: str, status: int, said: str
 ):
     async def work(to: Call) -> None:
         if to.message["params"]["name"] == "silent":
@@ -200,7 +203,10 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
     script = served(revision, work)
 
     async def refusing(to: Call) -> None:
-        await (to.respond(status, b"no") if to.rpc == "notifications/cancelled" else script(to))
+        if to.rpc == "notifications/cancelled":
+            await to.respond(status, RPC_ERROR, "application/json")
+        else:
+            await script(to)
 
     async with HttpScript(refusing) as server:
         made, told = await connected(server, revision)
@@ -210,7 +216,8 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         await until(lambda: row.sent_at is not None)
         made.cancel(id_)
         await until(lambda: row.undelivered)
-        assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, f"HTTP {status}")
+        assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, said)
+        assert (row.signal, row.accepted_at) == (ev.Signal.NOTIFICATION, None)
         assert await made.wait(id_) is None
         assert (await call(made, "ok")).state is State.COMPLETED
         assert made.connected

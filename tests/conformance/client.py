@@ -61,11 +61,6 @@ async def lists(client: Client) -> None:
     await client.every("tools")
 
 
-async def adds_numbers(client: Client) -> None:
-    await client.every("tools")
-    await called(client, "add_numbers", {"a": 5, "b": 3})
-
-
 async def hears_the_server(client: Client) -> None:
     """Wait for the server's own stream: a question may come on it, and one mock takes any later GET for a reconnection."""
     async with asyncio.timeout(LISTENS_WITHIN):
@@ -73,15 +68,18 @@ async def hears_the_server(client: Client) -> None:
             await asyncio.sleep(0.01)
 
 
-async def reconnects(client: Client) -> None:
-    await hears_the_server(client)
-    await client.every("tools")
-    await called(client, "test_reconnection")
+def calls(
+    tool: str, arguments: dict[str, Json] | None = None, *, hears: bool = False
+) -> Callable[[Client], Awaitable[None]]:
+    """The dialogue that lists the tools and calls one; with ``hears`` behind the server's own stream."""
 
+    async def dialogue(client: Client) -> None:
+        if hears:
+            await hears_the_server(client)
+        await client.every("tools")
+        await called(client, tool, arguments)
 
-async def lists_and_calls(client: Client) -> None:
-    await client.every("tools")
-    await called(client, "anything")
+    return dialogue
 
 
 async def uses_everything(client: Client) -> None:
@@ -106,12 +104,6 @@ async def calls_what_is_left(client: Client) -> None:
         await called(client, str(tool["name"]), dict.fromkeys(properties, "some"))
 
 
-async def accepts_defaults(client: Client) -> None:
-    await hears_the_server(client)
-    await client.every("tools")
-    await called(client, "test_client_elicitation_defaults")
-
-
 async def echoes_state(client: Client) -> None:
     await client.every("tools")
     # at the same time, so that what belongs to one could get into another
@@ -119,11 +111,6 @@ async def echoes_state(client: Client) -> None:
         *(called(client, f"test_mrtr_{tool}") for tool in ("echo_state", "unrelated", "no_state"))
     )
     await called(client, "test_mrtr_no_result_type")
-
-
-async def uses_a_tool(client: Client) -> None:
-    await client.every("tools")
-    await called(client, "test-tool")
 
 
 class ScriptedPerson:
@@ -181,10 +168,10 @@ async def sends_a_schema_back(client: Client) -> None:
 
 SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": lists,
-    "tools_call": adds_numbers,
-    "elicitation-sep1034-client-defaults": accepts_defaults,
-    "sse-retry": reconnects,
-    "request-metadata": lists_and_calls,
+    "tools_call": calls("add_numbers", {"a": 5, "b": 3}),
+    "elicitation-sep1034-client-defaults": calls("test_client_elicitation_defaults", hears=True),
+    "sse-retry": calls("test_reconnection", hears=True),
+    "request-metadata": calls("anything"),
     "sep-2322-client-request-state": echoes_state,
     "http-standard-headers": uses_everything,
     "http-custom-headers": calls_as_told,
@@ -197,7 +184,7 @@ SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
 async def main() -> None:
     url = sys.argv[-1]
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
-    dialogue = SCENARIOS.get(scenario) or (uses_a_tool if scenario.startswith("auth/") else None)
+    dialogue = SCENARIOS.get(scenario) or (calls("test-tool") if scenario.startswith("auth/") else None)
     if dialogue is None:
         sys.exit(f"no dialogue for the scenario {scenario!r}: README.md says what is left out")
     settings = ClientSettings(

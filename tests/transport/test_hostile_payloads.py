@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
 import pytest
 
-from mcp_tui.client import ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client import ClientSettings, StdioTarget
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import State
 from tests.client.connected import connected
-from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG
 
 HALF_EMOJI = r"""
@@ -51,60 +48,6 @@ async def test_half_an_emoji_and_long_numbers_are_read_everywhere():
         assert not told.of(ev.Violation)
         (first, _) = [row for row in client.book.order if row.method == "tools/call"]
         assert rb"a\ud83d" in (client.store.payload(first.response_seq) or b"")
-
-
-async def modern(call: Call, *, before_the_answer: bytes) -> None:
-    """A server of 2026-07-28 that sends something odd on the stream of each tool call."""
-    if call.rpc == "server/discover":
-        await call.answer({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
-    elif call.rpc == "tools/call":
-        await call.stream()
-        await call.chunk(before_the_answer)
-        await call.result()
-        await call.end()
-
-
-@pytest.mark.parametrize(
-    ("odd", "violations"),
-    [
-        (b"data: {}\n\n", 1),
-        (b"data: ping\n\n", 1),
-        (b'data: {"jsonrpc":"2.0"}\n\n', 1),
-        (b"retry: " + b"9" * 400 + b"\ndata: ping\n\n", 1),
-        (b"retry: " + b"9" * 400 + b"\n\n", 0),
-    ],
-)
-async def test_odd_events_on_the_stream_of_a_call_do_not_end_it(odd: bytes, violations: int):
-    async def script(call: Call) -> None:
-        await modern(call, before_the_answer=odd)
-
-    async with (
-        HttpScript(script) as server,
-        connected(HttpTarget(url=server.url), ClientSettings(protocol="2026-07-28")) as (client, told),
-    ):
-        for _ in range(2):
-            frame = await client.wait(client.call_tool("any", {}))
-            assert frame is not None
-            assert frame.result == {}
-        assert len(told.of(ev.Violation)) == 2 * violations
-
-
-async def test_a_body_that_is_no_message_fails_its_call():
-    async def script(call: Call) -> None:
-        if call.rpc == "tools/call":
-            await call.respond(200, json.dumps({}).encode(), "application/json")
-        else:
-            await modern(call, before_the_answer=b"")
-
-    async with (
-        HttpScript(script) as server,
-        connected(HttpTarget(url=server.url), ClientSettings(protocol="2026-07-28")) as (client, _),
-    ):
-        id_ = client.call_tool("any", {})
-        assert await client.wait(id_) is None
-        row = client.book.get(id_)
-        assert row is not None
-        assert (row.state, row.rule) == (State.FAILED, "malformed")
 
 
 UVLOOP = """

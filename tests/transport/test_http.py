@@ -8,10 +8,8 @@ import pytest
 
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST
-from mcp_tui.transport.base import Refusal
 from tests.servers.http_scripted import (
     HANG,
-    RPC_ERROR,
     Call,
     Heard,
     HttpScript,
@@ -32,7 +30,6 @@ from tests.servers.http_scripted import (
 from tests.servers.recorder import (
     Closed,
     Happened,
-    NotSent,
     Signalled,
     StreamEnded,
     Written,
@@ -97,41 +94,6 @@ async def test_the_modern_era_has_no_session_no_get_and_no_delete():
         await turns()
     assert {call.method for call in server.calls} == {"POST"}
     assert all("mcp-session-id" not in call.headers for call in server.calls)
-
-
-@pytest.mark.parametrize("body", [b"", b"session not found", RPC_ERROR])
-async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
-    waiting: list[Call] = []
-
-    async def work(call: Call) -> None:
-        if call.rpc == "tools/call" and call.id == 1:
-            waiting.append(call)
-            await call.disconnected()
-        elif call.rpc == "tools/call":
-            await call.respond(404, body, "application/json")
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(1))
-            await heard.until(Written, lambda item: item.id == 1)
-            transport.send(request(2))
-            await heard.until(Closed)
-            not_sent, closed = heard.items[-2:]
-            assert isinstance(not_sent, NotSent)
-            assert (not_sent.id, not_sent.refusal) == (2, Refusal(0, body))
-            assert closed == Closed(detail="the server ended the session (HTTP 404)", renewable=True)
-            async with asyncio.timeout(HANG):
-                while not waiting[0].gone:
-                    await asyncio.sleep(0.01)
-            transport.send(request(3))
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            await turns()
-        assert heard.items[-1] == closed, "nothing comes after Closed"
-    assert not [call for call in server.calls if call.method == "DELETE"]
 
 
 # -- closing ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from tests.servers.http_scripted import (
 )
 from tests.servers.recorder import (
     Happened,
-    NotSent,
     Received,
     StreamEnded,
     TooLarge,
@@ -70,85 +69,6 @@ async def test_the_life_of_a_request_answered_by_a_stream():
         assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
         assert heard.of(StreamEnded) == [StreamEnded(id="a")]
         assert "stranger" in heard.of(Happened)[0].text
-
-
-# -- responses that are no answers -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "body", "headers", "words"),
-    [
-        (202, "", b"", {}, "without a response .HTTP 202."),
-        (204, "", b"", {}, "HTTP 204 with an empty body"),
-        (201, "application/json", b"{}", {}, "HTTP 201 with JSON instead of HTTP 200"),
-        (200, "application/json", b"", {}, "with an empty body. Is this the MCP endpoint"),
-        (200, "text/html; charset=utf-8", b"<html>", {}, "HTTP 200 with text/html instead of JSON"),
-        (200, "", b"{}", {}, "Is this the MCP endpoint"),
-        (
-            301,
-            "",
-            b"",
-            {"Location": "https://other.example/mcp?key=hidden"},
-            "redirects to https://other.example/mcp ",
-        ),
-        (307, "", b"", {"Location": "http://[broken"}, "redirects to http://.broken"),
-        (
-            307,
-            "",
-            b"",
-            {"Location": "/elsewhere?key=1"},
-            r"/mcp redirects to http://127.0.0.1:\d+/elsewhere ",
-        ),
-        (301, "", b"", {"Location": "sub/mcp"}, r"/sub/mcp \(HTTP 301\)"),
-        (308, "", b"", {}, "redirects to nowhere"),
-        (200, "", b"{}", {}, "without a Content-Type"),
-        (400, "text/plain", b"no \x1b\n way", {}, r"HTTP 400 Bad Request \(it says: no . way\)"),
-        (404, "text/html", b"<h1>no", {}, "HTTP 404 Not Found"),
-        (405, "", b"", {}, "HTTP 405 Method Not Allowed"),
-        (429, "", b"", {"Retry-After": "30"}, "HTTP 429 Too Many Requests. Retry after 30 s"),
-        (
-            503,
-            "text/html",
-            b"<p>",
-            {"Retry-After": "Sat, 21 Nov 2026 20:00:00 GMT"},
-            "Retry from Sat, 21 Nov",
-        ),
-        (500, "application/json", b'{"detail":"oops"}', {}, r"Internal Server Error \(it says: oops\)"),
-        (500, "application/problem+json", b'{"error":{"message":"deep"}}', {}, r"\(it says: deep\)"),
-        (502, "text/html", b"<h1>no", {}, "Bad Gateway$"),
-        (599, "application/json", b"[]", {}, "HTTP 599"),
-        (200, "application/json", b"{}", {"Content-Encoding": "gzip"}, "compressed its answer .gzip."),
-        (200, "text/event-stream", b"\x1f\x8b", {"Content-Encoding": "br"}, "compressed its answer .br."),
-        (
-            401,
-            "application/json",
-            RPC_ERROR,
-            {"WWW-Authenticate": 'Bearer realm="x", scope="a b"'},
-            "requires sign-in .HTTP 401.",
-        ),
-        (403, "", b"", {}, "denies access .HTTP 403."),
-    ],
-)
-async def test_a_response_that_is_no_answer_is_told_in_a_sentence(
-    status: int, kind: str, body: bytes, headers: dict[str, str], words: str
-):
-    async def script(call: Call) -> None:
-        if call.id == 1:
-            await call.respond(status, body, kind, headers)
-        else:
-            await call.answer()
-
-    async with connected(script) as (_, transport, heard):
-        transport.send(request(1))
-        item = await heard.until(NotSent)
-        assert (item.id, item.refusal.status) == (1, status)
-        assert item.refusal.body in (body, b"")
-        assert pytest.raises(AssertionError, match=words).matches(AssertionError(item.detail)), item.detail
-        assert "hidden" not in item.detail
-        assert item.detail.isprintable()
-        assert heard.names() == ["Writing", "Written", "NotSent"]
-        transport.send(request(2))
-        await heard.until(Received)
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500])

@@ -12,7 +12,6 @@ from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST
 from tests.servers.http_scripted import (
     HANG,
-    RPC_ERROR,
     Call,
     cancelled,
     connected,
@@ -22,7 +21,6 @@ from tests.servers.http_scripted import (
 )
 from tests.servers.recorder import (
     SignalAccepted,
-    SignalFailed,
     SignalLeaving,
     Signalled,
     StreamEnded,
@@ -108,25 +106,3 @@ async def test_a_cancel_overtakes_everything_and_blocks_nothing():
         hanging.set()
         assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
         assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
-
-
-@pytest.mark.parametrize(
-    ("status", "detail"),
-    [(400, "HTTP 400"), (401, "HTTP 401"), (503, "HTTP 503"), (200, "error -32600 Bad Request")],
-)
-async def test_a_cancel_that_is_refused_was_written_all_the_same(status: int, detail: str):
-    async def script(call: Call) -> None:
-        if call.rpc == "tools/call":
-            await call.disconnected()
-        else:
-            await call.respond(status, RPC_ERROR, "application/json")
-
-    async with connected(script) as (_, transport, heard):
-        transport.send(request(1))
-        await heard.until(Written)
-        message = cancelled(1)
-        transport.signal(1, Signal.NOTIFICATION, message)
-        failed = await heard.until(SignalFailed)
-        assert failed == SignalFailed(id=1, detail=detail, refused=True)
-        assert [item.raw for item in heard.of(Signalled)] == [message.raw]
-        assert not heard.of(SignalAccepted)

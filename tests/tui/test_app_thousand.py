@@ -152,7 +152,6 @@ async def test_quitting_while_x_goes_on_doubles_nothing_and_leaves_nothing_out(
 @pytest.mark.usefixtures("many_files")
 async def test_x_over_http_posts_each_of_a_thousand_once_and_answers_keys_meanwhile():
     async with HttpScript(served := Served("2025-11-25")) as server:
-        served.may_accept.set()
         async with cancelling(HttpTarget(url=server.url)) as (driven, seen, ids):
             bench = driven.bench
             selected = bench.table.selected
