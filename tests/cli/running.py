@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import http.server
 import json
 import os
 import shutil
@@ -13,7 +14,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
+import threading
+from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -146,6 +148,48 @@ def run(*words: str, input: str | bytes = "", cwd: Path | None = None, **env: st
 async def running(*words: str) -> Ran:
     """The same, beside others."""
     return await asyncio.to_thread(run, *words)
+
+
+class Command:
+    """A command that runs, read line by line."""
+
+    def __init__(self, *words: str, stdout: int = subprocess.PIPE) -> None:
+        self.process = subprocess.Popen(
+            [*MCP_TUI, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - a shell that runs the tests in the background ignores it
+        )
+        self.lines: list[dict[str, Any]] = []
+
+    def until(self, event: str) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+            if self.lines[-1]["event"] == event:
+                return self.lines[-1]
+        raise AssertionError(f"no {event} in {self.lines}: {self.process.communicate()}")
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end; the exit status and stderr."""
+        out, err = self.process.communicate(timeout=HANG)
+        self.lines += [json.loads(line) for line in (out or b"").splitlines()]
+        for each in self.lines:
+            event_schema(each["event"]).validate(each)
+        assert b"Traceback" not in err, err.decode()
+        return self.process.returncode, err.decode()
+
+
+@contextlib.contextmanager
+def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Generator[str]:
+    """Serves HTTP; gives the URL."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join(HANG)
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,6 @@ import os
 import pty
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from mcp_tui.cli import main
 from mcp_tui.cli.output import Exit
 from mcp_tui.journal.files import journal_folder
-from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
+from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted, serving
 
 USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE
 
@@ -45,12 +44,8 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join(HANG)
+    with serving(Page) as url:
+        yield url
 
 
 def refused_port() -> int:

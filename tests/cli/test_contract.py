@@ -1,20 +1,17 @@
-"""What scripts rely on where a server does one thing wrong: the outcome, the exit status and the sentence."""
+"""The outcome, exit status, and sentence where a server does one thing wrong; ``tests/faults`` has many more."""
 
 from __future__ import annotations
 
 import http.server
 import json
 import signal
-import subprocess
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
+from tests.cli.running import Command, Ran, run, scripted, serving
 
 
 class Guarded(http.server.BaseHTTPRequestHandler):
@@ -24,23 +21,16 @@ class Guarded(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        match message["method"]:
-            case "initialize":
-                server = {"name": "guarded", "version": "1"}
-                result: dict[str, Any] = {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": server,
-                }
-                self.answer(
-                    200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
-                )
-            case "notifications/initialized":
-                self.answer(202)
-            case "server/discover":
-                self.answer(400)
-            case _:
-                self.answer(401)
+        statuses = {"initialize": 200, "notifications/initialized": 202, "server/discover": 400}
+        status, body = statuses.get(message["method"], 401), b""
+        if status == 200:
+            info: dict[str, Any] = {
+                "serverInfo": {"name": "guarded", "version": "1"},
+                "capabilities": {"tools": {}},
+            }
+            result: dict[str, Any] = {"protocolVersion": "2025-11-25", **info}
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        self.answer(status, body)
 
     def do_GET(self) -> None:
         self.answer(405)
@@ -58,41 +48,91 @@ class Guarded(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def guarded() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
-        server.shutdown()
-        thread.join(HANG)
+    with serving(Guarded) as url:
+        yield f"{url}/mcp"
 
 
 def call(mode: str, *options: str) -> Ran:
     return run("call", "odd", "--json", "--no-journal", *options, *scripted(mode))
 
 
-def test_an_answer_that_only_lacks_its_line_feed_counts():
-    ran = call("unended")
-    assert ran.status == Exit.COMPLETED
-    assert ran.outcome["result"]["content"][0]["text"] == "whole"
+@pytest.mark.parametrize(
+    ("mode", "status", "state", "told"),
+    [
+        ("pollution", 0, "completed", {"event": "pollution", "line": "not json"}),
+        ("invalid", 5, "failed", {"event": "violation", "rule": "malformed-response"}),
+        ("monstrous", 0, "completed", {"event": "unknown", "response_id": "a number out of range"}),
+        ("exits", 8, "lost", {"event": "stderr", "line": "out of cheese"}),
+        ("tool_error", 5, "completed", {"event": "connected"}),
+        ("large", 0, "completed", {"event": "connected"}),
+        ("unended", 0, "completed", {"result": {"content": [{"type": "text", "text": "whole"}]}}),
+        (
+            "error_data",
+            5,
+            "failed",
+            {"error": {"code": -32602, "message": "bad", "data": {"why": ["too", "short"]}}},
+        ),
+    ],
+)
+def test_each_mistake_is_shown_for_what_it_is(mode: str, status: int, state: str, told: dict[str, Any]):
+    ran = call(mode)
+    assert (ran.status, ran.err) == (status, "")
+    assert ran.outcome["state"] == state
+    assert [each for each in ran.events if told.items() <= each.items()]
+    assert (ran.outcome["error"] is None) == (state == "completed")
+    assert state == "completed" or ran.outcome["result"] is None
 
 
-def test_the_data_of_an_error_is_in_the_outcome():
-    ran = call("error_data")
-    assert ran.status == Exit.SERVER_ERROR
-    assert ran.outcome["error"] == {"code": -32602, "message": "bad", "data": {"why": ["too", "short"]}}
+@pytest.mark.parametrize(
+    ("words", "mode", "status", "said"),
+    [
+        (("call", "odd"), "error_empty", 5, ["the server does not say why (error -1)"]),
+        (("call", "odd"), "refuses", 5, ["error -32000"]),
+        (("info",), "hostile-refusal", 4, ["␛[31m␊way", "-32000"]),
+        (("tools", "--json"), "no-list", 5, ["no list 'tools'"]),
+        (
+            ("call", "odd"),
+            "asks",
+            5,
+            ["requests elicitation/create", "Only the workbench can answer questions."],
+        ),
+    ],
+)
+def test_each_error_is_told_in_words_that_no_terminal_obeys(
+    words: tuple[str, ...], mode: str, status: int, said: list[str]
+):
+    ran = run(*words, "--no-journal", *scripted(mode))
+    assert (ran.status, ran.out) == (status, "")
+    assert all(text in ran.err for text in said), ran.err
+    assert not {"\x1b", "\u202e"} & {*ran.err}
 
 
-def test_an_error_without_words_is_said_to_have_none():
-    ran = run("call", "odd", "--no-journal", *scripted("error_empty"))
-    assert ran.status == Exit.SERVER_ERROR
-    assert "the server does not say why (error -1)" in ran.err
+def test_an_error_without_an_id_belongs_to_the_connection_and_answers_no_call():
+    ran = call("nameless", "--timeout", "0.3")
+    assert (ran.status, ran.outcome["state"]) == (6, "timed_out")
+    (unknown,) = ran.of("unknown")
+    assert (unknown["response_id"], unknown["id_type"], unknown["code"]) == (None, "null", -32700)
 
 
-def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
-    ran = run("info", "--no-journal", *scripted("hostile-refusal"))
-    ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
-    assert "\x1b" not in ran.err
-    assert "\u202e" not in ran.err
+def test_an_answer_above_the_cap_ends_its_request():
+    ran = call("large", "--max-message", "1")
+    assert (ran.status, ran.outcome["state"]) == (5, "failed")
+    (dropped,) = ran.of("oversize")
+    assert (dropped["bytes"] > 20_000_000, dropped["id"]) == (True, ran.outcome["id"])
+
+
+@pytest.mark.slow
+def test_a_late_answer_above_the_cap_is_no_error_but_one_that_was_too_large():
+    words = ("--max-message", "1", "--cancel-after", "0.1", "--linger", "20")
+    ran = call("late_large", *words)
+    told = run("call", "odd", "--no-journal", *words, *scripted("late_large"))
+    assert ran.status == told.status == 7
+    (late,) = ran.of("late")
+    assert (late["kind"], late["bytes"] > 20_000_000) == ("oversize", True)
+    assert ran.outcome["late"] == [{key: late[key] for key in ("kind", "after", "bytes")}]
+    assert ran.outcome["error"] is None
+    assert "late message, too large (20.0 MB) at +" in told.err
+    assert "late error" not in told.err
 
 
 @pytest.mark.parametrize("words", [("call", "odd"), ("tools",)])
@@ -101,21 +141,6 @@ def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tup
     assert ran.status == Exit.UNAUTHORIZED
     assert "equires sign-in (HTTP 401)" in ran.err
     assert "or add a token with -H" in ran.err
-
-
-def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():
-    ran = run("call", "odd", "--no-journal", *scripted("asks"))
-    assert ran.status == Exit.SERVER_ERROR
-    assert "requests elicitation/create" in ran.err
-    assert ran.err.endswith(
-        "Only the workbench can answer questions. Open the server without a subcommand.\n"
-    )
-
-
-def test_an_answer_without_a_list_is_no_empty_list():
-    run("tools", "--json", "--no-journal", *scripted("no-list")).sentence(
-        Exit.SERVER_ERROR, "no list 'tools'"
-    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +155,7 @@ def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_name
     name: str, said: str
 ):
     ran = run("call", name, "text=hi", "--json", "--no-journal", "--demo")
-    assert ran.status == Exit.SERVER_ERROR
+    assert ran.status == 5
     (line,) = ran.err.splitlines()
     assert line.startswith(f"mcp-tui: The server does not list a tool '{name.removesuffix(chr(0x202E))}")
     assert line.endswith(said)
@@ -149,24 +174,11 @@ def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: st
     assert "cannot cancel tasks" in ran.of("settled")[0]["detail"]
 
 
-def test_an_interrupt_while_such_a_task_runs_tells_the_outcome(tmp_path: Path):
-    out = tmp_path / "out"
+def test_an_interrupt_while_such_a_task_runs_tells_the_outcome():
     words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *scripted("task-no-cancel"))
-    with out.open("wb") as file:
-        process = subprocess.Popen(
-            [*MCP_TUI, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - as in test_signals
-        )
-    try:
-        while '"task"' not in out.read_text():
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        status = process.wait(HANG)
-    finally:
-        process.kill()
-    ran = Ran(status, out.read_text(), "")
-    assert ran.status == Exit.INTERRUPTED
-    assert (ran.outcome["state"], ran.outcome["cause"]) == ("cancelled", "user")
-    assert ran.outcome["reason"] == "interrupted"
+    command = Command(*words)
+    command.until("task")
+    command.process.send_signal(signal.SIGINT)
+    assert command.end()[0] == Exit.INTERRUPTED
+    outcome = command.lines[-1]
+    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", "interrupted")

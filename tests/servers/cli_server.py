@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -149,34 +146,6 @@ def flood(id: int, _: dict[str, Any]) -> None:
         params = {"progressToken": id, "progress": progress, "message": "x" * 200}
         say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
     say({"jsonrpc": "2.0", "id": "flooded", "method": "ping"})
-
-
-def deaf(id: int, _: dict[str, Any]) -> None:
-    """Take no notice of the end of stdin, nor of any signal that can be ignored."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
-    say(
-        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": id, "progress": 1}}
-    )
-    while True:
-        time.sleep(60)
-
-
-def forked(id: int, _: dict[str, Any]) -> None:
-    """Be deaf here, and in a process that left by a double fork and a session of its own."""
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            deaf(id, {})
-        os._exit(0)
-    os.wait()
-    deaf(id, {})
-
-
-def family(id: int, _: dict[str, Any]) -> None:
-    """Be deaf with a child that holds all pipes."""
-    subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)", *sys.argv[2:]])
-    deaf(id, {})
 
 
 # -- how a server takes the first messages ---------------------------------------------------------------------
