@@ -10,10 +10,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mcp_tui.client import Client, ClientSettings, StdioTarget
+from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
+from tests.servers.http_scripted import HttpScript, Script
 from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).parents[1] / "servers" / "cli_server.py"
@@ -56,6 +57,15 @@ def client(target: Target, settings: ClientSettings | None = None) -> tuple[Clie
     made, told = Client(target, settings), Told()
     made.listen(told.append)
     return made, told
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    script: Script, settings: ClientSettings | None = None
+) -> AsyncGenerator[tuple[HttpScript, Client, Told]]:
+    """An HTTP server that follows a script, and a client that is connected to it."""
+    async with HttpScript(script) as server, connected(HttpTarget(url=server.url), settings) as (made, told):
+        yield server, made, told
 
 
 @contextlib.asynccontextmanager

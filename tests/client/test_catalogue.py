@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import HttpTarget
 from mcp_tui.client.catalogue import PAGES, ListFailed, every
 from mcp_tui.protocol import events as ev
-from tests.client.connected import connected
-from tests.servers.http_scripted import Call, HttpScript
+from tests.client.connected import serving
+from tests.servers.http_scripted import Call
 
 Pages = Callable[[Any], dict[str, Any] | None]
 
@@ -35,10 +34,7 @@ def listing(pages: Pages) -> Callable[[Call], Any]:
 
 async def listed(pages: Pages, what: str = "tools") -> tuple[list[str], list[Any], list[ev.Violation]]:
     """The names, the cursors that were asked for, and the violations."""
-    async with (
-        HttpScript(listing(pages)) as server,
-        connected(HttpTarget(url=server.url)) as (client, told),
-    ):
+    async with serving(listing(pages)) as (server, client, told):
         entries = await every(client, what)
         asked = [call.message["params"].get("cursor") for call in server.calls if call.rpc.endswith("/list")]
     return [str(entry["name"]) for entry in entries], asked, told.of(ev.Violation)

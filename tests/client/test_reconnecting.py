@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
+from mcp_tui.client import Client, ClientSettings, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
-from tests.client.connected import HANG, Told, client, row
-from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
+from tests.client.connected import HANG, Told, row, serving
+from tests.servers.http_scripted import RPC_ERROR, Call
 from tests.waiting import until
 
 OVER = "the server ended the session (HTTP 404)"
@@ -57,10 +57,6 @@ class Sessions:
             await call.respond(202)
         elif call.message["params"].get("name") == "silent":
             await call.disconnected()
-        elif call.message["params"].get("name") == "dropping":
-            await call.stream()
-            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="e-1", retry=10)
-            call.cut()
         else:
             await call.answer({"content": []})
 
@@ -104,9 +100,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUn
 
 @pytest.mark.parametrize(("revision", "body"), SESSIONS)
 async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str, body: bytes):
-    async with HttpScript(served := Sessions(revision, body)) as server:
-        made, told = client(HttpTarget(url=server.url), settings(revision))
-        await made.connect()
+    served = Sessions(revision, body)
+    async with serving(served, settings(revision)) as (server, made, told):
         waiting = await silent(made, 3)
         served.forget()
         last = made.call_tool("ok", {})
@@ -124,7 +119,6 @@ async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revis
         assert "opening a new session" in notes
         (ended,) = told.of(ev.Disconnected)
         assert ended.detail == OVER
-        await made.close()
     new = [call for call in server.calls[before:] if call.method == "POST"]
     assert {call.headers["mcp-session-id"] for call in new} == {"s-2"}
     assert not served.cancelled
@@ -135,9 +129,8 @@ async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revis
 
 
 async def test_c33_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_there():
-    async with HttpScript(served := Sessions()) as server:
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
+    served = Sessions()
+    async with serving(served, settings()) as (_, made, told):
         one, other = await silent(made, 2)
         served.forget()
         assert made.cancel(one, Cause.USER, "too slow") is CancelOutcome.REQUESTED
@@ -146,14 +139,12 @@ async def test_c33_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_the
         assert row(made, one).settled == OVER
         assert (row(made, other).state, row(made, other).error) == (State.LOST, OVER)
         assert await made.wait(made.call_tool("ok", {})) is not None
-        await made.close()
     assert not served.cancelled
 
 
 async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_cancelled_unsent():
-    async with HttpScript(served := Sessions()) as server:
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
+    served = Sessions()
+    async with serving(served, settings()) as (server, made, told):
         served.gate.clear()
         served.forget()
         await made.wait(made.call_tool("ok", {}))
@@ -167,7 +158,6 @@ async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_
             answers = [await made.wait(each) for each in kept]
         assert None not in answers
         assert len(told.of(ev.Connected)) == 2
-        await made.close()
     asked = [
         call.message["params"]["arguments"].get("n") for call in server.calls if call.rpc == "tools/call"
     ]
@@ -175,10 +165,9 @@ async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_
 
 
 async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sentence():
-    async with HttpScript(served := Sessions()) as server:
-        served.doomed = lambda number: number > 1
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
+    served = Sessions()
+    served.doomed = lambda number: number > 1
+    async with serving(served, settings()) as (_, made, told):
         served.forget()
         made.call_tool("ok", {})
         ends: list[ev.Disconnected] = []
@@ -197,4 +186,3 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         served.doomed = lambda _: False
         await made.connect()
         assert await made.wait(made.call_tool("ok", {})) is not None
-        await made.close()

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client import Client, ClientSettings
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request, State
-from tests.client.connected import HANG, Told, client
-from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
+from tests.client.connected import HANG, serving
+from tests.servers.http_scripted import RPC_ERROR, Call
 from tests.waiting import until
 
 MODERN = "2026-07-28"
@@ -49,10 +49,8 @@ def served(revision: str, work: Work, listen: Work | None = None) -> Work:
     return script
 
 
-async def connected(server: HttpScript, revision: str) -> tuple[Client, Told]:
-    made, told = client(HttpTarget(url=server.url), ClientSettings(protocol=revision, grace=0.1))
-    await made.connect()
-    return made, told
+def as_of(revision: str) -> ClientSettings:
+    return ClientSettings(protocol=revision, grace=0.1)
 
 
 async def call(made: Client, name: str = "tool", **arguments: Any) -> Request:
@@ -111,11 +109,9 @@ async def test_c35_a_server_may_prime_close_early_and_be_polled_and_the_time_it_
             await to.event(result(asked[0][1]), id="3")
         await to.end()
 
-    async with HttpScript(served(revision, work, listen)) as server:
-        made, _ = await connected(server, revision)
+    async with serving(served(revision, work, listen), as_of(revision)) as (_, made, _):
         row = await call(made)
         assert row.state is State.COMPLETED
-        await made.close()
     assert [last for last, _ in asked] == ["", "prime-1", "prime-2"]
     closed, first, again, second = moments
     assert first - closed >= 0.29
@@ -136,8 +132,7 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
             polled.append(to.headers["last-event-id"])
         await to.respond(405)
 
-    async with HttpScript(served(revision, work, listen)) as server:
-        made, told = await connected(server, revision)
+    async with serving(served(revision, work, listen), as_of(revision)) as (server, made, told):
         id_ = made.call_tool("tool", {})
         await until(lambda: "resuming in" in told.notes())
         made.cancel(id_)
@@ -152,7 +147,6 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
             await call(made, "other")
         ).state is not State.COMPLETED  # that one is polled for, once, and refused
         assert len(polled) == 1
-        await made.close()
 
 
 @handshaken
@@ -171,8 +165,7 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
         else:
             await script(to)
 
-    async with HttpScript(odd) as server:
-        made, _ = await connected(server, revision)
+    async with serving(odd, as_of(revision)) as (_, made, _):
         row = made.book.get(made.call_tool("tool", {}))
         assert row is not None
         await until(lambda: bool(came))
@@ -180,7 +173,6 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
         await until(lambda: bool(row.late))
         words = evidence.summary_words(row, made.now())
         assert words.startswith("sent, accepted; late result at +")
-        await made.close()
 
 
 # -- a cancel that is refused ----------------------------------------------------------------------------------
@@ -208,8 +200,7 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         else:
             await script(to)
 
-    async with HttpScript(refusing) as server:
-        made, told = await connected(server, revision)
+    async with serving(refusing, as_of(revision)) as (server, made, told):
         id_ = made.call_tool("silent", {})
         row = made.book.get(id_)
         assert row is not None
@@ -222,7 +213,6 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         assert (await call(made, "ok")).state is State.COMPLETED
         assert made.connected
         assert not told.of(ev.Disconnected)
-        await made.close()
     cancels = [to for to in server.calls if to.rpc == "notifications/cancelled"]
     assert [to.message["params"]["requestId"] for to in cancels] == [id_], "it is not sent again"
 
@@ -240,13 +230,11 @@ async def test_c29_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_
         odd = to.message["params"]["name"] == "odd"
         await send(to, result(wrong if odd else to.id), sse=sse)
 
-    async with HttpScript(served(revision, work)) as server:
-        made, told = await connected(server, revision)
+    async with serving(served(revision, work), as_of(revision)) as (_, made, told):
         row = await call(made, "odd")
         assert (row.state, row.rule) == (State.FAILED, "mismatched-id")
         assert [each.rule for each in told.of(ev.Violation)] == ["mismatched-id"]
         assert (await call(made, "ok")).state is State.COMPLETED
-        await made.close()
 
 
 @either_form
@@ -268,8 +256,7 @@ async def test_c43_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool
         ]
         await send(to, batch, sse=sse)
 
-    async with HttpScript(served("2025-03-26", work)) as server:
-        made, told = await connected(server, "2025-03-26")
+    async with serving(served("2025-03-26", work), as_of("2025-03-26")) as (_, made, told):
         first = made.call_tool("first", {})
         await until(lambda: waiting)
         second = await call(made, "second")
@@ -279,7 +266,6 @@ async def test_c43_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool
         assert frame.result["content"][0]["text"] == "for the first"
         assert (second.state, second.summary, second.progress) == (State.COMPLETED, "for the second", 1)
         assert "batch" not in [each.rule for each in told.of(ev.Violation)]
-        await made.close()
 
 
 # -- headers that mirror arguments (2026-07-28) ----------------------------------------------------------------
@@ -304,14 +290,12 @@ async def test_annotated_arguments_are_mirrored_and_invalid_annotations_are_left
         else:
             await to.answer({"resultType": "complete", "content": []})
 
-    async with HttpScript(served(MODERN, work)) as server:
-        made, told = await connected(server, MODERN)
+    async with serving(served(MODERN, work), as_of(MODERN)) as (server, made, told):
         assert [tool["name"] for tool in await every(made, "tools")] == ["good"]
         assert "bad" in told.notes() + "".join(each.detail for each in told.of(ev.Violation))
         await call(made, "good", region="us-west1", where={"row": 7}, dry=False, plain="not this")
         await call(made, "good", region="Zürich ☕")
         await call(made, "good", region=None, dry=True)
-        await made.close()
     first, second, third = (to.headers for to in server.calls if to.rpc == "tools/call")
     assert [first.get(f"mcp-param-{name}") for name in ("region", "row", "dry", "plain")] == [
         "us-west1",
@@ -335,9 +319,7 @@ async def test_what_http_said_is_kept_of_those_that_were_not_authorized_alone():
         else:
             await to.respond(status)
 
-    async with HttpScript(served("2025-11-25", work)) as server:
-        made, _ = await connected(server, "2025-11-25")
+    async with serving(served("2025-11-25", work), as_of("2025-11-25")) as (_, made, _):
         rows = {status: await call(made, status=status) for status in (200, 403, 500)}
         assert [row.state.value for row in rows.values()] == ["completed", "failed", "failed"]
         assert {id_: refusal.status for id_, refusal in made.refusals.items()} == {rows[403].id: 403}
-        await made.close()

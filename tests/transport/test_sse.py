@@ -87,17 +87,6 @@ async def test_a_request_goes_to_the_endpoint_and_its_answer_comes_by_the_stream
     assert {call.method for call in server.calls} == {"GET", "POST"}
 
 
-async def test_an_endpoint_on_another_origin_is_refused():
-    async with HttpScript(Sse("https://evil.example/m")) as server:
-        heard = Heard()
-        with pytest.raises(TransportError):
-            await sse(server).open(recorder(heard))
-        async with asyncio.timeout(HANG):
-            await server.calls[0].disconnected()
-        assert not heard.of(Closed)
-    assert len(server.calls) == 1
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "error"),
     [
