@@ -57,18 +57,8 @@ def export(capfd: Capture, form: str, *words: str, which: str = "last") -> str:
 
 
 def test_a_cancelled_call_over_stdio_in_every_form(tmp_path: Path):
-    ran = run(
-        "call",
-        "grumpy",
-        "--cancel-after",
-        "0.2",
-        "--reason",
-        "too slow",
-        "--demo",
-        "--json",
-        "--protocol",
-        HANDSHAKE,
-    )
+    options = ("--cancel-after", "0.2", "--reason", "too slow", "--demo", "--json", "--protocol", HANDSHAKE)
+    ran = run("call", "grumpy", *options)
     assert ran.status == Exit.CANCELLED
     number = str(ran.outcome["id"])
     shown = run("export", "last", "--format", "markdown", "--id", number)
@@ -87,19 +77,8 @@ def test_a_cancelled_call_over_stdio_in_every_form(tmp_path: Path):
 @pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
 async def test_a_session_over_http_as_har(tmp_path: Path, revision: str):
     async with demo_over_http(tmp_path / "log") as url:
-        words = (
-            "call",
-            "stubborn",
-            "seconds=0.6",
-            "--cancel-after",
-            "0.2",
-            "--reason",
-            "too slow",
-            "--linger",
-            "1",
-            "--json",
-        )
-        ran = await running(*words, "--protocol", revision, url)
+        options = ("--cancel-after", "0.2", "--reason", "too slow", "--linger", "1", "--json")
+        ran = await running("call", "stubborn", "seconds=0.6", *options, "--protocol", revision, url)
         assert ran.status == Exit.CANCELLED
     exported = await running("export", "last", "--format", "har")
     log = har(exported.out)
@@ -123,20 +102,9 @@ def har(text: str) -> dict[str, Any]:
     for entry in log["entries"]:
         assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= set(entry)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["startedDateTime"])
-        wanted = {
-            "method",
-            "url",
-            "httpVersion",
-            "cookies",
-            "headers",
-            "queryString",
-            "headersSize",
-            "bodySize",
-        }
-        assert wanted <= set(entry["request"])
-        wanted = {"status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL"}
-        wanted |= {"headersSize", "bodySize"}
-        assert wanted <= set(entry["response"])
+        both = {"httpVersion", "cookies", "headers", "headersSize", "bodySize"}
+        assert both | {"method", "url", "queryString"} <= set(entry["request"])
+        assert both | {"status", "statusText", "content", "redirectURL"} <= set(entry["response"])
         assert {"size", "mimeType"} <= set(entry["response"]["content"])
         timings = entry["timings"]
         assert set(timings) == {"send", "wait", "receive"}
@@ -184,14 +152,7 @@ def test_one_request_as_markdown(capfd: Capture):
 
 
 def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):
-    keep(
-        ONE,
-        connected(),
-        called(1),
-        cancelled(1),
-        ev.Unwatched(at=104.0, id=1),
-        ev.Settled(at=104.0, id=1),
-    )
+    keep(ONE, connected(), called(1), cancelled(1), ev.Unwatched(at=104.0, id=1), ev.Settled(at=104.0, id=1))
     assert "then  no reply (watched 2.0 s)" in export(capfd, "markdown", "--id", "1")
 
 
@@ -216,9 +177,7 @@ ESCAPES = [
 def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str):
     connection = ev.Connected(at=100.0, server=text, transport=text, revision=text)
     store = Store(Writer(_path(), header=Header(wall=1.7e9, mono=100.0, app=text, target=text)))
-    raw = json.dumps(
-        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}], text: text}}
-    )
+    raw = json.dumps({"id": 1, "result": {"content": [{"type": "text", "text": text}], text: text}})
     for event in (connection, *called(1, name=text), *cancelled(1, reason=text)):
         store.event(event)
     seq = store.frame("in", raw.encode(), at=102.5, id=1)
@@ -309,9 +268,8 @@ def test_what_came_is_put_to_the_message_that_it_came_for(tmp_path: Path, capfd:
         "mimeType": "text/event-stream",
         "text": 'data: {"on":"the stream"}\n\ndata: {"id":1,"result":{}}\n\n',
     }
-    assert (call["timings"]["wait"], call["timings"]["receive"], call["_mcp"]["state"]) == (
-        1000,
-        1000,
+    assert (call["timings"], call["_mcp"]["state"]) == (
+        {"send": 0, "wait": 1000, "receive": 1000},
         "completed",
     )
     assert apart["response"]["content"]["text"] == 'data: {"apart":1}\n\ndata: {"apart":2}\n\n'
@@ -343,14 +301,14 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     before = path.read_bytes()
     link = tmp_path / "link"
     os.link(path, link)
-    for out in (path, link):
-        tell(capfd, "export", "last", "--format", "jsonl", "-o", str(out)).sentence(
-            Exit.USAGE, "Choose another file."
-        )
-    (tmp_path / "symlink").symlink_to(tmp_path / "precious")
-    tell(capfd, "export", "last", "--format", "csv", "-o", str(tmp_path / "symlink")).sentence(
-        Exit.USAGE, "symbolic link"
-    )
+    symlink = tmp_path / "symlink"
+    symlink.symlink_to(tmp_path / "precious")
+    for out, said in (
+        (path, "Choose another file."),
+        (link, "Choose another file."),
+        (symlink, "symbolic link"),
+    ):
+        tell(capfd, "export", "last", "--format", "csv", "-o", str(out)).sentence(Exit.USAGE, said)
     assert path.read_bytes() == before
     assert not (tmp_path / "precious").exists()
 
@@ -359,9 +317,8 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
 def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
     text = PAYLOADS[name]
     events = [connected(text, "http", text), *called(text, name=text), *cancelled(text, reason=text)]
-    keep(
-        ONE, *events, ev.Settled(at=104.0, id=text, detail=text), ev.Stderr(at=105.0, line=text), target=text
-    )
+    more = ev.Settled(at=104.0, id=text, detail=text), ev.Stderr(at=105.0, line=text)
+    keep(ONE, *events, *more, target=text)
     for form in ("markdown", "csv", "har"):
         for words in ((), ("--cancellations",)):
             for line in export(capfd, form, *words).splitlines():

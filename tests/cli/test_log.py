@@ -32,23 +32,11 @@ def array(capfd: Capture, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_cancelled_call_is_found_again():
-    ran = run(
-        "call",
-        "stubborn",
-        "seconds=1",
-        "--cancel-after",
-        "0.2",
-        "--reason",
-        "too slow",
-        "--linger",
-        "3",
-        "--demo",
-        "--json",
-    )
+    options = ("--cancel-after", "0.2", "--reason", "too slow", "--linger", "3", "--demo", "--json")
+    ran = run("call", "stubborn", "seconds=1", *options)
     assert ran.status == Exit.CANCELLED
     (entry,) = json.loads(run("log", "--json").out)
-    outcome = ran.outcome
-    for name in (
+    for name in [
         "id",
         "cause",
         "reason",
@@ -58,8 +46,8 @@ def test_a_cancelled_call_is_found_again():
         "state",
         "elapsed",
         "late",
-    ):
-        assert entry[name] == outcome[name], name
+    ]:
+        assert entry[name] == ran.outcome[name], name
     assert (entry["outcome"], entry["tool"], entry["method"]) == ("late_result", "stubborn", "tools/call")
     assert entry["server"].startswith("mcp-tui-demo")
     shown = run("log", "last").out
@@ -94,12 +82,9 @@ def test_sums_by_tool(capfd: Capture):
         "slow_sql  no reply 3, late result 1 (worst 2.4 s), stream closed 1",
         "count     still progressing 1 (worst 1.5 s)",
     ]
+    outcomes = {"no_reply": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}}
     assert array(capfd, "--sums", "--server", "everything") == [
-        {
-            "tool": "slow_sql",
-            "total": 4,
-            "outcomes": {"no_reply": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}},
-        },
+        {"tool": "slow_sql", "total": 4, "outcomes": outcomes},
         {"tool": "count", "total": 1, "outcomes": {"still_progressing": {"count": 1, "worst": 1.5}}},
     ]
     table = list(csv.reader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mcp_tui.cli.output import Exit
 from tests.cli.running import HANDSHAKE, running
 from tests.servers.http_scripted import Call, HttpScript
@@ -12,11 +14,10 @@ OVER = "the server ended the session (HTTP 404)"
 
 
 class Forgetful:
-    """Ends its first session at the first request of one ``method``; with ``always``, every session."""
+    """Ends its first session at the first request of one ``method``."""
 
-    def __init__(self, method: str, *, always: bool = False) -> None:
+    def __init__(self, method: str) -> None:
         self.method = method
-        self.always = always
         self.dead: set[str] = set()
         self.made = 0
 
@@ -27,41 +28,27 @@ class Forgetful:
             result: dict[str, Any] = {"protocolVersion": HANDSHAKE, "capabilities": {"tools": {}}}
             await call.answer(result, {"Mcp-Session-Id": f"s-{self.made}"})
             return
-        if call.rpc == self.method and (self.always or session == "s-1"):
+        if call.rpc == self.method and session == "s-1":
             self.dead.add(session)
         if session in self.dead:
             await call.respond(404)
-        elif call.method == "GET":
-            await call.respond(405)
         elif call.method != "POST" or "id" not in call.message:
-            await call.respond(202)
+            await call.respond(405 if call.method == "GET" else 202)
         elif call.rpc == "tools/list":
             await call.answer({"tools": [{"name": "ok", "inputSchema": {"type": "object"}}]})
         else:
             await call.answer({"content": [{"type": "text", "text": "ok"}]})
 
 
-async def call_ok(server: HttpScript, *options: str) -> Any:
-    return await running(
-        "call", "ok", "--json", "--no-journal", "--protocol", HANDSHAKE, *options, server.url
-    )
-
-
-async def test_the_call_is_lost_with_its_session_and_is_not_sent_again():
-    async with HttpScript(served := Forgetful("tools/call")) as server:
-        ran = await call_ok(server)
-    assert ran.status == Exit.LOST
-    assert (ran.outcome["state"], ran.outcome["error"]["message"]) == ("lost", OVER)
-    assert ran.err == ""
-    assert [call.rpc for call in server.calls].count("tools/call") == 1
-    assert served.dead == {"s-1"}
-
-
-async def test_a_call_that_has_not_left_yet_goes_to_the_new_session():
-    async with HttpScript(served := Forgetful("tools/list")) as server:
-        ran = await call_ok(server)
-    assert ran.status == 0
-    assert ran.outcome["result"]["content"][0]["text"] == "ok"
-    (sent,) = [call for call in server.calls if call.rpc == "tools/call"]
-    assert sent.headers["mcp-session-id"] == "s-2"
-    assert served.made == 2
+@pytest.mark.parametrize(("method", "status"), [("tools/call", Exit.LOST), ("tools/list", Exit.COMPLETED)])
+async def test_a_call_is_lost_with_its_session_or_goes_to_the_next_one(method: str, status: Exit):
+    async with HttpScript(served := Forgetful(method)) as server:
+        options = ("--json", "--no-journal", "--protocol", HANDSHAKE)
+        ran = await running("call", "ok", *options, server.url)
+    assert (ran.status, ran.err, served.dead) == (status, "", {"s-1"})
+    (sent,) = [call for call in server.calls if call.rpc == "tools/call"]  # never sent again
+    if status is Exit.LOST:
+        assert (ran.outcome["state"], ran.outcome["error"]["message"]) == ("lost", OVER)
+    else:
+        assert ran.outcome["result"]["content"][0]["text"] == "ok"
+        assert (sent.headers["mcp-session-id"], served.made) == ("s-2", 2)

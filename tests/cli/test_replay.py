@@ -5,23 +5,13 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.output import Exit
-from mcp_tui.journal.records import Header
-from mcp_tui.journal.store import Store
-from mcp_tui.journal.writer import Writer
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause
+from tests.cli.keeping import called, cancelled, connected, keep
 from tests.cli.running import run
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "session.jsonl"
-    store = Store(Writer(path, header=Header(id="abc", wall=1_700_000_000.0, mono=10.0, target="./server")))
-    store.event(ev.Called(at=11.0, id=1, method="tools/call", name="slow_sql"))
-    store.event(ev.Sent(at=11.0, id=1))
-    store.event(ev.CancelRequested(at=12.0, id=1, cause=Cause.USER, reason="wrong table"))
-    store.close()
-    return path
+    return keep("session", connected(), called(1), cancelled(1), path=tmp_path / "session.jsonl")
 
 
 @pytest.mark.parametrize(

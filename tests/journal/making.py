@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from enum import Enum
 from pathlib import Path
@@ -35,30 +34,20 @@ def event_classes() -> list[type[ev.Event]]:
     return [each for each in found if each not in bases]
 
 
-def events(kind: type[ev.Event]) -> SearchStrategy[ev.Event]:
-    """Events of a class with anything in any field."""
-    return _built(kind)
-
-
 def plain(kind: type[ev.Event]) -> ev.Event:
     """One event of a class."""
     values: dict[Any, Any] = {str: "text", int: 1, float: 1.5, bool: True, ev.Limits: Limits()}
-    hints = get_type_hints(kind)
     fields: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):
-        hint = hints[field.name]
+    for name, hint in get_type_hints(kind).items():
         member = get_args(hint)[0] if get_origin(hint) is UnionType else hint
-        if get_origin(hint) is tuple:
-            fields[field.name] = (1, "a")
-        else:
-            fields[field.name] = values[member] if member in values else next(iter(member))
+        plain = (1, "a") if get_origin(hint) is tuple else None
+        fields[name] = plain or (values[member] if member in values else next(iter(member)))
     return kind(**fields)
 
 
-def _built(kind: type[Any]) -> SearchStrategy[Any]:
-    hints = get_type_hints(kind)
-    fields = {field.name: _values(hints[field.name]) for field in dataclasses.fields(kind)}
-    return st.builds(kind, **fields)
+def events(kind: type[Any]) -> SearchStrategy[Any]:
+    """Events of a class with anything in any field."""
+    return st.builds(kind, **{name: _values(hint) for name, hint in get_type_hints(kind).items()})
 
 
 def _values(hint: Any) -> SearchStrategy[Any]:
@@ -80,7 +69,7 @@ def _values(hint: Any) -> SearchStrategy[Any]:
         return st.lists(_values(get_args(hint)[0]), max_size=3).map(tuple)
     if issubclass(hint, Enum):
         return st.sampled_from(hint)
-    return _built(hint)
+    return events(hint)
 
 
 # -- sessions --------------------------------------------------------------------------------------------------
@@ -203,7 +192,19 @@ class Session:
                 pass
 
 
-# -- read back -------------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, *records: ev.Event | bytes, **options: Any) -> Path:
+    """Writes events, and messages of a server, with a writer of these options."""
+    store = Store(Writer(path, **options), memory=0)
+    for record in records:
+        if isinstance(record, bytes):
+            store.frame("in", record, at=1.0)
+        else:
+            store.event(record)
+    store.close()
+    return path
 
 
 def heads(recording: Recording) -> list[FrameHead]:

@@ -13,21 +13,9 @@ M = "‹redacted›"
 
 
 def test_headers_keep_their_names_and_schemes() -> None:
-    assert mask_headers(
-        {
-            "Authorization": "Bearer abc",
-            "X-API-Key": "k",
-            "Accept": "text/html",
-            "Cookie": "a=b; c=d",
-            "authorization": "raw",
-        }
-    ) == {
-        "Authorization": f"Bearer {M}",
-        "X-API-Key": M,
-        "Accept": "text/html",
-        "Cookie": M,
-        "authorization": M,
-    }
+    headers = {"Authorization": "Bearer abc", "X-API-Key": "k", "Accept": "text/html", "Cookie": "a=b; c=d"}
+    masked = {"Authorization": f"Bearer {M}", "X-API-Key": M, "Accept": "text/html", "Cookie": M}
+    assert mask_headers(headers | {"authorization": "raw"}) == masked | {"authorization": M}
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,11 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.store import Store
-from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
 from mcp_tui.tui.session import Counters
-from tests.journal.making import STEPS, recorded_session
-
-
-def written(path: Path, events: list[ev.Event]) -> Recording:
-    """A recording of these events, read to its end."""
-    store = Store(Writer(path))
-    for event in events:
-        store.event(event)
-    store.close()
-    return Recording.read(path)
+from tests.journal.making import STEPS, recorded_session, write
 
 
 def agree(book: RecordedBook, live: Book) -> None:
@@ -78,16 +67,16 @@ def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
     numbers = range(count)
     match kind:
         case "progress":
-            many: list[ev.Event] = [
+            progress = (
                 ev.Progress(at=1.0 + each, id=id, progress=each, message=f"{each}") for each in numbers
-            ]
-            return [*called, *many]
+            )
+            return [*called, *progress]
         case "stalled":
-            many = [ev.Progress(at=1.0 + each, id=id, progress=1.0, rearmed=False) for each in numbers]
-            return [*called, ev.Progress(at=0.5, id=id, progress=1.0), *many]
+            stalled = (ev.Progress(at=1.0 + each, id=id, progress=1.0, rearmed=False) for each in numbers)
+            return [*called, ev.Progress(at=0.5, id=id, progress=1.0), *stalled]
         case "duplicate":
-            many = [ev.Duplicate(at=1.0 + each, id=id, kind=Kind.RESULT) for each in numbers]
-            return [*called, ev.Completed(at=0.5, id=id), *many]
+            duplicates = (ev.Duplicate(at=1.0 + each, id=id, kind=Kind.RESULT) for each in numbers)
+            return [*called, ev.Completed(at=0.5, id=id), *duplicates]
         case "delivered":
             return [*called, *(ev.Delivered(at=1.0 + each, id=id, method="x") for each in numbers)]
         case _:
@@ -100,7 +89,7 @@ def test_a_storm_is_not_read_event_by_event(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = storm(kind, 2000)
-    recording = written(tmp_path / "a.jsonl", events)
+    recording = Recording.read(write(tmp_path / "a.jsonl", *events))
     read: list[int] = []
     event = recording.event
 
@@ -120,7 +109,7 @@ def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> Non
     events: list[ev.Event] = []
     for number in range(1, 3001):
         events += [ev.Called(at=number, id=number, method="ping"), ev.Sent(at=number, id=number)]
-    book = RecordedBook(written(tmp_path / "a.jsonl", events))
+    book = RecordedBook(Recording.read(write(tmp_path / "a.jsonl", *events)))
     book.seek(len(events))
     assert [row.id for row in book.order] == list(range(1, 3001))
     first: Request = book.order[0]

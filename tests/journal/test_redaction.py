@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, texts_of
 from mcp_tui.journal.redaction import PIECE, Redactor
-from mcp_tui.journal.store import Store
-from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
-from tests.journal.making import event_classes, events, heads
+from tests.journal.making import event_classes, events, heads, write
 
 MARK = re.compile("‹redacted:[0-9a-f]{6}›")
 
@@ -46,32 +44,18 @@ def marks(value: Any) -> Any:
 
 @pytest.mark.parametrize(("depth", "options"), [(0, {"indent": 2}), (1, {}), (3, {"separators": (",", ":")})])
 def test_values_under_names_of_secrets(depth: int, options: dict[str, Any]) -> None:
-    given_ = {
+    secret = {
         "token": "abc",
-        "progressToken": "abc",
-        "arguments": {"apiKey": 'quote" and \\ and \\" in it', "user": "bob"},
         "password": 1234,
-        "max_tokens": 1234,
         "tokens": ["a", "b", ["c"]],
-        "keys": [1, 2],
-        "secret": None,
-        "cookie": "",
+        "apiKey": 'quote" and \\ and \\" in it',
         "credentials": {"user": "x", "more": [{"y": "}]"}]},
-        "last": "here",
     }
-    assert marks(redacted(given_, depth=depth, **options)) == {
-        "token": "*",
-        "progressToken": "abc",
-        "arguments": {"apiKey": "*", "user": "bob"},
-        "password": "*",
-        "max_tokens": 1234,
-        "tokens": "*",
-        "keys": [1, 2],
-        "secret": None,
-        "cookie": "",
-        "credentials": "*",
-        "last": "here",
-    }
+    harmless = {"progressToken": "abc", "max_tokens": 1234, "keys": [1, 2], "secret": None, "cookie": ""}
+    given_ = {"arguments": {**secret, "user": "bob"}, **harmless, **secret, "last": "here"}
+    masked = dict.fromkeys(secret, "*")
+    expected = {"arguments": {**masked, "user": "bob"}, **harmless, **masked, "last": "here"}
+    assert marks(redacted(given_, depth=depth, **options)) == expected
 
 
 WORDLESS = st.text(st.characters(codec="utf-8", exclude_characters=string.ascii_letters))
@@ -87,11 +71,8 @@ VALUES = st.recursive(
 @given(secret=st.text(min_size=1), around=VALUES, depth=st.integers(0, 3), ascii_=st.booleans())
 def test_json_stays_json_and_the_rest_as_it_was(secret: str, around: Any, depth: int, ascii_: bool) -> None:
     given_ = [around, {"token": secret, "k": around}, around]
-    assert marks(redacted(given_, depth=depth, ensure_ascii=ascii_)) == [
-        around,
-        {"token": "*", "k": around},
-        around,
-    ]
+    expected = [around, {"token": "*", "k": around}, around]
+    assert marks(redacted(given_, depth=depth, ensure_ascii=ascii_)) == expected
 
 
 def test_a_schema_of_a_secret_is_none() -> None:
@@ -180,9 +161,8 @@ def test_any_known_value_is_found(value: str, depth: int, before: str, ascii_: b
 
 def test_a_short_known_value_is_found_as_a_word_only() -> None:
     redactor = Redactor(["tool", "abc"])
-    assert (
-        MARK.sub("*", redactor.text("tool tools/call a.tool! retool abc")) == "* tools/call a.*! retool abc"
-    )
+    found = redactor.text("tool tools/call a.tool! retool abc")
+    assert MARK.sub("*", found) == "* tools/call a.*! retool abc"
 
 
 # -- by shape --------------------------------------------------------------------------------------------------
@@ -209,9 +189,7 @@ def test_a_short_known_value_is_found_as_a_word_only() -> None:
 )  # fmt: skip
 def test_secrets_by_their_shape(text: str, expected: str) -> None:
     assert MARK.sub("*", Redactor().text(text)) == expected
-    assert MARK.sub(
-        "*", json.loads(Redactor().redact(json.dumps({"x": json.loads(f'"{text}"')}).encode()))["x"]
-    ) == (json.loads(f'"{expected}"'))
+    assert marks(redacted({"x": json.loads(f'"{text}"')})) == {"x": json.loads(f'"{expected}"')}
 
 
 # -- long frames -----------------------------------------------------------------------------------------------
@@ -297,26 +275,26 @@ def test_two_hundred_canaries_leave_no_trace_in_the_file(tmp_path: Path) -> None
         count += 1
         return f"canary{count:04}Zq"
 
-    path = tmp_path / "a.jsonl"
+    def planted() -> list[str]:
+        texts = [json.dumps(place).replace("@host", "AT") for place in places("@")]
+        return [text.replace("@", canary()).replace("AT", "@host") for text in texts]
+
     known = [canary() for _ in range(20)]
-    store = Store(Writer(path, redactor=Redactor(known)), memory=0)
+    told: list[ev.Event | bytes] = []
     for way in range(6):
-        for place in places("@"):
-            whole = json.dumps(place).replace("@host", "AT").replace("@", canary()).replace("AT", "@host")
-            store.frame("in", json.dumps(wrapped(json.loads(whole))[way]).encode(), at=1.0)
+        told += [json.dumps(wrapped(json.loads(whole))[way]).encode() for whole in planted()]
     for value in known:
-        store.frame("out", json.dumps({"x": [value, {value: 1}]}).encode(), at=1.0)
-        store.frame("in", b"\xff not json " + value.encode(), at=1.0)
-        store.event(ev.Stderr(at=1.0, line=f"started with TOKEN={value}"))
-        store.event(ev.Pollution(at=1.0, line=f"using {value}"))
-        store.event(ev.CancelRequested(at=1.0, id=1, cause=ev.Cause.USER, reason=f"leaked {value}"))
-        store.event(ev.Log(at=1.0, level="info", data=json.dumps({"z": value})))
-    for place in places("@"):
-        whole = json.dumps(place).replace("@host", "AT").replace("@", canary()).replace("AT", "@host")
-        store.event(ev.Log(at=1.0, level="info", data=whole))
-        store.event(ev.Completed(at=1.0, id=1, summary=whole))
-        store.event(ev.Stderr(at=1.0, line=whole))
-    store.close()
+        told += [json.dumps({"x": [value, {value: 1}]}).encode(), b"\xff not json " + value.encode()]
+        told += [
+            ev.Stderr(at=1.0, line=f"started with TOKEN={value}"),
+            ev.Pollution(at=1.0, line=f"using {value}"),
+        ]
+        told.append(ev.CancelRequested(at=1.0, id=1, cause=ev.Cause.USER, reason=f"leaked {value}"))
+        told.append(ev.Log(at=1.0, level="info", data=json.dumps({"z": value})))
+    for whole in planted():
+        told += [ev.Log(at=1.0, level="info", data=whole), ev.Stderr(at=1.0, line=whole)]
+        told.append(ev.Completed(at=1.0, id=1, summary=whole))
+    path = write(tmp_path / "a.jsonl", *told, redactor=Redactor(known))
     assert count > 200
     written = path.read_bytes().decode()
     assert re.findall(r"canary\d+", written) == []
@@ -337,19 +315,14 @@ def test_no_free_text_of_any_event_leaks_a_known_secret(
 ) -> None:
     event = data.draw(events(data.draw(st.sampled_from(event_classes()))))
     event = dataclasses.replace(event, **dict.fromkeys(texts_of(event), "so: canary-secret-1"))
-    path = tmp_path_factory.mktemp("events") / "a.jsonl"
-    store = Store(Writer(path, redactor=Redactor(["canary-secret-1"])))
-    store.event(event)
-    store.close()
+    place = tmp_path_factory.mktemp("events")
+    path = write(place / "a.jsonl", event, redactor=Redactor(["canary-secret-1"]))
     assert b"canary" not in path.read_bytes()
     assert [type(read) for read in Recording.read(path).events()] == [type(event)]
 
 
 def test_the_target_in_the_header_has_no_known_secret(tmp_path: Path) -> None:
-    writer = Writer(
-        tmp_path / "a.jsonl",
-        redactor=Redactor(["canary-1"]),
-        header=Header.now("server --x canary-1 http://a:b@c"),
-    )
-    target = Recording.read(writer.path).header.target
+    header = Header.now("server --x canary-1 http://a:b@c")
+    path = write(tmp_path / "a.jsonl", redactor=Redactor(["canary-1"]), header=header)
+    target = Recording.read(path).header.target
     assert MARK.sub("*", target) == "server --x * http://a:*@c"

@@ -33,49 +33,34 @@ WALL: Final = 1_795_262_640.0005
 TARGET: Final = StdioTarget(command=("atlas-mcp", "--database", "shop"), name="atlas")
 
 
-def _schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required)}
+def _tool(
+    name: str, description: str, *required: str, hint: str = "", **properties: dict[str, Any]
+) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    annotations = {"annotations": {hint: True}} if hint else {}
+    return {"name": name, "description": description, "inputSchema": schema, **annotations}
 
 
 TEXT: Final = {"type": "string"}
 NUMBER: Final = {"type": "integer", "minimum": 0}
 
-TOOLS: Final[list[dict[str, Any]]] = [
-    {
-        "name": "slow_sql",
-        "description": "Run one SQL statement and return its rows.",
-        "inputSchema": _schema(
-            "statement",
-            statement={**TEXT, "description": "one statement, without a semicolon"},
-            limit={**NUMBER, "default": 100, "description": "rows at most"},
-            format={**TEXT, "enum": ["json", "csv", "markdown"]},
-            explain={"type": "boolean"},
-        ),
-        "annotations": {"readOnlyHint": True},
-    },
-    {
-        "name": "count_rows",
-        "description": "Count the rows of a table.",
-        "inputSchema": _schema("table", table=TEXT),
-    },
-    {
-        "name": "crawl",
-        "description": "Follow links and store pages.",
-        "inputSchema": _schema("url", url=TEXT),
-    },
-    {
-        "name": "export_csv",
-        "description": "Write a table to a file.",
-        "inputSchema": _schema("table", table=TEXT, path=TEXT),
-    },
-    {"name": "reindex", "description": "Build every index anew.", "inputSchema": _schema()},
-    {
-        "name": "drop_table",
-        "description": "Delete a table and all that is in it.",
-        "inputSchema": _schema("table", table=TEXT),
-        "annotations": {"destructiveHint": True},
-    },
-    {"name": "vacuum", "description": "Give back what is not used.", "inputSchema": _schema()},
+TOOLS: Final = [
+    _tool(
+        "slow_sql",
+        "Run one SQL statement and return its rows.",
+        "statement",
+        hint="readOnlyHint",
+        statement={**TEXT, "description": "one statement, without a semicolon"},
+        limit={**NUMBER, "default": 100, "description": "rows at most"},
+        format={**TEXT, "enum": ["json", "csv", "markdown"]},
+        explain={"type": "boolean"},
+    ),
+    _tool("count_rows", "Count the rows of a table.", "table", table=TEXT),
+    _tool("crawl", "Follow links and store pages.", "url", url=TEXT),
+    _tool("export_csv", "Write a table to a file.", "table", table=TEXT, path=TEXT),
+    _tool("reindex", "Build every index anew."),
+    _tool("drop_table", "Delete a table and all that is in it.", "table", hint="destructiveHint", table=TEXT),
+    _tool("vacuum", "Give back what is not used."),
 ]
 
 ANSWERS: Final[dict[str, dict[str, Any]]] = {
@@ -253,10 +238,13 @@ class Play:
         self.server.say({"id": row.wire_id, "error": {"code": code, "message": message}})
 
     def progress(self, row: Request, done: float, total: float, message: str = "") -> None:
-        token = json.loads(self.client.store.payload(row.request_seq) or b"{}")["params"]["_meta"][
-            "progressToken"
-        ]
-        params = {"progressToken": token, "progress": done, "total": total, "message": message}
+        meta = json.loads(self.client.store.payload(row.request_seq) or b"{}")["params"]["_meta"]
+        params = {
+            "progressToken": meta["progressToken"],
+            "progress": done,
+            "total": total,
+            "message": message,
+        }
         self.server.say({"method": "notifications/progress", "params": params})
 
     def ask(self, row: Request, method: str, params: dict[str, Any]) -> None:
