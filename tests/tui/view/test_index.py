@@ -14,8 +14,7 @@ from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from tests.journal.making import STEPS as RECORDED
-from tests.journal.making import recorded_session
-from tests.journal.test_recorded_book import written
+from tests.journal.making import recorded_session, write
 from tests.tui.making import book, called, cancelled, completed, started
 
 
@@ -37,7 +36,7 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
 
 
 def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(tmp_path: Path):
-    recording = written(tmp_path / "a.jsonl", [*started(1), *cancelled(id=1), *started(2)])
+    recording = Recording.read(write(tmp_path / "a.jsonl", *started(1), *cancelled(id=1), *started(2)))
     moment = RecordedBook(recording)
     moment.seek(len(recording.table) - 1)
     index = Outline(moment)
