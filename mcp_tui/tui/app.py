@@ -58,9 +58,6 @@ def commands() -> type[Provider]:
 EMPTY: Final = "empty"
 """The mode without a server."""
 
-WATCH: Final = 0.25
-"""Seconds between two looks at the servers that are not on the screen."""
-
 
 class WorkbenchApp(Host, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
@@ -331,7 +328,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.switch_mode(server.mode)
         self.benches[server].resume()
         if self._watch is None and len(self.servers.all) > 1:
-            self._watch = self.set_interval(WATCH, self._tell_news)
+            self._watch = self.set_interval(0.25, self._tell_news)
 
     def action_next_server(self) -> None:
         """Goes to the next server in the list."""

@@ -13,8 +13,6 @@ from textual.keys import Keys
 
 from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, names_of, shown_as
 
-MODIFIERS: Final = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
-
 _NAMED: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {"ctrl-at", "return"}
 _SENT: Final = frozenset(
     key.value for keys in ANSI_SEQUENCES_KEYS.values() if isinstance(keys, tuple) for key in keys
@@ -95,7 +93,7 @@ def _problem(name: str) -> str:
     if modifiers == ["shift"] and len(base) == 1:
         return f"write {base.upper()} for {name}" if base.isalpha() else f"a terminal sends no {name}"
     known = base in _NAMED or (len(base) == 1 and base.isprintable()) or character(base)
-    if name in _NAMED or (MODIFIERS.issuperset(modifiers) and known):
+    if name in _NAMED or ({"ctrl", "shift", "alt", "super", "meta", "hyper"}.issuperset(modifiers) and known):
         return ""
     return f"unknown key {name!r}"
 

@@ -6,13 +6,10 @@ import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from mcp_tui.config.files import ConfigError, read_text, write_private
 from mcp_tui.tui.view.shares import Shares, shares
-
-_CAP: Final = 65_536
-"""Bytes of the file that are read."""
 
 
 @dataclass(slots=True)
@@ -35,7 +32,7 @@ class Look:
         """Reads a file; returns the defaults if there is none, or for what we did not write."""
         told: object = None
         with suppress(ConfigError, ValueError, RecursionError):
-            told = json.loads(read_text(path, _CAP))
+            told = json.loads(read_text(path, 65_536))
         said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
         placed = said.get("shares")
         return cls(

@@ -46,9 +46,6 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, w
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines
 
-SLOW: Final = 1.0
-"""Seconds of connecting after which the screen shows the steps."""
-
 
 class Session:
     """A client and what the workbench shows of it, on the screen or not.
@@ -236,7 +233,7 @@ class Session:
     def slow(self) -> bool:
         """Whether connecting takes so long that a person wants to see the steps."""
         steps = self.client.steps
-        return bool(steps and self.doing) and self.client.now() - steps[0].at > SLOW
+        return bool(steps and self.doing) and self.client.now() - steps[0].at > 1.0
 
     def _given_up(self) -> SafeText:
         if self.sign_in is not None and self.sign_in.active:

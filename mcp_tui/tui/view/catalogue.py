@@ -24,9 +24,6 @@ TITLES: Final = {
     "prompts": words("Prompts"),
 }
 
-DESCRIPTION: Final = 4_000
-"""Characters of a description that are shown."""
-
 HINT: Final = 5
 """Cells below which the arguments of an entry are left out in favour of its name."""
 
@@ -117,7 +114,7 @@ class Entry:
 
     def described(self) -> list[Line]:
         """Returns its description and its claims as lines."""
-        lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=DESCRIPTION)))
+        lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=4_000)))
         if self.claims:
             lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
         return lines

@@ -39,9 +39,6 @@ from mcp_tui.tui.view.text import (
 LONG: Final = 2000
 """Characters of a line of the history that are shown."""
 
-WAITED: Final = 0.02
-"""Seconds in a queue above which the history of a request says that it waited."""
-
 _ERROR: Final = words("Error")
 
 
@@ -192,7 +189,8 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
     start = row.called_at if row.sent_at is None else row.sent_at
     found: list[_Moment] = []
     for event in row.history:
-        if isinstance(event, ev.Called) and start - event.at < WAITED and row.sent_at is not None:
+        # a wait in a queue is an entry of its own if it can be noticed
+        if isinstance(event, ev.Called) and start - event.at < 0.02 and row.sent_at is not None:
             continue
         known = describe(event)
         said = row.method if isinstance(event, ev.Sent) else known.words(event)
@@ -352,7 +350,11 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     ``broken`` are its violations of the output schema (:func:`mcp_tui.client.results.differences`).
     """
     if error:
-        return [Section(_ERROR, _error(response))]
+        members = as_object(response)
+        said = as_text(members.get("message"))
+        more = {name: value for name, value in members.items() if name != "message" or not said}
+        lines = texts(paragraphs(said), "error") if said else []
+        return [Section(_ERROR, [*lines, *texts(compact(more if members else response))])]
     found = ordered(parts(response)[:-1])
     sections = [Section(NOTHING, told(found))] if found else []
     if broken:
@@ -391,15 +393,6 @@ def _repeats(part: Part, structured: Json) -> bool:
         return False
 
 
-def _error(response: Json) -> list[Line]:
-    """Returns the lines of an error: its message, then its other members as JSON."""
-    error = as_object(response)
-    said = as_text(error.get("message"))
-    lines = texts(paragraphs(said), "error") if said else []
-    rest = {name: value for name, value in error.items() if name != "message" or not said}
-    return [*lines, *texts(compact(rest if error else response))]
-
-
 def _folded(value: Json) -> list[Line]:
     """Returns the lines of a JSON value, :data:`FOLDED` at most."""
     lines = texts(compact(value))
@@ -413,11 +406,6 @@ def _folded(value: Json) -> list[Line]:
 def _odd(value: Json) -> bool:
     """Returns whether a list holds anything but objects: that is not shown as a part."""
     return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
-
-
-def held(response: Json) -> Section:
-    """Returns the content of a resource as it was read last."""
-    return Section(words("Last read"), told(parts(response)[:-1]))
 
 
 def told(found: Sequence[Part]) -> list[Line]:

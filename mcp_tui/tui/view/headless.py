@@ -50,7 +50,10 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
         return ["request", method, *(["--params", _json(params)] if params else [])]
     members = as_object(cast("Json", arguments))
     if all(_IDENTIFIER.fullmatch(key) and _is_plain(value) for key, value in members.items()):
-        return ["call", name, *(f"{key}={_word(value)}" for key, value in members.items())]
+        words = (
+            (key, value if isinstance(value, str) else json.dumps(value)) for key, value in members.items()
+        )
+        return ["call", name, *(f"{key}={word}" for key, word in words)]
     return ["call", name, "--args", _json(members)]
 
 
@@ -62,10 +65,6 @@ def _json(value: object) -> str:
 def _is_plain(value: object) -> bool:
     """Returns whether ``NAME=VALUE`` can express a value."""
     return clean(value) == value if isinstance(value, str) else isinstance(value, bool | int | float)
-
-
-def _word(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _quoted(token: str) -> str:

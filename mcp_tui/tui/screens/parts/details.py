@@ -18,7 +18,7 @@ from typing import Final
 from pydantic_core import from_json
 from textual.cache import LRUCache
 
-from mcp_tui.client.results import differences
+from mcp_tui.client.results import differences, parts
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
@@ -30,7 +30,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
-from mcp_tui.tui.view.detail import Section, held, plain, received, sent, server_request_sections
+from mcp_tui.tui.view.detail import Section, plain, received, sent, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
@@ -80,12 +80,6 @@ class Payloads:
         """Returns the frame that answered ``row``, or the last one that came late; ``None`` if it is not kept."""
         seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
         return self._read(next(filter(None, seqs), 0))
-
-    def held(self, row: Request) -> list[Section]:
-        """Returns the content of the resource that ``row`` read, unless it is large."""
-        raw = self._read(row.response_seq)
-        large = raw is None or len(raw) > LARGE
-        return [] if large else [held(as_object(parsed(raw)).get("result"))]
 
     def result(self, row: Request) -> str:
         """Returns the answer to ``row`` as text, without secrets; empty if there is none."""
@@ -368,8 +362,15 @@ class Details:
         uri = entry.raw.get("uri")
         for row in islice(reversed(self._scene.book.order), RECENT):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
-                return self._once(("held", row.response_seq), partial(self._payloads.held, row))
+                return self._once(("held", row.response_seq), partial(self._content, row))
         return []
+
+    def _content(self, row: Request) -> list[Section]:
+        raw = self._payloads.answer(row)
+        if raw is None or len(raw) > LARGE:
+            return []
+        found = parts(as_object(parsed(raw)).get("result"))[:-1]
+        return [Section(words("Last read"), detail.told(found))]
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
         """Returns the params of a request of the server's."""
