@@ -221,16 +221,16 @@ def pending(host: Dialog) -> object:
     return host.screen.query_one("#target", Input).value
 
 
+CHOOSE = {"up": ("down",), "down": (), "page-up": ("pagedown", "pagedown"), "page-down": ()}
+"""Keys of a list below a field, and the keys before each."""
+
 GOES: Check[Dialog] = Check(sees=lambda host: host.over_now)
 QUITS: Check[Dialog] = Check(sees=lambda host: host._exit, spoils=True)  # pyright: ignore[reportPrivateUsage]
 
 CHECKS: dict[str, Check[Dialog]] = {
     "app.back": answers(None),
     "app.interrupt": answers(None),
-    "choose.up": changes(listed, "down"),
-    "choose.down": changes(listed),
-    "choose.page-up": changes(listed, "pagedown", "pagedown"),
-    "choose.page-down": changes(listed),
+    **{f"choose.{way}": changes(listed, *first) for way, first in CHOOSE.items()},
     "call.arguments": Check(sees=lambda host: host.screen.query("Form")),
     "call.send": answers(("slow_sql", {"statement": "1", "limit": 100}), "enter", "1"),
     "call.earlier": says("select 2", "enter"),
@@ -279,11 +279,8 @@ CHECKS: dict[str, Check[Dialog]] = {
 """What each key of a dialog does, by its id."""
 
 ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
-    **{(name, id_): answers(False) for name in ("ConfirmScreen",) for id_ in BACK},
-    ("HistoryScreen", "choose.up"): changes(marked, "down"),
-    ("HistoryScreen", "choose.down"): changes(marked),
-    ("HistoryScreen", "choose.page-up"): changes(marked, "pagedown"),
-    ("HistoryScreen", "choose.page-down"): changes(marked),
+    **{("ConfirmScreen", id_): answers(False) for id_ in BACK},
+    **{("HistoryScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
     ("LinkScreen", "question.send"): answers({"action": "accept"}),
     ("LinkScreen", "question.copy"): Check(sees=lambda host: host.clipboard == LINK["url"]),
     ("PickerScreen", "app.back"): changes(pending, "x"),
@@ -301,19 +298,12 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
 """What it does where it is another thing."""
 
 IDLE = {
-    ("RootsScreen", "question.cancel"),
-    ("RootsScreen", "question.back"),
-    ("RootsScreen", "question.on"),
+    *(("RootsScreen", id_) for id_ in ("question.cancel", "question.back", "question.on")),
     ("SamplingScreen", "question.cancel"),
 }
 """Keys for which there is nothing to do there: no words to read on in, and no answer but yes and no."""
 
-LETTERS = {
-    ("TimeoutScreen", "plus"),
-    ("TimeoutScreen", "w"),
-    ("TimeoutScreen", "left"),
-    ("TimeoutScreen", "right"),
-}
+LETTERS = {("TimeoutScreen", key) for key in ("plus", "w", "left", "right")}
 """Keys that belong to the field for the reason while that has the focus."""
 
 
@@ -415,12 +405,9 @@ OF_PARTS: dict[str, Check[Dialog]] = {
     "field.close": changes(suggestions, "tab", "tab", "g"),
     "field.newline": changes(texts, "tab", "tab", "x"),
     "field.turn": Check(changes=lambda host: host.screen.query_one(Form).arguments()),
+    **{f"page.{way}": changes(at, "tab", "end") for way in ("page-up", "top")},
+    **{f"page.{way}": changes(at, "tab") for way in ("down", "page-down", "bottom")},
     "page.up": changes(at, "tab", "down"),
-    "page.down": changes(at, "tab"),
-    "page.page-up": changes(at, "tab", "end"),
-    "page.page-down": changes(at, "tab"),
-    "page.top": changes(at, "tab", "end"),
-    "page.bottom": changes(at, "tab"),
     "page.open": changes(lines, "tab"),
     "page.find": says("/▏"),
     "page.next": FOUND,

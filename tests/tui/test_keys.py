@@ -301,39 +301,23 @@ def finding(stage: Stage) -> object:
 
 
 FOUND = ("1", "/", "e", "enter")
+MOVES = {"up": "end", "down": "home", "page-up": "end", "page-down": "home", "top": "end", "bottom": "home"}
+"""Keys that move, and the key before each from whose place it can."""
 OF_PANES: dict[str, Check[Stage]] = {
-    "requests.up": changes(cursor),
-    "requests.down": changes(cursor),
-    "requests.page-up": changes(cursor),
-    "requests.page-down": changes(cursor),
-    "requests.newest": changes(cursor),
-    "requests.oldest": changes(cursor),
+    **{f"requests.{way}": changes(cursor) for way in [*MOVES, "newest", "oldest"]},
+    **{f"lines.{way}": changes(line, "5", start) for way, start in MOVES.items()},
+    **{f"detail.{way}": changes(top, "1", start) for way, start in MOVES.items()},
+    **{f"timeline.{way}": changes(at, "6", start) for way, start in MOVES.items()},
     "requests.activate": Check(sees=lambda stage: stage.bench.detail.has_focus),
-    "lines.up": changes(line, "5", "end"),
-    "lines.down": changes(line, "5", "home"),
-    "lines.page-up": changes(line, "5", "end"),
-    "lines.page-down": changes(line, "5", "home"),
-    "lines.top": changes(line, "5", "end"),
-    "lines.bottom": changes(line, "5", "home"),
     "lines.left": changes(shift, "4", "l"),
     "lines.right": changes(shift, "4"),
     "lines.activate": Check(sees=lambda stage: stage.bench.pane == "detail", first=("5", "end")),
-    "detail.up": changes(top, "1", "end"),
-    "detail.down": changes(top, "1", "home"),
-    "detail.page-up": changes(top, "1", "end"),
-    "detail.page-down": changes(top, "1", "home"),
-    "detail.top": changes(top, "1", "end"),
-    "detail.bottom": changes(top, "1", "home"),
     "detail.open": Check(
         sees=lambda stage: type(stage.app.screen).__name__ == "ResultScreen", first=("1",), row="completed"
     ),
     "detail.find": Check(sees=lambda stage: "/▏" in stage.text(), first=("1",)),
     "detail.next": changes(finding, *FOUND),
     "detail.previous": changes(finding, *FOUND),
-    "timeline.up": changes(at, "6", "end"),
-    "timeline.down": changes(at, "6", "home"),
-    "timeline.page-up": changes(at, "6", "end"),
-    "timeline.page-down": changes(at, "6", "home"),
     "timeline.earlier": changes(window, "6", "home", "i", "i"),
     "timeline.later": changes(window, "6", "home", "i", "i", "h", "h", "h"),
     "timeline.now": Check(sees=lambda stage: stage.bench.timeline.follow, first=("6", "i", "i", "h")),
