@@ -26,16 +26,13 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import FIELD, FORM, key_of
 from mcp_tui.tui.view.forms import Styled, about, editable, parsed, vacant
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
 
 TEXT: Final = 50_000
 """Characters of a field that can be edited; longer text is sent unchanged."""
-
-CHECKED: Final = 20_000
-"""Characters up to which a form is checked again at every keystroke."""
 
 LABEL: Final = 22
 """Cells of a label, at most."""
@@ -61,7 +58,7 @@ class FieldRow(Vertical):
         field: the field.
         entry: its content at first.
         label: cells of the label.
-        edited: is called when the content changes; the flag tells whether a person typed that.
+        edited: is called when a person changes the content.
     """
 
     SCOPES = (FIELD,)
@@ -73,7 +70,7 @@ class FieldRow(Vertical):
         entry: FieldEntry | None,
         *,
         label: int,
-        edited: Callable[[FieldRow, bool], None],
+        edited: Callable[[FieldRow], None],
     ) -> None:
         super().__init__()
         self.field = field
@@ -144,7 +141,7 @@ class FieldRow(Vertical):
         if self.control.text != self._shown:
             self.control.text = self._shown
         self._say_vacant()
-        self._edited(self, False)
+        self._edited(self)
 
     def _say_vacant(self) -> None:
         entry = self._entry
@@ -176,10 +173,10 @@ class FieldRow(Vertical):
     def on_text_area_changed(self, event: Message) -> None:
         event.stop()
         before = self._entry
-        typed = self.entry is not before
-        if typed and self.has_focus_within:
-            self.suggest()
-        self._edited(self, typed)
+        if self.entry is not before:
+            if self.has_focus_within:
+                self.suggest()
+            self._edited(self)
 
     on_select_changed = on_text_area_changed
     on_several_field_changed = on_text_area_changed
@@ -299,7 +296,7 @@ class Form(Vertical):
         self._completer = None if completer is None else completer(self.offer)
         self._rows: list[FieldRow] = []
         self._draft: Draft = {}
-        self._tried = False
+        self._submitted = ""
         self._list = VerticalScroll(can_focus=False)
         self.editor = Editor(line_numbers=True)
         self._about = Static(markup=False, classes="-about")
@@ -387,7 +384,6 @@ class Form(Vertical):
 
     def fill(self, arguments: dict[str, Json]) -> None:
         """Replaces the content by other arguments."""
-        self._tried = False
         self.restore(self._filled_with(arguments, as_json=self.as_json))
 
     def restore(self, filled: FormDraft) -> None:
@@ -417,7 +413,8 @@ class Form(Vertical):
         if filled.text is None:
             self._lay_out()
         else:
-            self.editor.text = filled.text
+            with self.editor.prevent(TextArea.Changed):
+                self.editor.text = filled.text
             self.editor.move_cursor((0, 1))
         if focused is not None:
             same = (row for row in self._rows if row.field.path == focused.field.path and not self.as_json)
@@ -489,24 +486,19 @@ class Form(Vertical):
             if row.entry is not None and not self.as_json:
                 row.complain(self._by_row(self.errors())[row])
 
-    def _row_edited(self, row: FieldRow, typed: bool) -> None:
+    def _row_edited(self, row: FieldRow) -> None:
         if row.has_focus_within:
             self._about.update(styled(about(row.field, row.entry)))
-        if typed:
-            self._complete(row)
-        self._check_again()
+        self._complete(row)
+        row.complain([])
+        self._say_wrong(NOTHING)
+        self.post_message(self.Changed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        if self.as_json and event.text_area is self.editor:
-            self._check_again()
-
-    def _check_again(self) -> None:
-        """After a failed try, checks the content at every keystroke."""
-        self.post_message(self.Changed())
-        texts = [self.editor.text] if self.as_json else [row.control.text for row in self._rows]
-        if self._tried and sum(map(len, texts)) <= CHECKED:
-            self._complain(self.errors())
+        if self.as_json and event.text_area is self.editor and self.editor.text != self._submitted:
+            self._say_wrong(NOTHING)
+            self.post_message(self.Changed())
 
     def _complete(self, row: FieldRow) -> None:
         """Asks for completions of the text in a row."""
@@ -527,7 +519,7 @@ class Form(Vertical):
 
     def submit(self) -> dict[str, Json] | None:
         """Returns the arguments; or ``None``, and shows beside the fields what is wrong."""
-        self._tried = True
+        self._submitted = self.editor.text
         found = self.errors()
         self._complain(found)
         wrong = [self._row_about(each) for each in found if not each.advisory]
