@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, fold
-from mcp_tui.tui.view.index import Item, key
+from mcp_tui.tui.view.index import Item, row_key
 from mcp_tui.tui.view.table_columns import COLUMNS, TableLine
 
 LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0)
@@ -108,6 +108,6 @@ class Cells(NamedTuple):
 
 def cells(row: Request, now: float, *, wide: bool = False) -> Cells:
     """Returns a row in the cells of the table."""
-    line = TableLine(Item(key(row), row), now, wide)
+    line = TableLine(Item(row_key(row), row), now, wide)
     made = [column.cell(line) for column in COLUMNS]
     return Cells(*(text for text, _ in made), warn="warning" in {style for _, style in made})

@@ -1,6 +1,4 @@
-"""The lines of the table: the rows of a book that are shown, kept up to date without looking at all of them each time, in
-an order, under each what belongs to it, and the server's own requests.
-"""
+"""The lines of the request table, kept up to date without looking at all requests of a book each time."""
 
 from __future__ import annotations
 
@@ -13,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, ServerRequest
-from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.lines import BUDGET
@@ -23,32 +20,32 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Book
 
 AT_ONCE: Final = 200
-"""Rows that a filter looks at each time, whatever time that takes."""
+"""Rows that an update holds against the filter at least, however long that takes."""
 
 NEAR: Final = 1000
-"""Requests, the newest, among which one of the server's is looked for before all others."""
+"""The newest requests, among which the place of a server request is searched first."""
 
 Key = tuple[type, RequestId]
-"""An id by type and value, as a book keys its rows: ``1`` and ``"1"`` are two."""
+"""The type and the value of an id: ``1`` and ``"1"`` are two ids."""
 
 
-def key(row: Request) -> Key:
-    """The key of ``row``."""
+def row_key(row: Request) -> Key:
+    """Returns the key of a row."""
     return type(row.id), row.id
 
 
 Rows: TypeAlias = "Book | RecordedBook"
-"""Requests by their place, oldest first: those of a session, or what a recording tells of one at a moment."""
+"""The requests of a session, or of a recording at a moment, by their place, oldest first."""
 
 
 def has(places: Sequence[int], place: int) -> bool:
-    """Whether a place is among sorted ones."""
+    """Whether sorted places have this one."""
     at = bisect_left(places, place)
     return at < len(places) and places[at] == place
 
 
 def put(places: array[int], place: int, *, present: bool) -> None:
-    """Have a place among sorted ones, or not. A set of keys takes forty times the memory."""
+    """Adds a place to sorted ones, or removes it. A set would take forty times the memory."""
     at = bisect_left(places, place)
     found = at < len(places) and places[at] == place
     if present and not found:
@@ -58,10 +55,10 @@ def put(places: array[int], place: int, *, present: bool) -> None:
 
 
 class Item(NamedTuple):
-    """What one line is about.
+    """The subject of one line.
 
-    ``row`` is the request that keys act on, ``None`` for a request of the server's. ``after`` is how many seconds after
-    the row above it this came, ``None`` for what stands on its own. ``children`` says how many lines belong under it.
+    ``row`` is the request that keys act on, ``None`` for a request of the server's. ``after`` is the time in seconds since
+    the row above was sent, ``None`` for a top-level line. ``children`` is the number of lines that belong under it.
     """
 
     key: Key
@@ -80,40 +77,31 @@ class Item(NamedTuple):
         return about
 
 
-@frozen
-class _Block:
-    """Lines that stand under one: of the row at ``top``, from the line ``start`` on."""
-
-    top: int
-    start: int
-    items: tuple[Item, ...]
-
-
 _ROW: Final = (1 << 32) - 1
 """The lower half of a row's code.
 
-What stands on its own has a code: a row its place in the upper half; a request of the server's the place of the row that
-was called next, and its own number in the lower half. So the codes stand in the order in which things came.
+Each top-level line has a code: a row has its place in the upper half; a request of the server's has the place of the row
+called next in the upper half, and its own number in the lower. So codes sort in the order in which things came.
 """
 
 
 def _code(place: int) -> int:
-    """The code of the row at a place."""
+    """Returns the code of the row at a place."""
     return place << 32 | _ROW
 
 
 class Outline:
     """The lines of a table, 0 on top.
 
-    The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
-    What was asked for another row's sake stands under that, unless a filter looks for it. The server's requests that
-    belong to no row stand where they came in; in another order than newest first below the rows.
+    The client's own requests are hidden once they are over, not before. Requests made on behalf of another row are children
+    of that row, unless there is a filter. The server's requests that belong to no row are top-level lines where they came
+    in; in another order than newest first, they are below the rows.
 
-    Newest first a line moves only as newer ones come in on top of it. In another order nothing moves until
-    :meth:`resort`: what is new waits on top.
+    Newest first, a line moves only as newer ones come in above it. In another order nothing moves until :meth:`resort`: new
+    rows wait on top.
 
     A new filter looks at the newest rows at once, and at older ones for :data:`BUDGET` seconds with each :meth:`update`;
-    ``unfiltered`` says how many still wait for it.
+    ``unfiltered`` is the number of rows that it has not looked at.
     """
 
     def __init__(self, book: Rows) -> None:
@@ -123,64 +111,64 @@ class Outline:
         self.sort = NEWEST
         self.unfiltered = 0
         self._seen: int = -1
-        self._called = 0  # rows that there are
-        self._tops = array("Q")  # codes of what is shown on its own, sorted
-        self._hidden = array("Q")  # codes of what is hidden because it is internal, sorted
-        self._own = 0  # internal requests of which it is known what they were called for
-        self._below = array("I")  # places of those that stand under a row, sorted
-        self._errands: dict[int, list[int]] = {}  # the same by the place of that row
+        self._called = 0  # number of rows
+        self._tops = array("Q")  # codes of the top-level lines, sorted
+        self._hidden = array("Q")  # codes hidden because they are internal, sorted
+        self._own = 0  # internal requests whose parents are known
+        self._below = array("I")  # places of the children, sorted
+        self._errands: dict[int, list[int]] = {}  # the same by the place of their parent
         self._asked: Sequence[ServerRequest] = ()
         self._taken = 0  # how many of them are in one of the next two
-        self._alone: dict[int, int] = {}  # codes by their numbers
-        self._asked_of: dict[int, list[int]] = {}  # numbers by the place of the row that they belong to
-        self._waiting: list[int] = []  # those of ``_alone`` that wait for an answer
+        self._alone: dict[int, int] = {}  # codes of the top-level ones by their numbers
+        self._asked_of: dict[int, list[int]] = {}  # numbers of the others by the place of their row
+        self._waiting: list[int] = []  # those of ``_alone`` without an answer
         self._order: list[int] = []  # codes from the top, in another order than newest first
-        self._lines: dict[int, int] = {}
-        self._expanded: set[int] = set()  # places
-        self._blocks: list[_Block] = []
+        self._lines: dict[int, int] = {}  # places in ``_order`` by code
+        self._expanded: set[int] = set()  # places of rows whose children are shown
+        self._under: list[
+            tuple[int, Item]
+        ] = []  # children that are shown, with the top-level line above them
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        block = self._blocks[-1] if self._blocks else None
-        return self.shown + (0 if block is None else block.start - block.top + len(block.items))
+        return self.shown + len(self._under)
 
     @property
     def shown(self) -> int:
-        """Lines that stand on their own."""
+        """The number of top-level lines."""
         return len(self._tops)
 
     @property
     def total(self) -> int:
-        """Lines that would stand on their own without the filter; with one, those too that stand under others."""
+        """The number of top-level lines without the filter; with one, children count as well."""
         return self._called + len(self._alone) - len(self._hidden) if self.filter else self.shown
 
     @property
     def internal_hidden(self) -> int:
-        """What :attr:`show_internal` would show besides."""
+        """The number of lines that :attr:`show_internal` would add."""
         return len(self._hidden)
 
     def shows(self, row: Request) -> bool:
-        """Whether a row stands on its own."""
+        """Whether a row is a top-level line."""
         place = self.book.place(row.id)
         return place is not None and has(self._tops, _code(place))
 
     # -- what happened ---------------------------------------------------------------------------------------
 
     def refilter(self, filter: Filter, *, show_internal: bool) -> None:
-        """Show what passes another filter."""
+        """Shows the rows that pass another filter."""
         self.filter, self.show_internal = filter, show_internal
         self._order.clear()
         self._seen = -1
         self.update()
 
     def update(self) -> bool:
-        """Take in what happened to the book; returns whether anything did."""
+        """Takes in changes of the book; returns whether there were any."""
         book = self.book
         if book.version == self._seen and not self.unfiltered:
             return False
-        changed = book.changed_since(self._seen)
-        self._seen = book.version
+        changed, self._seen = book.changed_since(self._seen), book.version
         self._called = len(book.order)
         self._find_parents()
         if changed is None:
@@ -199,7 +187,7 @@ class Outline:
         return True
 
     def _find_parents(self) -> None:
-        """Find what internal requests were called for, each once."""
+        """Finds the parents of new internal requests."""
         internal = self.book.internal
         until = bisect_left(internal, self._called)
         for place in internal[self._own : until]:
@@ -210,7 +198,7 @@ class Outline:
         self._own = max(self._own, until)
 
     def _look_at_all(self) -> None:
-        """Show all rows that pass; through a filter later."""
+        """Shows all rows; with a filter, leaves that to :meth:`_look_on`."""
         book, called = self.book, self._called
         internal = () if self.show_internal else book.internal[: bisect_left(book.internal, called)]
         over = [place for place in internal if book.is_over(place)]
@@ -227,7 +215,7 @@ class Outline:
             begin = place + 1
 
     def _look_at(self, place: int) -> None:
-        """Show a row, or not."""
+        """Shows or hides a row."""
         hidden = self._is_hidden(place) and (bool(self.filter) or not has(self._below, place))
         put(self._hidden, _code(place), present=hidden)
         if place >= self.unfiltered:
@@ -242,7 +230,7 @@ class Outline:
         return self.filter.matches(self.book.row(place)) if self.filter else not has(self._below, place)
 
     def _look_on(self) -> None:
-        """Look at older rows for a while."""
+        """Holds older rows against the filter for a while."""
         until = time.monotonic() + BUDGET
         place, enough = self.unfiltered, self.unfiltered - AT_ONCE
         older = bisect_left(self._tops, self.unfiltered << 32)
@@ -257,14 +245,13 @@ class Outline:
     # -- requests of the server's ----------------------------------------------------------------------------
 
     def _take_server_requests(self) -> None:
-        """Tell those that belong to a row from those that stand on their own."""
+        """Takes in new requests of the server's, and those that were answered."""
         asked = self.book.server_requests
         if asked is not self._asked:
             for code in self._alone.values():
                 put(self._tops, code, present=False)
                 put(self._hidden, code, present=False)
-            self._asked, self._taken, self._waiting = asked, 0, []
-            self._alone, self._asked_of = {}, {}
+            self._asked, self._taken, self._waiting, self._alone, self._asked_of = asked, 0, [], {}, {}
         for number in range(self._taken, len(asked)):
             parent = asked[number].parent
             place = None if parent is None else self.book.place(parent)
@@ -282,7 +269,7 @@ class Outline:
         self._waiting = [number for number in self._waiting if asked[number].ended_at is None]
 
     def _called_by(self, at: float) -> int:
-        """How many requests were called by a moment, which is hardly ever long ago."""
+        """Returns how many requests were called by a moment, which is hardly ever long ago."""
         order = self.book.order
         near = max(0, len(order) - NEAR)
         begin = near if near and order[near].called_at <= at else 0
@@ -291,18 +278,15 @@ class Outline:
     # -- lines -----------------------------------------------------------------------------------------------
 
     def item(self, line: int) -> Item:
-        """What a line is about."""
-        at = bisect_right(self._blocks, line, key=lambda block: block.start) - 1
-        if at >= 0:
-            block = self._blocks[at]
-            below = line - block.start - 1
-            if 0 <= below < len(block.items):
-                return block.items[below]
-            line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
-        return self._top(line)
+        """Returns the subject of a line."""
+        under = self._under
+        at = bisect_left(range(len(under)), line, key=lambda at: under[at][0] + 1 + at)
+        if at < len(under) and under[at][0] + 1 + at == line:
+            return under[at][1]
+        return self._top(line - at)
 
     def key(self, line: int) -> Key:
-        """The key of what a line is about."""
+        """Returns the key of a line."""
         return self.item(line).key
 
     def _top(self, line: int) -> Item:
@@ -312,15 +296,15 @@ class Outline:
             return Item((ServerRequest, number), None, server_request=self._asked[number])
         row = self.book.row(place)
         children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked_of.get(place, ()))
-        return Item(key(row), row, children=children, expanded=place in self._expanded)
+        return Item(row_key(row), row, children=children, expanded=place in self._expanded)
 
     def _errands_of(self, place: int) -> list[int]:
-        """The places of what was called for a row's sake, oldest first."""
+        """Returns the places of the requests made on behalf of a row, oldest first."""
         found = self._errands.get(place, [])
         return found[: bisect_left(found, self._called)]
 
     def _code_of(self, key: Key) -> int | None:
-        """The code of what stands on its own, shown or not."""
+        """Returns the code of a top-level line, shown or not."""
         kind, id = key
         if kind is ServerRequest:
             return self._alone.get(int(id))
@@ -328,65 +312,61 @@ class Outline:
         return None if place is None else _code(place)
 
     def _top_line(self, code: int | None) -> int | None:
-        """How many lines that stand on their own are above that of a code; ``None`` where it is not shown."""
+        """Returns the line of a code among the top-level ones, or ``None`` where it is not shown."""
+        if code is None:
+            return None
         if self.sort.key is not None:
-            return None if code is None else self._lines.get(code)
-        return None if code is None or not has(self._tops, code) else self._newer(code)
+            return self._lines.get(code)
+        return self._newer(code) if has(self._tops, code) else None
 
     def _newer(self, code: int) -> int:
-        """How many of the lines that stand on their own came after a code."""
+        """Returns how many top-level lines came after a code."""
         return self.shown - bisect_right(self._tops, code)
 
-    def _moved(self, top: int) -> int:
-        """The line of what is the ``top``-th that stands on its own, below what stands under those above it."""
-        at = bisect_left(self._blocks, top, key=lambda block: block.top) - 1
-        block = self._blocks[at] if at >= 0 else _Block(0, 0, ())
-        return block.start + len(block.items) + top - block.top
+    def _below_children(self, top: int) -> int:
+        """Returns the line of a top-level line, which is below the children of those above it."""
+        return top + bisect_left(self._under, top, key=lambda child: child[0])
 
     def line(self, key: Key) -> int | None:
-        """The line of what has this key, or ``None`` where it is not shown."""
-        for block in self._blocks:
-            for below, item in enumerate(block.items, 1):
-                if item.key == key:
-                    return block.start + below
+        """Returns the line of a key, or ``None`` where it is not shown."""
+        for at, (top, item) in enumerate(self._under):
+            if item.key == key:
+                return top + 1 + at
         top = self._top_line(self._code_of(key))
-        return None if top is None else self._moved(top)
+        return None if top is None else self._below_children(top)
 
     def nearest(self, key: Key) -> int:
-        """The line where something is, or where it would be if it were shown."""
+        """Returns the line of a key, of the row that it belongs to, or the one where it would be if it were shown."""
         line = self.line(key)
-        if line is None:
-            owner = self.owner(key)
-            line = None if owner is None else self.line(owner)
+        if line is None and (owner := self.owner(key)) is not None:
+            line = self.line(owner)
         if line is None:
             code = self._code_of(key) if self.sort.key is None else None
-            line = 0 if code is None else self._moved(min(self.shown - 1, self._newer(code)))
+            line = 0 if code is None else self._below_children(min(self.shown - 1, self._newer(code)))
         return max(0, min(len(self) - 1, line))
 
     def owner(self, key: Key) -> Key | None:
-        """The row that something stands under, expanded or not; ``None`` where it stands on its own."""
-        for block in self._blocks:
-            if any(item.key == key for item in block.items):
-                return self._top(block.top).key
+        """Returns the key of the row that a child belongs to, expanded or not; ``None`` for a top-level line."""
+        for top, item in self._under:
+            if item.key == key:
+                return self._top(top).key
+        parent = None
         if key[0] is ServerRequest:
-            found = (place for place, numbers in self._asked_of.items() if key[1] in numbers)
-            parent = next(found, None)
-        else:
-            place = None if key[0] is ev.Round else self.book.place(key[1])
-            parent = self.book.parent(place) if place is not None and has(self._below, place) else None
-        if parent is None:
-            return None
-        row = self.book.row(parent)
-        return type(row.id), row.id
+            parent = next((place for place, numbers in self._asked_of.items() if key[1] in numbers), None)
+        elif key[0] is not ev.Round:
+            place = self.book.place(key[1])
+            if place is not None and has(self._below, place):
+                parent = self.book.parent(place)
+        return None if parent is None else row_key(self.book.row(parent))
 
     def top_of(self, item: Item) -> int | None:
-        """The line of an item's row, or of the row that it stands under; ``None`` where nothing belongs to that."""
+        """Returns the line of the row that an item is or belongs to; ``None`` where that has no children."""
         owner = item.key if item.after is None else self.owner(item.key)
         line = None if owner is None else self.line(owner)
         return line if line is not None and self.item(line).children else None
 
     def reveal(self, key: Key) -> int | None:
-        """The line of what has this key, its row opened where it stands under one; ``None`` where it is not shown."""
+        """Expands the row that a key belongs to, if any, and returns the line of the key; ``None`` where it is not shown."""
         if (line := self.line(key)) is not None:
             return line
         owner = self.owner(key)
@@ -398,7 +378,7 @@ class Outline:
     # -- how they are laid out -------------------------------------------------------------------------------
 
     def resort(self, sort: Sort, now: float) -> None:
-        """Put the rows into an order as they are at ``now``."""
+        """Sorts the rows as they are at ``now``."""
         self.sort = sort
         self._order = []
         place = sort.at(now)
@@ -408,7 +388,7 @@ class Outline:
         self._arrange()
 
     def expand(self, key: Key, *, expanded: bool) -> None:
-        """Show what belongs to a row under it, or not."""
+        """Shows or hides the children of a row."""
         place = self.book.place(key[1])
         if place is not None:
             (self._expanded.add if expanded else self._expanded.discard)(place)
@@ -417,16 +397,12 @@ class Outline:
     def _arrange(self) -> None:
         if self.sort.key is not None:
             self._keep_order()
-        self._blocks = []
-        above = 0
         tops = ((self._top_line(_code(place)), place) for place in self._expanded)
-        for top, place in sorted((top, place) for top, place in tops if top is not None):
-            items = tuple(self.children(self.book.row(place)))
-            self._blocks.append(_Block(top, top + above, items))
-            above += len(items)
+        shown = sorted((top, place) for top, place in tops if top is not None)
+        self._under = [(top, item) for top, place in shown for item in self.children(self.book.row(place))]
 
     def _keep_order(self) -> None:
-        """Let go what is not shown any more, and put what is new on top, but the server's requests below the rows."""
+        """Drops codes that are no longer shown, and adds new ones on top; the server's requests stay below the rows."""
         shown = self._tops[::-1]
         known, still = set(self._order), set(shown)
         found = [code for code in shown if code not in known]
@@ -435,7 +411,7 @@ class Outline:
         self._lines = {code: line for line, code in enumerate(self._order)}
 
     def children(self, row: Request) -> list[Item]:
-        """What belongs to a row, whether it is shown or not, in the order in which it came."""
+        """Returns the children of a row, shown or not, in the order in which they came."""
         start = row.called_at if row.sent_at is None else row.sent_at
         place = self.book.place(row.id)
         found = [
@@ -445,7 +421,7 @@ class Outline:
         ]
         for errand in map(self.book.row, () if place is None else self._errands_of(place)):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
-            found.append(Item(key(errand), errand, after=at - start))
+            found.append(Item(row_key(errand), errand, after=at - start))
         for number in () if place is None else self._asked_of.get(place, ()):
             asked = self._asked[number]
             found.append(Item((ServerRequest, number), None, server_request=asked, after=asked.at - start))

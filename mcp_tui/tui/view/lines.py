@@ -1,4 +1,4 @@
-"""Lines made of styled pieces, and where they come from: what the log, the wire and the cancellations are shown as."""
+"""Lines of styled pieces, and sources of lines: the log, the messages, the cancellations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Segments = tuple[tuple[SafeText, str], ...]
 
 @frozen
 class Line:
-    """One line. ``key`` is what the line is about: an id, the number of a frame; it travels in messages."""
+    """One line; ``key`` is its subject, such as an id or the number of a frame."""
 
     segments: Segments
     key: object = None
@@ -28,29 +28,28 @@ class Line:
 
 
 EMPTY: Final = Line(())
-"""What is read where there is no line any more."""
+"""The line of a number that is gone."""
 
 
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:
-    """A line of pieces, plain or with a style: ``line((time, "time"), text)``."""
+    """Returns a line of pieces, plain or with a style: ``line((time, "time"), text)``."""
     return Line(tuple((piece, "") if isinstance(piece, str) else piece for piece in pieces), key)
 
 
 def texts(lines: Iterable[SafeText], tone: str = "") -> list[Line]:
-    """A line of each text, all of one style."""
+    """Returns a line for each text, all of one style."""
     return [line((text, tone)) for text in lines]
 
 
 DAMAGED: Final = line((words("This record of the recording is damaged"), "warning"))
-"""What stands in place of a line whose record cannot be read."""
+"""The line for a record that cannot be read."""
 
 
 class LineSource(Protocol):
-    """Lines by number. A number always means the same line and is never used for another.
+    """Lines by number. A number always means the same line.
 
-    ``numbers`` are those that there are at this moment, the oldest first. ``version`` grows whenever what a line says has
-    changed; that lines came at the end or went at the start need not count. Where ``numbers`` are no range, a number that
-    is not among them reads as :data:`EMPTY`; nobody asks for another that is outside a range.
+    ``numbers`` are the present ones, oldest first. ``version`` grows when the text of a line changes; lines added at the end
+    or dropped at the start need not count. If ``numbers`` is not a range, any other number reads as :data:`EMPTY`.
     """
 
     @property
@@ -60,7 +59,7 @@ class LineSource(Protocol):
     def version(self) -> int: ...
 
     def line(self, number: int, width: int, /) -> Line:
-        """The line of one of :attr:`numbers`. There are ``width`` cells to lay it out in."""
+        """Returns the line of one of :attr:`numbers`, laid out in ``width`` cells."""
         ...
 
 
@@ -69,19 +68,19 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 
 class ItemSource(LineSource, Protocol[Item_co]):
-    """Lines that are each about one thing; ones may come at the end, and go at either end."""
+    """Lines with one subject each; they are added at the end, and removed at either end."""
 
     @property
     def numbers(self) -> range: ...
 
     def item(self, number: int, /) -> Item_co:
-        """What the line of one of :attr:`numbers` is about."""
+        """Returns the subject of the line of one of :attr:`numbers`."""
         ...
 
 
 @frozen
 class Lines(Generic[Item]):
-    """Lines told by functions: their numbers, what each is about, and each in so many cells; and what a change lets grow."""
+    """A source made of functions: the numbers, the subject and the line of a number, and the version."""
 
     all: Callable[[], range]
     item: Callable[[int], Item]
@@ -98,17 +97,17 @@ class Lines(Generic[Item]):
 
 
 BUDGET: Final = 0.03
-"""Seconds that a filter may look at lines before the screen goes on."""
+"""Seconds that a filter may take in one update of the screen."""
 
 
 class FilteredLines(Generic[Item]):
-    """Those lines of another source that pass a filter, in another order where one is asked for; under their own numbers.
+    """The lines of another source that pass a filter, under their own numbers, in an order if one is given.
 
-    It may be read at any moment, however the other source has grown or shrunk since the last :meth:`update`: what is not
-    there any more reads as :data:`EMPTY`, or as ``None``. What is new comes at the end, in whatever order the rest stands.
+    The other source may grow or shrink at any time. Lines that are new since the filter was set come at the end, in any
+    order.
 
     Attributes:
-        waiting: lines that were not looked at yet.
+        waiting: lines that the filter has not looked at.
         around: changes a line when it is drawn.
     """
 
@@ -118,7 +117,7 @@ class FilteredLines(Generic[Item]):
         self.waiting = 0
         self.passes: Callable[[Item], bool] | None = None
         self.order: Callable[[Item], Any] | None = None
-        self._found: list[int] = []  # only ever appended to, or replaced: a list widget counts on that
+        self._found: list[int] = []
         self._until = 0
         self._base_version = -1
         self._version = 0
@@ -135,12 +134,8 @@ class FilteredLines(Generic[Item]):
     def _all(self) -> bool:
         return self.passes is None and self.order is None
 
-    def item(self, number: int) -> Item | None:
-        """What a line is about; ``None`` where it is not there any more."""
-        return self.base.item(number) if number in self.base.numbers else None
-
     def items(self) -> Iterator[Item]:
-        """What all lines are about."""
+        """Returns the subjects of all lines."""
         return (self.base.item(number) for number in self.numbers if number in self.base.numbers)
 
     def line(self, number: int, width: int) -> Line:
@@ -152,7 +147,7 @@ class FilteredLines(Generic[Item]):
     def filter(
         self, passes: Callable[[Item], bool] | None, order: Callable[[Item], Any] | None = None
     ) -> None:
-        """Show what passes, in an order: what is least by it stands at the end, where the newest would."""
+        """Shows what passes, by an order: the least is at the end, like the newest."""
         self.passes, self.order = passes, order
         self._found, self.waiting = [], 0
         self._version += 1
@@ -164,7 +159,7 @@ class FilteredLines(Generic[Item]):
                 self._found.sort(key=lambda number: order(self.base.item(number)), reverse=True)
 
     def update(self) -> None:
-        """Take in what came, for :data:`BUDGET` seconds at most, and what changed."""
+        """Takes in changes, and new lines for :data:`BUDGET` seconds at most."""
         if self._all:
             return
         numbers = self.base.numbers
@@ -180,8 +175,7 @@ class FilteredLines(Generic[Item]):
             self._replace([number for number in self._found if number in numbers])
         else:
             first, last = (bisect_left(self._found, edge) for edge in (numbers.start, numbers.stop))
-            if first or last < len(self._found):
-                self._replace(self._found[first:last])
+            self._replace(self._found[first:last])
         self._look_on()
 
     def _replace(self, found: list[int]) -> None:

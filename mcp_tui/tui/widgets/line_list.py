@@ -1,4 +1,4 @@
-"""Lines of a log, of the wire, of the cancellations: one widget for all that is a list of lines."""
+"""A list of lines: the log, the messages, the cancellations, the catalogue."""
 
 from __future__ import annotations
 
@@ -18,63 +18,50 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, wi
 from mcp_tui.tui.widgets.canvas import ListCanvas, marked, selected_text
 
 _SHIFT: Final = 8
-"""Cells that a key moves long lines to the side."""
+"""Cells that one key scrolls to the side."""
 
 
 class Numbers:
-    """The numbers of a source as they were when the list was laid out, as lines from the top.
-
-    ``ordered`` says that they are in another order than their own.
-    """
+    """The numbers of a source when the list was laid out, as lines from the top; ``ordered`` says that they are unsorted."""
 
     def __init__(self, numbers: Sequence[int], *, newest_first: bool, ordered: bool = False) -> None:
-        self.numbers = numbers
+        self._numbers = numbers[::-1] if newest_first else numbers[:]  # more may be appended later
+        self._sign = -1 if newest_first else 1
         self.ordered = ordered
-        self._newest_first = newest_first
-        self._count = len(numbers)  # more may be appended before the list is laid out anew
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._numbers)
 
     def key(self, line: int) -> int:
-        """The number of the line."""
-        return self.numbers[self._turned(line)]
+        """Returns the number of a line."""
+        return self._numbers[line]
 
     def line(self, key: int) -> int | None:
-        """The line of a number."""
-        at = self._place(key)
-        return self._turned(at) if 0 <= at < self._count and self.numbers[at] == key else None
+        """Returns the line of a number."""
+        line = self.nearest(key)
+        return line if 0 <= line < len(self) and self._numbers[line] == key else None
 
     def nearest(self, key: int) -> int:
-        """The line of a number, or of the next one."""
-        line = self.line(key)
-        return self._turned(max(0, min(self._count - 1, self._place(key)))) if line is None else line
-
-    def _place(self, number: int) -> int:
-        if isinstance(self.numbers, range):
-            return number - self.numbers.start
+        """Returns the line of a number, or of the next one."""
         if self.ordered:
-            return next((at for at in range(self._count) if self.numbers[at] == number), 0)
-        return bisect_left(self.numbers, number, 0, self._count)
-
-    def _turned(self, at: int) -> int:
-        return self._count - 1 - at if self._newest_first else at
+            return next((line for line, number in enumerate(self._numbers) if number == key), 0)
+        line = bisect_left(self._numbers, key * self._sign, key=lambda number: number * self._sign)
+        return max(0, min(len(self) - 1, line))
 
 
 class LineList(ListCanvas):
-    """The lines of a :class:`~mcp_tui.tui.view.lines.LineSource`.
+    """The lines of a :class:`~mcp_tui.tui.view.lines.LineSource`; the cursor holds a line by its number.
 
-    Set :attr:`source`, then call :meth:`refresh_source` from the screen's timer: it draws only where lines came or
-    changed. A line is asked for when it is drawn and not before. The cursor holds a line by its number.
+    Set :attr:`source`, then call :meth:`refresh_source` from the screen's timer: it draws only if lines came or changed.
 
     Args:
-        title: stands in the border.
-        what: one line, or what one line is about, as a word that takes an s.
-        newest_first: the newest line on top, else at the bottom.
-        from_top: is read from the top, follows nothing, and takes up the first line about something when it is focused.
-        count: says how many are shown, where that is not the number of lines.
-        total: says how many there are without a filter, where that is not the number of the source's lines.
-        empty: what to say when there is no line.
+        title: text in the border.
+        what: the noun for one line, which takes an s.
+        newest_first: puts the newest line on top instead of at the bottom.
+        from_top: starts at the top and does not follow; the focus puts the cursor on the first line with a subject.
+        count: returns how many are shown, unless that is the number of lines.
+        total: returns how many there are without a filter, unless that is the number of lines of the source.
+        empty: the sentence for a list without lines.
     """
 
     ALLOW_SELECT = True
@@ -107,8 +94,7 @@ class LineList(ListCanvas):
         self._counted = count
         self._total = total
         self._source = source
-        self._drawn: object = None
-        self._version = -1
+        self._drawn: tuple[int | None, ...] = ()
         self._shift = 0
         self._about: tuple[SafeText, ...] = ()
         self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
@@ -117,7 +103,7 @@ class LineList(ListCanvas):
 
     @property
     def source(self) -> LineSource:
-        """Where the lines come from."""
+        """The source of the lines."""
         return self._source
 
     @source.setter
@@ -126,12 +112,11 @@ class LineList(ListCanvas):
         self._cursor = None
         self._follow = not self._from_top
         self._shift = 0
-        self._strips.clear()
-        self._drawn = None
+        self._drawn = ()
         self.refresh_source()
 
     def tell(self, *about: SafeText) -> None:
-        """Let the lower border say something before the number of lines."""
+        """Sets what the lower border says before the number of lines."""
         if about != self._about:
             self._about = about
             self.placed()
@@ -142,50 +127,52 @@ class LineList(ListCanvas):
         return None if self.cursor_line is None else self._line(self._cursor)
 
     def refresh_source(self) -> None:
-        """Draw what came or changed."""
+        """Draws lines that came or changed."""
         if not self.is_mounted or not self.size:
             return
         numbers, version = self._source.numbers, self._source.version
-        drawn = len(numbers), numbers[0] if numbers else None, numbers[-1] if numbers else None, version
-        if drawn == self._drawn:
-            return
-        self._drawn = drawn
-        if version != self._version:
-            self._version = version
-            self._strips.clear()
-        self.settle(self.anchored())
+        drawn = version, len(numbers), numbers[0] if numbers else None, numbers[-1] if numbers else None
+        if drawn != self._drawn:
+            if drawn[:1] != self._drawn[:1]:
+                self._strips.clear()
+            self._drawn = drawn
+            self.settle(self.anchored())
 
     # -- lines -------------------------------------------------------------------------------------------------
 
     @property
     def shown(self) -> int:
-        """How many are shown."""
+        """The number that is shown."""
         return len(self.lines) if self._counted is None else self._counted()
 
     @property
     def total(self) -> int:
-        """How many there are without a filter."""
-        return len(self._unfiltered) if self._total is None else self._total()
+        """The number without a filter."""
+        return len(self._base.numbers) if self._total is None else self._total()
 
     @property
     def counted(self) -> SafeText:
-        """How many are shown, and of how many where there is a filter."""
+        """The number that is shown, with a filter also of how many."""
         return counted(self.shown, self.total if self.wanted else self.shown, self._what)
 
     @property
-    def _unfiltered(self) -> Sequence[int]:
-        source = self._source
-        return source.base.numbers if isinstance(source, FilteredLines) else source.numbers  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    def _filtered(self) -> FilteredLines[Any] | None:
+        return self._source if isinstance(self._source, FilteredLines) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+    @property
+    def _base(self) -> LineSource:
+        return self._source if self._filtered is None else self._filtered.base
 
     @property
     def nothing(self) -> SafeText:
-        """What is said where there is no line."""
-        waiting = self._source.waiting if isinstance(self._source, FilteredLines) else 0  # pyright: ignore[reportUnknownMemberType]
-        return empty_state(self.empty, wanted=self.wanted, hidden=self.total, searching=waiting > 0)
+        """The sentence for a list without lines."""
+        searching = self._filtered is not None and self._filtered.waiting > 0
+        return empty_state(self.empty, wanted=self.wanted, hidden=self.total, searching=searching)
 
     def _line(self, number: int) -> Line:
-        # Between two looks at the source, lines that are still in sight may have been dropped.
-        numbers = self._source.numbers
+        numbers = (
+            self._source.numbers
+        )  # lines on the screen may have been dropped since the list was laid out
         if isinstance(numbers, range) and number not in numbers:
             return EMPTY
         return self._source.line(number, max(1, self.inner.width - 1))
@@ -209,7 +196,7 @@ class LineList(ListCanvas):
         return strip
 
     def _framed(self, strip: Strip, offset: int, *, cursor: bool) -> Strip:
-        """The cursor's column and the part of a line that is in sight, with a mark where the line goes on."""
+        """Returns the visible part of a line, after the cursor's column and with a mark where it goes on."""
         mark, rest, more = self.paint(
             ((words("›" if cursor else " "), "accent"), (words(" "), ""), (words("…"), "muted")),
             cursor=cursor,
@@ -225,9 +212,8 @@ class LineList(ListCanvas):
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if not self.size:
             return
-        numbers, source = self._source.numbers, self._source
-        filtered = isinstance(source, FilteredLines) and source.order is None  # pyright: ignore[reportUnknownMemberType]
-        ordered = not (filtered or isinstance(numbers, range))
+        numbers = self._source.numbers
+        ordered = self._filtered.order is not None if self._filtered else not isinstance(numbers, range)
         self._numbers = Numbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
         self.lines = self._numbers
         if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
@@ -240,7 +226,7 @@ class LineList(ListCanvas):
 
     def placed(self) -> None:
         parts = [self.counted] if self.shown or self.wanted else []
-        numbers = self._unfiltered
+        numbers = self._base.numbers
         dropped = numbers.start if isinstance(numbers, range) else 0
         if dropped:
             parts.append(safe("{:,} older dropped", dropped))
@@ -261,17 +247,15 @@ class LineList(ListCanvas):
         return self._line(self._numbers.key(line)).key
 
     def select(self, number: int) -> None:
-        """Put the cursor on a line and bring that into sight."""
+        """Puts the cursor on the line of a number."""
         line = self.lines.line(number)
         if line is not None:
             self.put_cursor(line)
 
     def on_focus(self) -> None:
         if self._from_top and self.cursor_line is None:
-            about = (
-                line for line in range(self.scroll_offset.y, len(self.lines)) if self.about(line) is not None
-            )
-            self.put_cursor(next(about, -1))
+            lines = range(self.scroll_offset.y, len(self.lines))
+            self.put_cursor(next((line for line in lines if self.about(line) is not None), -1))
 
     def action_shift_left(self) -> None:
         self._move_sideways(-_SHIFT)
@@ -288,7 +272,7 @@ class LineList(ListCanvas):
     # -- copying -----------------------------------------------------------------------------------------------
 
     def _offset(self, line: int) -> int:
-        """The place of a line in selected text: it has to stay while lines come and go, as numbers do."""
+        """Returns the place of a line in selected text, which stays the same while lines come and go."""
         if self._numbers.ordered:
             return line
         number = self._numbers.key(line)
@@ -299,7 +283,7 @@ class LineList(ListCanvas):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text as it is shown, without the column of the cursor; 10,000 lines at most."""
+        """Returns the selected text without the cursor's column, 10,000 lines at most."""
         offsets = map(self._offset, range(len(self.lines)))
         return selected_text(selection, offsets, lambda line: self._line(self._numbers.key(line)).text)
 

@@ -18,7 +18,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import REQUESTS, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import Filter, is_open, parse
-from mcp_tui.tui.view.index import Item, Key, Outline, Rows, key
+from mcp_tui.tui.view.index import Item, Key, Outline, Rows, row_key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.table_columns import COLUMNS, WIDE, TableLine
@@ -417,7 +417,7 @@ class RequestTable(ListCanvas):
         row = self.selected
         if row is None:
             return False
-        mark = key(row)
+        mark = row_key(row)
         if mark in self.marks:
             del self.marks[mark]
         else:
@@ -428,7 +428,7 @@ class RequestTable(ListCanvas):
     def mark_all(self) -> None:
         """Mark all rows that are shown, but those that stand under another; where all are marked, take the marks away."""
         shown = [item.row for item in self.items() if item.row is not None and item.after is None]
-        marks = {key(row): None for row in shown if not row.internal}
+        marks = {row_key(row): None for row in shown if not row.internal}
         self.marks = {} if marks.keys() <= self.marks.keys() else {**self.marks, **marks}
         self.settle(self.anchored())
 

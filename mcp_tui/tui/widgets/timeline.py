@@ -15,7 +15,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import TIMELINE
 from mcp_tui.tui.view import timeline as view
-from mcp_tui.tui.view.index import Key, key
+from mcp_tui.tui.view.index import Key, row_key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.canvas import ListCanvas
@@ -29,14 +29,14 @@ class _Requests:
 
     def __init__(self, rows: list[Request]) -> None:
         self.rows = rows
-        self._lines = {key(row): line for line, row in enumerate(rows)}
+        self._lines = {row_key(row): line for line, row in enumerate(rows)}
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def key(self, line: int) -> Key:
         """The key of the request."""
-        return key(self.rows[line])
+        return row_key(self.rows[line])
 
     def line(self, key: Key) -> int | None:
         return self._lines.get(key)
@@ -229,7 +229,7 @@ class Timeline(ListCanvas):
         line = self.line_at(y)
         if line is not None:
             row = self._requests.rows[line]
-            selected = key(row) == self._cursor
+            selected = row_key(row) == self._cursor
             pieces = (
                 *view.label(row, self._gutter, selected=selected),
                 *view.bar(row, self.window, self.now()),

@@ -148,8 +148,6 @@ async def survive(source: ItemSource[Any], grow: Grow, steps: list[str], *, newe
                     await pilot.press(step)
             assert len(inside(shown)) == shown.inner.height
             assert shown.selected is None or shown.selected.segments is not None
-            if (number := cursor(shown)) is not None:
-                lines.item(number)
 
 
 def test_a_line_that_the_ring_dropped_reads_as_nothing():
@@ -159,5 +157,4 @@ def test_a_line_that_the_ring_dropped_reads_as_nothing():
     (first,) = lines.numbers
     for count in range(2, 40):
         grow(count)
-    assert lines.item(first) is None
     assert not lines.line(first, 80).segments

@@ -14,7 +14,7 @@ from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.index import key
+from mcp_tui.tui.view.index import row_key
 from mcp_tui.tui.view.rows import listed, plural, request
 from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -140,12 +140,12 @@ class Cancelling:
     async def cancel_all(self) -> None:
         """Cancels all running requests for one reason; under a filter, those that it shows."""
         table = self._table
-        shown = {key(item.row) for item in table.items() if item.row is not None}
+        shown = {row_key(item.row) for item in table.items() if item.row is not None}
         rows: list[Request] = []
         hidden: list[Request] = []
         for row in self._session.running:
             if row.method not in UNCANCELLABLE:
-                (rows if not table.filter or key(row) in shown else hidden).append(row)
+                (rows if not table.filter or row_key(row) in shown else hidden).append(row)
         if not rows:
             why = "The filter shows no running request" if hidden else "No running requests"
             self._screen.refuse(words(why))
