@@ -33,11 +33,17 @@ def scripted(mode: str, *flags: str) -> StdioTarget:
 @contextmanager
 def serving(mode: str, *flags: str) -> Generator[HttpTarget]:
     """The same over HTTP."""
-    command = (*scripted(mode, *flags).command, "--http")
+    with serving_command(*scripted(mode, *flags).command, "--http") as target:
+        yield target
+
+
+@contextmanager
+def serving_command(*command: str) -> Generator[HttpTarget]:
+    """A server over HTTP whose first line ends with its URL."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield HttpTarget(url=process.stdout.readline().strip())
+            yield HttpTarget(url=process.stdout.readline().split()[-1])
         finally:
             process.kill()
 

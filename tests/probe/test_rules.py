@@ -22,9 +22,7 @@ def test_to_answer_a_cancelled_call_is_worse_in_2026_07_28():
     assert rule.clause(LATEST_HANDSHAKE, "stdio").level is Level.SHOULD
     assert rule.clause(LATEST, "stdio").level is Level.MUST
     assert rule.clause(LATEST, "http").name == "Streamable HTTP, Cancellation"
-
-
-def test_a_rule_of_the_other_era_still_has_its_clause():
+    # a rule of the other era still has its clause
     assert RULES["P-15"].clause(LATEST, "stdio").name == "Cancellation, Error Handling"
     assert RULES["P-18"].clause(LATEST_HANDSHAKE, "stdio").name == "Streamable HTTP, Cancellation"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,10 +9,21 @@ from typing import Final
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.rules import RULES, Level
-from tests.probe.probing import DEMO, Runs, fallen, probed, probing, scripted, serving, side_by_side, unseen
+from tests.probe.probing import (
+    DEMO,
+    Runs,
+    fallen,
+    probed,
+    probing,
+    scripted,
+    serving,
+    serving_command,
+    side_by_side,
+    unseen,
+)
 
 pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -73,9 +83,9 @@ BROKEN: Final[tuple[tuple[str, str, str, dict[str, str]], ...]] = (
         "dies",
         STDIO,
         OLD,
-        dict.fromkeys(("P-04", "P-06", "P-07", "P-08", "P-12", "P-14", "P-16", "P-27"), FAIL),
+        dict.fromkeys(["P-04", "P-06", "P-07", "P-08", "P-12", "P-14", "P-16", "P-27"], FAIL),
     ),
-    ("one-at-a-time", STDIO, OLD, dict.fromkeys(("P-01", "P-02", "P-03", "P-05", "P-16", "P-27"), WARNING)),
+    ("one-at-a-time", STDIO, OLD, dict.fromkeys(["P-01", "P-02", "P-03", "P-05", "P-16", "P-27"], WARNING)),
 )
 
 BY_CHANCE: Final = {"dies": {"P-07"}}
@@ -142,9 +152,7 @@ def test_what_is_broken_is_named_by_its_own_clause():
 def test_a_stream_that_breaks_at_the_cancel_is_no_call_that_ended_before_it():
     with serving("cuts") as target:
         found = probed(target, "slow_work", ("seconds", "0.8")).findings
-    assert {rule: found[rule].verdict for rule in ("P-01", "P-05", "P-16", "P-24")} == dict.fromkeys(
-        ("P-01", "P-05", "P-16", "P-24"), Verdict.PASS
-    )
+    assert {found[rule].verdict for rule in ("P-01", "P-05", "P-16", "P-24")} == {Verdict.PASS}
 
 
 def test_the_last_malformed_cancel_is_not_blamed_for_one_before_it():
@@ -172,19 +180,10 @@ def test_a_task_that_is_over_before_its_cancel_breaks_nothing():
     assert report.findings["P-20"].sentence == "the task was over before it could be cancelled"
 
 
-def demo_over_http(stack: ExitStack) -> HttpTarget:
-    command = [*DEMO.command, "--http", "0"]
-    process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    stack.callback(process.terminate)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    return HttpTarget(url=line[line.index("http") :].strip())
-
-
 @pytest.mark.parametrize("revision", [OLD, NEW])
 def test_the_demo_server_passes_over_http(revision: str):
-    with ExitStack() as stack:
-        report = probed(demo_over_http(stack), "count", ("seconds", "0.8"), revision=revision)
+    with serving_command(*DEMO.command, "--http", "0") as target:
+        report = probed(target, "count", ("seconds", "0.8"), revision=revision)
     assert fallen(report) == {}
 
 
@@ -199,14 +198,8 @@ def test_over_sse_a_good_server_passes_whatever_can_be_seen():
     front = Path(__file__).parents[1] / "servers" / "sse_front.py"
     target = scripted("good")
     assert isinstance(target, StdioTarget)
-    command = (target.command[0], str(front), *target.command)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = HttpTarget(url=process.stdout.readline().strip())
-            report = probed(url, "slow_work", ("seconds", "0.8"), revision="2024-11-05", patience=3.0)
-        finally:
-            process.kill()
+    with serving_command(target.command[0], str(front), *target.command) as url:
+        report = probed(url, "slow_work", ("seconds", "0.8"), revision="2024-11-05", patience=3.0)
     assert (report.transport, report.revision.name, report.lost) == ("sse", "2024-11-05", "")
     assert fallen(report) == {}
     assert report.stops()[0] == "yes"

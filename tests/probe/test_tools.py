@@ -79,39 +79,22 @@ def test_steps_are_set_beside_a_duration_and_left_alone_without_one():
 
 
 def test_what_is_required_beside_is_given_the_least():
-    schema = tool(
-        "slow",
-        None,
-        seconds=number(),
-        text={"type": "string"},
-        mode={"enum": ["a", "b"]},
-        on={"type": "boolean"},
-        nothing={"type": "null"},
-        **{f"more{each}": {"type": "string"} for each in range(200)},
-    )
-    schema["inputSchema"]["required"] = ["seconds", "text", "mode", "on", "nothing"]
+    least = {"seconds": 1, "text": "probe", "mode": "fast", "on": False, "nothing": None}
+    more = {f"more{each}": {"type": "string"} for each in range(200)}
+    types = {"text": {"type": "string"}, "on": {"type": "boolean"}, "nothing": {"type": "null"}}
+    elsewhere = {"seconds": {"$ref": "#/$defs/length"}, "mode": {"$ref": "#/$defs/mode"}}
+    schema = tool("slow", None, **types, **elsewhere, **more)
+    definitions = {"length": number(maximum=1), "mode": {"enum": ["fast", "slow"]}}
+    schema["inputSchema"] |= {"required": [*least], "$defs": definitions}
     (choice,) = candidates([schema])
-    assert choice.arguments == {"seconds": 2, "text": "probe", "mode": "a", "on": False, "nothing": None}
-
-
-def test_a_type_that_stands_elsewhere_in_the_schema_is_looked_up():
-    schema = tool("slow", None, seconds={"$ref": "#/$defs/length"}, mode={"$ref": "#/$defs/mode"})
-    schema["inputSchema"] |= {
-        "required": ["seconds", "mode"],
-        "$defs": {"length": number(maximum=1), "mode": {"enum": ["fast", "slow"]}},
-    }
-    (choice,) = candidates([schema])
-    assert choice.arguments == {"seconds": 1, "mode": "fast"}
+    assert choice.arguments == least
 
 
 @pytest.mark.parametrize(
     ("name", "annotations"),
     [
-        ("sleep", DESTROYS),
-        ("count", {**READS, **DESTROYS}),
-        ("delete_slowly", None),
-        ("send_delayed", None),
-        ("runShell", None),
+        *(("sleep", DESTROYS), ("count", {**READS, **DESTROYS})),
+        *((name, None) for name in ("delete_slowly", "send_delayed", "runShell")),
     ],
 )
 def test_what_may_do_harm_is_no_candidate(name: str, annotations: dict[str, Any] | None):
@@ -161,14 +144,19 @@ def test_the_tool_that_was_asked_for_gets_what_it_was_not_told():
 
 
 def test_the_tool_that_was_asked_for_is_refused_in_a_sentence():
-    with pytest.raises(Unsuitable, match="no tool 'x': it offers no tools"):
-        named_tool(NamedTool("x"), [])
-    with pytest.raises(Unsuitable, match="no tool 'sloth': it offers wait, sleep"):
-        named_tool(NamedTool("sloth"), [tool("wait"), tool("sleep")])
-    with pytest.raises(Unsuitable, match="sleep: seconds must be a number, not 'a while'"):
-        named_tool(NamedTool("sleep", (("seconds", "a while"),)), [tool("sleep", None, seconds=number())])
-    with pytest.raises(Unsuitable, match="sleep: seconds"):
-        named_tool(NamedTool("sleep", arguments={"seconds": "x"}), [tool("sleep", None, seconds=number())])
+    tools = [tool("wait"), tool("sleep", None, seconds=number())]
+    for wish, offered, why in (
+        (NamedTool("x"), [], "no tool 'x': it offers no tools"),
+        (NamedTool("sloth"), tools, "no tool 'sloth': it offers wait, sleep"),
+        (
+            NamedTool("sleep", (("seconds", "a while"),)),
+            tools,
+            "sleep: seconds must be a number, not 'a while'",
+        ),
+        (NamedTool("sleep", arguments={"seconds": "x"}), tools, "sleep: seconds"),
+    ):
+        with pytest.raises(Unsuitable, match=why):
+            named_tool(wish, offered)
 
 
 def test_a_tool_that_must_be_a_task_is_run_as_one_alone():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,57 +18,73 @@ from mcp_tui.tui.view import probe as view
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
-def report(*findings: Finding, **more: object) -> Report:
-    known = {finding.rule: finding for finding in findings}
-    made: dict[str, object] = {
-        "server": "crawler",
-        "server_version": "1.2",
-        "probe": "0.1.0",
-        "date": "2026-11-21T11:04:31.880Z",
-        "command": "crawler --fast",
-        "transport": "stdio",
-        "revision": LATEST,
-        "tool": "crawl",
-        "arguments": {"seconds": 2},
-        "duration": 2.004,
-        "seconds": 13.2,
-        "calls": (Calls("crawl", {"seconds": 2}, 12), Calls("crawl", {"seconds": 0.2}, 2)),
-        "findings": known,
-    }
-    return Report(**{**made, **more})  # pyright: ignore[reportArgumentType]
+def report(*findings: Finding, **more: Any) -> Report:
+    made = Report(
+        server="crawler",
+        server_version="1.2",
+        probe="0.1.0",
+        date="2026-11-21T11:04:31.880Z",
+        command="crawler --fast",
+        transport="stdio",
+        revision=LATEST,
+        tool="crawl",
+        arguments={"seconds": 2},
+        duration=2.004,
+        seconds=13.2,
+        calls=(Calls("crawl", {"seconds": 2}, 12), Calls("crawl", {"seconds": 0.2}, 2)),
+        findings={each.rule: each for each in findings},
+    )
+    return replace(made, **more)
 
 
-PASSED = Finding("P-03", Verdict.PASS, "progress ceased with the cancel")
-LATE = Finding(
-    "P-01",
-    Verdict.FAIL,
-    "it answered with a result, 1.20 s after the cancel",
-    (EvidenceItem("cancelled by notification", 0.8), EvidenceItem("result", 2.0, '{"result":{}}')),
-)
-WORKED_ON = Finding("P-03", Verdict.WARNING, "it worked on to its end")
-DIED = Finding("P-04", Verdict.FAIL, "the next call was not answered: server exited with code 1")
+PASSED = Finding("P-03", Verdict.PASS, "it stopped")
+FRAMED = EvidenceItem("result", 2.00049, '{"result":{}}')
+LATE = Finding("P-01", Verdict.FAIL, "a result came", (EvidenceItem("cancelled", 0.8), FRAMED))
+WORKED_ON = Finding("P-03", Verdict.WARNING, "it worked on")
+DIED = Finding("P-04", Verdict.FAIL, "it died", (EvidenceItem("server exited", 1.23456, "{}"),))
 
 
 @pytest.mark.parametrize(
-    ("made", "answer"),
+    ("made", "answer", "badge"),
     [
-        (report(PASSED), "stops when told to: yes – progress ceased with the cancel"),
-        (
-            report(PASSED, LATE),
-            "stops when told to: yes – but it answered with a result, 1.20 s after the cancel",
-        ),
-        (report(WORKED_ON), "stops when told to: no – it worked on to its end"),
-        (
-            report(PASSED, DIED),
-            "stops when told to: no – the next call was not answered: server exited with code 1",
-        ),
-        (report(no_tool="name one"), "stops when told to: not observable – name one"),
-        (report(lost="no connection"), "stops when told to: not observable – no connection"),
-        (report(), "stops when told to: not observable – the experiment was not run"),
+        (report(PASSED), "yes – it stopped", "stops"),
+        (report(PASSED, LATE), "yes – but a result came", "stops, 1 MUST broken"),
+        (report(WORKED_ON), "no – it worked on", "keeps working, 1 SHOULD not followed"),
+        (report(PASSED, DIED), "no – it died", "next call fails, 1 MUST broken"),
+        (report(no_tool="name one"), "not observable – name one", "not observable"),
+        (report(lost="no connection"), "not observable – no connection", "not observable"),
+        (report(), "not observable – the experiment was not run", "not observable"),
     ],
 )
-def test_the_last_line_answers_the_question(made: Report, answer: str):
-    assert view.table(made)[-1] == answer
+def test_the_last_line_and_the_badge_claim_only_what_was_seen(made: Report, answer: str, badge: str):
+    assert view.table(made)[-1] == f"stops when told to: {answer}"
+    assert made.badge()["message"] == badge
+
+
+def test_only_a_must_breaks_it_and_strict_a_should_as_well():
+    assert not report().broken(strict=True)
+    assert not report(WORKED_ON).broken()
+    assert report(WORKED_ON).broken(strict=True)
+    assert report(DIED).broken()
+
+
+def test_for_programs_it_is_one_object_with_a_row_for_every_rule():
+    made = report(WORKED_ON, DIED)
+    assert made.counts()[Verdict.NOT_OBSERVABLE] == len(RULES) - 2
+    fields = json.loads(json.dumps(made.fields()))
+    assert [rule["id"] for rule in fields["rules"]] == list(RULES)
+    assert sum(fields["counts"].values()) == len(RULES)
+    assert fields["calls"][0] == {"tool": "crawl", "arguments": {"seconds": 2}, "times": 12}
+    assert fields["rules"][3] == {
+        "id": "P-04",
+        "title": "the next call works",
+        "level": "MUST",
+        "clause": "Cancellation (2026-07-28), inferred",
+        "inferred": True,
+        "verdict": "fail",
+        "sentence": "it died",
+        "evidence": [{"t": 1.235, "what": "server exited", "frame": "{}"}],
+    }
 
 
 def test_the_table_names_what_was_probed_and_called():
@@ -79,7 +98,7 @@ def test_the_table_names_what_was_probed_and_called():
 
 def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
     lines: list[str] = [*view.table(report(LATE))]
-    at = lines.index("P-01  fail: it answered with a result, 1.20 s after the cancel")
+    at = lines.index("P-01  fail: a result came")
     assert lines[at + 1].strip() == "MUST: stdio, Cancellation (2026-07-28)"
     assert lines[at + 3].split() == ["+2.000", "s", "result", '{"result":{}}']
 
@@ -87,18 +106,14 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     bad = Finding("P-01", Verdict.FAIL, payload, (EvidenceItem(payload, 0.5, payload),))
-    made = report(
-        bad, server=payload, command=payload, tool=payload, arguments={payload: payload}, notes=[payload]
-    )
-    for line in view.table(made):
-        assert_harmless(line)
-    for line in view.markdown(made).splitlines():
-        assert_harmless(line)
-    root = ET.fromstring(junit(made, strict=False))
-    for element in root.iter():
-        for text in (element.text or "", *element.attrib.values()):
-            for line in text.splitlines():
-                assert_harmless(line)
+    texts = dict.fromkeys(("server", "command", "tool"), payload)
+    made = report(bad, **texts, arguments={payload: payload}, notes=[payload])
+    said = [*view.table(made), view.markdown(made)]
+    for element in ET.fromstring(junit(made, strict=False)).iter():
+        said += [element.text or "", *element.attrib.values()]
+    for text in said:
+        for line in text.splitlines():
+            assert_harmless(line)
 
 
 def test_markdown_is_not_broken_out_of():
