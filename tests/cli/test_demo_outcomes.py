@@ -81,11 +81,8 @@ def check_cancelled(ran: Ran, how: str) -> None:
 
 def evidence(tool: str, outcome: dict[str, Any]) -> tuple[tuple[str, int | None], ...]:
     """Kinds and codes of what came late; progress that was on its way when the cancel left counts for `chatty` only."""
-    return tuple(
-        (each["kind"], each.get("code"))
-        for each in outcome["late"]
-        if each["kind"] != "progress" or tool == "chatty"
-    )
+    late = [each for each in outcome["late"] if each["kind"] != "progress" or tool == "chatty"]
+    return tuple((each["kind"], each.get("code")) for each in late)
 
 
 @pytest.mark.parametrize(
@@ -119,19 +116,12 @@ async def test_a_cancelled_tool_leaves_its_evidence(
     assert len(cancels) == (not closes)
 
 
-@pytest.mark.parametrize(
-    ("transport", "revision", "words"),
-    [
-        ("stdio", HANDSHAKE, ("echo", "text=hi")),
-        ("stdio", MODERN, ("add", "a=1", "b=2")),
-        ("http", MODERN, ("big", "megabytes=0.01")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
 async def test_a_tool_that_answers_before_its_cancel_completes(
-    control: Control, transport: str, revision: str, words: tuple[str, ...]
+    control: Control, transport: str, revision: str
 ) -> None:
-    ran = await played(control, transport, revision, *words, "--cancel-after", "600", linger="0")
+    words = ("echo", "text=hi", "--cancel-after", "600")
+    ran = await played(control, transport, revision, *words, linger="0")
     check_order(ran)
     outcome = ran.outcome
     assert ran.status == 0
@@ -176,9 +166,8 @@ async def test_ask_asks_nobody_where_nobody_is(control: Control, transport: str,
 async def test_a_cancel_in_an_older_revision_is_a_notification(
     control: Control, transport: str, revision: str
 ) -> None:
-    ran = await played(
-        control, transport, revision, "count", "--cancel-after", "0.2", "--reason", REASON, linger="0"
-    )
+    words = ("count", "--cancel-after", "0.2", "--reason", REASON)
+    ran = await played(control, transport, revision, *words, linger="0")
     check_cancelled(ran, "notification")
     assert control.wait("cancelled")["reason"] == REASON
 
@@ -195,14 +184,9 @@ async def test_a_server_that_crashes_loses_the_call(control: Control, transport:
         assert any("crash called" in each["line"] for each in ran.of("stderr"))
 
 
-@pytest.mark.parametrize(
-    ("option", "cause", "reason"),
-    [
-        ("--timeout", "timeout", "timed out after 0.4 s"),
-        ("--max-timeout", "max_timeout", "timed out after 0.4 s (maximum)"),
-    ],
-)
-async def test_a_timeout_cancels_and_says_so(control: Control, option: str, cause: str, reason: str) -> None:
+@pytest.mark.parametrize(("cause", "more"), [("timeout", ""), ("max_timeout", " (maximum)")])
+async def test_a_timeout_cancels_and_says_so(control: Control, cause: str, more: str) -> None:
+    option, reason = f"--{cause.replace('_', '-')}", f"timed out after 0.4 s{more}"
     ran = await played(control, "stdio", HANDSHAKE, "stubborn", option, "0.4", linger="0")
     outcome = ran.outcome
     assert ran.status == 6
