@@ -27,7 +27,7 @@ from mcp_tui.journal.records import read_record, why
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.messages import Json, RpcError
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
@@ -165,11 +165,6 @@ def _csv(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
         yield csv_line(_cells(recording, row)) + "\r\n"
 
 
-def _end(recording: Recording) -> float:
-    """Returns the end of a recording, on its monotonic clock."""
-    return recording.at(len(recording.table))
-
-
 def _cells(recording: Recording, row: Request) -> list[object]:
     asked, over = evidence.cancel_of(row), row.ended_at
     return [
@@ -189,7 +184,7 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         None if asked is None else asked.reason,
         None if asked is None or row.signal is None else row.signal.value,
         None if asked is None else row.reason_delivered,
-        None if asked is None else evidence.outcome(row, _end(recording)).value,
+        None if asked is None else evidence.outcome(row, recording.ended_at).value,
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
     ]
 
@@ -218,7 +213,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
 def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     """Yields one request: its facts, timeline, and payloads."""
     yield from _head(f"{code(row.label)}: {badge(row).word}", recording)
-    yield from fence(line.text.rstrip() for line in list(facts(row, _end(recording)))[1:])
+    yield from fence(line.text.rstrip() for line in list(facts(row, recording.ended_at))[1:])
     yield ""
     yield "#### Timeline"
     yield from _markdown_timeline(row)
@@ -229,7 +224,7 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
     """Yields a table of the cancellations, and the timeline of each."""
     lines: list[str] = []
     for row in rows:
-        shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
+        shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
         if shown is not None:
             name, reason, came = map(_code_cell, (row.label, shown.reason, shown.aftermath))
             id_ = _code_cell(shown.id)
@@ -248,9 +243,9 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
     for row in RecordedBook.whole(recording).order:
         if row.internal:
             continue
-        shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
+        shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
         came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
-        ran = f"{row.elapsed(_end(recording)):.3f} s" if row.sent_at is not None and not row.open else ""
+        ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
         id_, name, said = map(_code_cell, (str(row.id), row.label, ", ".join(came)))
         lines.append(f"| {id_} | {name} | {badge(row).word} | {ran} | {said} |")
     return _table("Requests", recording, ("id", "request", "state", "after", "what came"), lines)
@@ -304,15 +299,12 @@ def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterato
     frame = None if raw is None else messages.response_in(raw, row.id)
     if frame is not None:
         error = frame.error
-        yield from _payload(title, frame.result if error is None else _members(error))
+        members = {} if error is None else {"code": error.code, "message": error.message, "data": error.data}
+        members = {name: value for name, value in members.items() if value is not None}
+        yield from _payload(title, members or frame.result)
     elif raw is not None:
         yield from ("", f"#### {title}", "")
         yield from fence([clean(raw[:LONGEST].decode(errors="replace"))])
-
-
-def _members(error: RpcError) -> dict[str, Json]:
-    members: dict[str, Json] = {"code": error.code, "message": error.message}
-    return members if error.data is None else {**members, "data": error.data}
 
 
 def _payload(title: str, value: Json) -> Iterator[str]:

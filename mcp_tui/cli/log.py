@@ -16,7 +16,6 @@ from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, Sum, parse_query
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
@@ -85,21 +84,12 @@ def run(_name: str, given: Words) -> int:
 
 def _sessions(where: Journal | None) -> list[RecordedSession]:
     """Returns the chosen session, or all."""
-    if where is not None and where.name == str(where.paths[0]):
-        Recording(where.paths[0]).close()
-        sessions = [index.read_session(where)]
-    else:
-        every = index.sessions(files.journal_folder(), _ahead)
-        sessions = [each for each in every if where is None or each.name == where.name]
-    if where is not None and (foreign := _foreign(sessions)):
-        text = f"{foreign[0].path} is a recording of format {foreign[0].version}."
-        raise Failure(f"{text} This mcp-tui reads format {VERSION}.")
-    return sessions
-
-
-def _foreign(sessions: Sequence[RecordedSession]) -> list[RecordedSession]:
-    """Returns the sessions with another version of the format."""
-    return [each for each in sessions if each.version not in {0, VERSION}]
+    if where is not None:
+        Recording(where.paths[0]).close()  # raises an error if it cannot be read
+        if where.name == str(where.paths[0]):
+            return [index.read_session(where)]
+    every = index.sessions(files.journal_folder(), _ahead)
+    return [each for each in every if where is None or each.name == where.name]
 
 
 def _ahead(size: int) -> None:
@@ -245,7 +235,6 @@ def _report(sessions: Sequence[RecordedSession]) -> None:
     lost = sum(each.lost for each in sessions)
     if lost:
         warn(f"{lost:,} records are missing because they could not be written.")
-    foreign = len(_foreign(sessions))
-    if foreign:
-        of = "1 session of another format" if foreign == 1 else f"{foreign} sessions of other formats"
-        warn(f"Skipped {of}. This mcp-tui reads format {VERSION}.")
+    problems = [each.problem for each in sessions if each.problem]
+    if problems:
+        warn(f"Skipped {len(problems):,} session{'s'[: len(problems) > 1]}. {clean(problems[0])}")

@@ -49,9 +49,9 @@ class RecordedSession:
     """A line of the index: one session. ``wall`` and ``mono`` are its start, as in its header.
 
     ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
-    watched, or its last line is not complete yet. ``version`` is that of the format; of another one nothing else is known.
-    ``server``, ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that are not
-    records, ``lost`` records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
+    watched, or its last line is not complete yet. ``problem`` is why it cannot be read, in one sentence. ``server``,
+    ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that are not records, ``lost``
+    records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
     """
 
     name: str
@@ -59,7 +59,7 @@ class RecordedSession:
     written: float
     size: int
     inode: int
-    version: int = records.VERSION
+    problem: str = ""
     wall: float = 0.0
     mono: float = 0.0
     target: str = ""
@@ -158,10 +158,8 @@ def read_session(journal: Journal) -> RecordedSession:
     )
     try:
         recording = Recording.read(path, strict=None)
-    except records.OtherFormat as error:
-        return replace(made, version=error.version)
-    except RecordingError:  # it has no record, or was deleted meanwhile
-        return replace(made, broken=min(1, journal.size))
+    except RecordingError as error:
+        return replace(made, problem=str(error) if journal.size else "")
     connections = {-1: ev.Connected(at=0.0, transport="", revision="", server=""), **recording.connections()}
     *_, last = connections.values()
     cancellations = list(_cancellations(recording, connections))
@@ -192,7 +190,7 @@ _CANCEL: Final = KINDS.index(ev.CancelRequested)
 def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
     """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
     table, book, places = recording.table, RecordedBook.whole(recording), [*connections]
-    until = recording.at(len(table))
+    until = recording.ended_at
     seen, place = {NONE}, -1
     while (place := table.kinds.find(_CANCEL, place + 1)) >= 0:
         number = table.rows[place]

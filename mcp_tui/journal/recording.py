@@ -206,6 +206,11 @@ class Recording:
         times = (number(record.get("mono")) for record in found if record is not None)
         return next((at for at in times if at is not None), self.header.mono)
 
+    @property
+    def ended_at(self) -> float:
+        """The time of the last record."""
+        return self.at(len(self.table))
+
     def position_at(self, at: float) -> int:
         """Returns the number of events that had happened at a time."""
         return bisect_right(range(1, len(self.table) + 1), at, key=self.at)
@@ -298,8 +303,8 @@ class Recording:
     def search(self, needle: bytes, begin: int, *, back: bool = False) -> Iterator[int | None]:
         """Searches the records for bytes, ignoring the case of ASCII letters; ``begin`` is an offset in the file.
 
-        Yields ``None`` after each chunk, and finally the offset of the first match from there on, or of the last one
-        before it with ``back``; -1 if there is no match.
+        Yields ``None`` after each chunk without a match, and finally the offset of the first match from there on, or of the
+        last one before it with ``back``.
         """
         pattern = re.compile(re.escape(needle), re.IGNORECASE)
         while 0 <= begin <= self.end:
@@ -312,11 +317,10 @@ class Recording:
             if found:
                 yield low + found[-1 if back else 0]
                 return
-            if (low == 0) if back else (high == self.end):
-                break
             begin = low if back else high
+            if begin in {0, self.end}:
+                return
             yield None
-        yield -1
 
 
 def written_id(id: Json) -> bytes:

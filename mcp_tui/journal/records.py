@@ -50,16 +50,6 @@ class RecordingError(Exception):
     """A file cannot be read or written as a recording. The text is one sentence for the user."""
 
 
-class OtherFormat(RecordingError):
-    """A recording has another version of the format."""
-
-    def __init__(self, path: Path, version: int) -> None:
-        super().__init__(
-            f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
-        )
-        self.version = version
-
-
 @fact
 class Header:
     """The header of a recording. ``wall`` and ``mono`` are the same moment on both clocks, in seconds.
@@ -92,13 +82,14 @@ class Header:
         """Reads a header from its record; ``None`` if it is damaged.
 
         Raises:
-            OtherFormat: it has another version of the format.
+            RecordingError: it has another version of the format.
         """
         version = record.get("v")
         if not isinstance(version, int):
             return None
         if version != VERSION:
-            raise OtherFormat(path, version)
+            text = f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
+            raise RecordingError(text)
         values = {each.name: record.get(each.name, each.default) for each in fields(cls)}
         if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
             return None

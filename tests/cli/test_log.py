@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui import clock
+from mcp_tui import __version__, clock
 from mcp_tui.cli.output import Exit, csv_line
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import events as ev
@@ -187,8 +187,9 @@ def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, 
     path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":7'))
     ran = tell(capfd, "log", "--json")
     assert [each["id"] for each in json.loads(ran.out)] == ["a"]
-    assert ran.err == "mcp-tui: Skipped 1 session of another format. This mcp-tui reads format 1.\n"
-    tell(capfd, "log", ONE).sentence(Exit.USAGE, "is a recording of format 7. This mcp-tui reads format 1.")
+    refused = f"{path} is a recording of format 7; mcp-tui {__version__} reads format 1."
+    assert ran.err == f"mcp-tui: Skipped 1 session. {refused}\n"
+    tell(capfd, "log", ONE).sentence(Exit.USAGE, refused)
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(path.read_bytes())
     tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")

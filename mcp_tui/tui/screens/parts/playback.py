@@ -294,29 +294,24 @@ class Playback:
 
     async def _find(self, text: str, *, back: bool) -> None:
         replay, needle = self.replay, text.encode("utf-8", "replace")
-        begin = replay.next_to(self.recorded.position, back=back)
-        found = await self._search(needle, begin, back=back)
-        if found < 0:
-            found = await self._search(needle, replay.end if back else 0, back=back)
-            if found >= 0:
-                around = words("from the end") if back else words("from the start")
-                self._screen.tell(around, "muted", seconds=2)
-        if found < 0:
-            self._screen.tell(safe("Not found in this recording: {}", brief(text, 60)))
-            return
-        self.move_to(replay.position_of(found))
-        number = replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
+        edge = (replay.end, words("from the end")) if back else (0, words("from the start"))
+        for begin, note in ((replay.next_to(self.recorded.position, back=back), NOTHING), edge):
+            for found in replay.search(needle, begin, back=back):
+                if found is not None:
+                    self._show_match(found, note)
+                    return
+                self._screen.tell(words("searching …"), "muted", seconds=2)
+                await asyncio.sleep(0)
+        self._screen.tell(safe("Not found in this recording: {}", brief(text, 60)))
+
+    def _show_match(self, offset: int, note: SafeText) -> None:
+        if note:
+            self._screen.tell(note, "muted", seconds=2)
+        self.move_to(self.replay.position_of(offset))
+        number = self.replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
         if number != NONE:
             self._table.select(self.recorded.book.row(number).id)
         self._screen.look()
-
-    async def _search(self, needle: bytes, begin: int, *, back: bool) -> int:
-        for found in self.replay.search(needle, begin, back=back):
-            if found is not None:
-                return found
-            self._screen.tell(words("searching …"), "muted", seconds=2)
-            await asyncio.sleep(0)
-        return -1
 
 
 def said(event: ev.Event | None) -> SafeText:
