@@ -83,9 +83,11 @@ class Headless:
         if self.insecure:
             self.printer.say(INSECURE, red=True)
         if isinstance(where, HttpTarget) and where.headers:
-            from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
+            from mcp_tui.transport.http_client import (
+                ignored_headers,  # an HTTP library, for a server behind a URL
+            )
 
-            for name in left_out(where.headers):
+            for name in ignored_headers(where.headers):
                 self.printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
 
     def stop(self, status: Exit) -> None:

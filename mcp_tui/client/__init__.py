@@ -1,4 +1,4 @@
-"""The imperative shell: one connection, its ledger, its store. ``from mcp_tui.client import Client`` is the Python API.
+"""The client: one connection, its ledger, its store. ``from mcp_tui.client import Client`` is the Python API.
 
 Connect, call, wait, cancel, listen to events, close::
 
@@ -7,10 +7,10 @@ Connect, call, wait, cancel, listen to events, close::
     id = client.call_tool("slow", {"seconds": 5})
     client.cancel(id, reason="too slow")
     await client.wait(id)  # None: there is no result
-    row = client.book.get(id)  # state, cause, reason, signal, and in ``late`` what came all the same
+    row = client.book.get(id)  # state, cause, reason, signal, and ``late``: what arrived after the cancel
     await client.close()
 
-What a server may ask of a person is answered by a coroutine, and declared by :class:`Offers`::
+A coroutine answers the server's questions to a person; :class:`Offers` declares them::
 
     async def respond(inquiry: Inquiry) -> Answer:
         if inquiry.method == "elicitation/create":
@@ -20,8 +20,8 @@ What a server may ask of a person is answered by a coroutine, and declared by :c
     offers = Offers(elicitation=frozenset({"form"}))
     client = Client(target, ClientSettings(offers=offers), respond=respond)
 
-The same coroutine answers requests of the server's (handshake era), input-required rounds and the questions of tasks
-(2026-07-28). ``inquiry.over`` is set when no answer is needed any more; then whatever it returns is thrown away.
+The same coroutine answers requests of the server's (handshake era), input-required rounds, and the questions of tasks
+(2026-07-28). ``inquiry.over`` is set when no answer is needed any more; then its answer is dropped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _HOMES: Final = {
     "interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
     "settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
 }
-"""The modules that the names come from. Each is loaded when it is asked for: to name a target takes no client."""
+"""The modules of these names. Each is loaded on first use: naming a target does not load the client."""
 
 
 def __getattr__(name: str) -> object:

@@ -70,27 +70,27 @@ async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float
         entries += objects
         if len(objects) < len(items):
             left_out = f"skipped {len(items) - len(objects)} of {len(items)} {what} that are not objects"
-            _tell(client, "malformed-entry", f"{method}: {left_out}", id_)
+            _violation(client, "malformed-entry", f"{method}: {left_out}", id_)
         cursor = page.get("nextCursor")
         if cursor is None:
             break
         if not isinstance(cursor, str):
             text = f"the cursor {str(cursor)[:40]} is not a string, so no further page is requested"
-            _tell(client, "malformed-cursor", f"{method} gave {text}", id_)
+            _violation(client, "malformed-cursor", f"{method} gave {text}", id_)
             break
         if cursor in cursors:
-            _tell(client, "repeated-cursor", f"{method} gave the cursor {cursor[:40]!r} twice", id_)
+            _violation(client, "repeated-cursor", f"{method} gave the cursor {cursor[:40]!r} twice", id_)
             break
         cursors.add(cursor)
         if len(cursors) == PAGES:
             text = f"{method} has more than {PAGES:,} pages; the rest is not requested"
-            _tell(client, "endless-list", text, id_)
+            _violation(client, "endless-list", text, id_)
             break
         params = {"cursor": cursor}
     return (_usable(client, entries) if what == "tools" else entries), life
 
 
-def _tell(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
+def _violation(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
     client.tell(ev.Violation(at=client.now(), rule=rule, detail=text, id=id_))
 
 
@@ -111,7 +111,7 @@ def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json
         try:
             client.mirrors[name] = header_annotations(tool.get("inputSchema"))
         except InvalidAnnotation as error:
-            _tell(client, "header-annotation", f"skipped the tool {name!r}: {error}")
+            _violation(client, "header-annotation", f"skipped the tool {name!r}: {error}")
         else:
             kept.append(tool)
     return kept

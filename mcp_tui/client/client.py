@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.client import catalogue
 from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connecting import Renewal, connect
-from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, traced
+from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener
@@ -198,7 +198,7 @@ class Client:
         if method == "tools/call":
             params = self._as_task(params)
         if self.settings.trace:
-            params = traced(params)
+            params = with_trace(params)
         id_ = self.ledger.call(
             method, params, limits=limits or self.settings.limits, internal=internal, at=at
         )
@@ -299,7 +299,7 @@ class Client:
         row = self.book.get(id)
         if row is None:
             raise KeyError(id)
-        if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
+        if row.state in TERMINAL or id in self._resolved or is_undelivered(row):
             return _stored_response(self.store, row) or _lost(row)
         if id not in self._waiting:
             self._waiting[id] = asyncio.get_running_loop().create_future()
@@ -335,11 +335,6 @@ class Client:
         """Calls ``listener`` with every event as it happens; returns a function that ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
-
-    def undelivered(self, id: RequestId) -> bool:
-        """Returns whether the cancel of a request could not be delivered by now, so that it is not waited for."""
-        row = self.book.get(id)
-        return row is not None and row.state is State.CANCEL_REQUESTED and is_undelivered(row)
 
     def tell(self, event: ev.Event) -> None:
         """Stores an event and passes it to the listeners."""
@@ -456,7 +451,7 @@ class Client:
         self.note(text)
 
     def unheard(self, *, detail: str) -> None:
-        """Settles what was cancelled, as nothing more can be heard of it; the end of the connection is still to come."""
+        """Settles cancelled requests, as nothing more can be heard; the end of the connection is still to come."""
         self.ledger.unheard(detail, at=self.now())
         self.drain()
 
@@ -499,8 +494,10 @@ class Client:
     def event(self, event: ev.Event) -> None:
         """Stores an event; if a cancel cannot be delivered, its request is not waited for any more."""
         self.tell(event)
-        if isinstance(event, (ev.Undelivered, ev.CancelDelayed)) and self.undelivered(event.id):
-            self._wake(event.id)
+        if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
+            row = self.book.get(event.id)
+            if row is not None and is_undelivered(row):
+                self._wake(event.id)
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Writes a request, or holds it while a new session is opened."""
@@ -586,7 +583,7 @@ class Client:
 
 def is_undelivered(row: Request) -> bool:
     """Returns whether the cancel of a request could not be written in time, or was refused."""
-    return bool(row.undelivered or row.delayed)
+    return row.state is State.CANCEL_REQUESTED and bool(row.undelivered or row.delayed)
 
 
 def is_leaving(row: Request) -> bool:

@@ -32,7 +32,7 @@ from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
-def timed_out(client: Connector) -> str:
+def timeout_text(client: Connector) -> str:
     """Returns why no session came about in time: the step that took so long, and what was heard since it began."""
     doing, since = ("starting", 0.0)
     if client.steps:
@@ -42,12 +42,12 @@ def timed_out(client: Connector) -> str:
     if noise:
         text += f"; unexpected stdout: {noise[0].strip()[:80]}"
     if client.stderr_tail:
-        text += f"; last stderr line: {telling(client.stderr_tail)}"
+        text += f"; last stderr line: {error_line(client.stderr_tail)}"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
     return f"{text}. Check the {where} or raise --connect-timeout."
 
 
-def telling(lines: Iterable[str]) -> str:
+def error_line(lines: Iterable[str]) -> str:
     """Returns the last line that mentions an error, else the last one: Node ends a crash with its version."""
     said = [line for line in lines if line.strip()] or [""]
     errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
@@ -100,7 +100,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
         async with asyncio.timeout(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
     except TimeoutError:
-        raise ConnectError(timed_out(client)) from None
+        raise ConnectError(timeout_text(client)) from None
     finally:
         client.held.limit = None
         if not attempt.ready:
@@ -125,22 +125,22 @@ class _Attempt:
             return await self._initialize(None if wanted == "auto" else wanted)
         decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
         if decision.step is Step.RETRY:
-            self._found(decision.why)
+            self._log_step(decision.why)
             decision = await self._probe(decision.revision, retried=True)
         return await self._follow(decision, forced=wanted != "auto")
 
     async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
         if decision.step is Step.SPEAK:
             if decision.why:
-                self._found(decision.why)
+                self._log_step(decision.why)
             return await self._ready(decision.revision, self.discovered)
         if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
             raise self._failure(decision)
         if forced:
-            offered = decision.why.rsplit(", ", 1)[0]  # without what is not tried
+            offered = decision.why.rsplit(", ", 1)[0]  # without the fallback, which is not tried
             asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
             raise NoCommonRevision(f"{NO_COMMON}: {offered}; {asked}")
-        self._found(decision.why)
+        self._log_step(decision.why)
         if decision.step is Step.RESPAWN:
             await self._open()
         return await self._initialize(None)
@@ -150,7 +150,7 @@ class _Attempt:
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(f"{NO_COMMON}: {text}")
         if self.client.stderr_tail:
-            text += f"; last stderr line: {telling(self.client.stderr_tail)}"
+            text += f"; last stderr line: {error_line(self.client.stderr_tail)}"
         refused = text.startswith("connection refused")
         return ConnectError(f"{text}. Is the server running?" if refused else text)
 
@@ -159,7 +159,7 @@ class _Attempt:
     def _step(self, text: str) -> None:
         self.client.steps.append(ev.Note(at=self.client.now(), text=text))
 
-    def _found(self, text: str) -> None:
+    def _log_step(self, text: str) -> None:
         self._step(text)
         self.client.note(text)
 
@@ -188,9 +188,9 @@ class _Attempt:
         self._speak(revision, modern_meta(revision, self._offers))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
-        outcome = await self._outcome(id_, wait)
+        outcome = await self._reply(id_, wait)
         self.unanswered = id_ if outcome.silent else None
-        decision = negotiation.decide(outcome, transport=self.kind, retried=retried)
+        decision = negotiation.after_probe(outcome, transport=self.kind, retried=retried)
         if decision.step is Step.SPEAK:
             self.discovered = as_object(outcome.result)
         return decision
@@ -205,32 +205,32 @@ class _Attempt:
             "clientInfo": CLIENT_INFO,
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, internal=True)
-        outcome = await self._slow(id_)
+        outcome = await self._initialize_reply(id_)
         fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
-        decision = negotiation.handshaken(outcome, wanted=wanted, may_fall_back=fall_back)
-        if decision.step is not Step.SPEAK and (found := await self._second_look(outcome)) is not None:
+        decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=fall_back)
+        if decision.step is not Step.SPEAK and (found := await self._reconsider(outcome)) is not None:
             return await self._follow(found, forced=False)
         if decision.step is Step.LEGACY_SSE:
-            self._found(decision.why)
+            self._log_step(decision.why)
             try:
                 await self._open("sse")
             except (Unauthorized, base.EndpointError):
                 raise
             except TransportError as error:
-                # there is no event stream either: what is wrong is what initialize was told
-                self._found(str(error))
-                decision = negotiation.handshaken(outcome, wanted=wanted, may_fall_back=False)
+                # there is no event stream either, so the response to initialize says what failed
+                self._log_step(str(error))
+                decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=False)
                 raise self._failure(decision) from error
             return await self._initialize(wanted)
         if decision.step is not Step.SPEAK:
             raise self._failure(decision)
         return await self._ready(decision.revision, as_object(outcome.result))
 
-    async def _slow(self, id_: RequestId) -> Reply:
+    async def _initialize_reply(self, id_: RequestId) -> Reply:
         """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
         client, probe, row = self.client, self.unanswered, self.client.ledger.row(id_)
         if probe is None:
-            return await self._outcome(id_, None)
+            return await self._reply(id_, None)
         news = asyncio.Event()
 
         def listener(event: ev.Event) -> None:
@@ -246,9 +246,9 @@ class _Attempt:
                 news.clear()
         finally:
             ignore()
-        return await self._outcome(id_, LATE_WAIT if row.open else None)
+        return await self._reply(id_, LATE_WAIT if row.open else None)
 
-    async def _second_look(self, outcome: Reply) -> Decision | None:
+    async def _reconsider(self, outcome: Reply) -> Decision | None:
         """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or ``None``.
 
         C-24: it may have been too slow for the probe, and have become a modern server by answering it. Or the probe broke
@@ -258,9 +258,9 @@ class _Attempt:
             return None
         self.unanswered = None
         if outcome.closed:
-            return negotiation.decide(outcome, transport=self.kind) if self.kind == "stdio" else None
+            return negotiation.after_probe(outcome, transport=self.kind) if self.kind == "stdio" else None
         if self.discovered:
-            decision = negotiation.decide(Reply(result=self.discovered), transport=self.kind)
+            decision = negotiation.after_probe(Reply(result=self.discovered), transport=self.kind)
         elif outcome.code == negotiation.UNSUPPORTED_VERSION:
             self.client.note("error -32022 to initialize, probing again")
             decision = await self._probe(LATEST)
@@ -317,7 +317,7 @@ class _Attempt:
         if client.connection is not None:
             client.connection = replace(client.connection, speaking=revision)
 
-    async def _outcome(self, id_: RequestId, wait: float | None) -> Reply:
+    async def _reply(self, id_: RequestId, wait: float | None) -> Reply:
         """Waits for a request of the handshake and returns what came of it."""
         client = self.client
         try:
@@ -432,7 +432,7 @@ class Renewal:
 
     async def _run(self, why: str) -> None:
         client, last = self._client, ""
-        await asyncio.sleep(0)  # an eager task would begin before the loss is told
+        await asyncio.sleep(0)  # an eager task would begin before the loss is reported
         while self._attempts < len(PAUSES):
             pause = PAUSES[self._attempts]
             self._attempts += 1

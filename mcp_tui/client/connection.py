@@ -108,7 +108,7 @@ def mirrored(value: str) -> str:
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="
 
 
-def traced(params: Json) -> Json:
+def with_trace(params: Json) -> Json:
     """Adds a trace context to params, unless they have one (``traceparent`` in ``_meta``, SEP-414)."""
     if params is not None and not isinstance(params, dict):
         return params
@@ -132,7 +132,22 @@ def header_annotations(schema: Json) -> Mirrors:
             that is not reached from the root by ``properties`` alone.
     """
     found: Mirrors = {}
-    _walk(schema, (), found, reachable=True, depth=0)
+    pending: list[tuple[Json, tuple[str, ...] | None, int]] = [(schema, (), 0)]
+    for value, path, depth in pending:  # a path is None once it is not by properties alone
+        if depth > MAX_DEPTH:
+            raise InvalidAnnotation("the schema is too deep to look for header annotations")
+        if isinstance(value, list):
+            pending += [(each, None, depth + 1) for each in cast("list[Json]", value)]
+            continue
+        fields = as_object(value)
+        if ANNOTATION in fields:
+            found[path or ()] = _header_name(fields, path)
+        for key, inner in fields.items():
+            if key == "properties" and isinstance(inner, dict):
+                for name, property_ in as_object(inner).items():
+                    pending.append((property_, None if path is None else (*path, name), depth + 1))
+            elif key not in ("default", "const", "enum", "examples", ANNOTATION):
+                pending.append((inner, None, depth + 1))
     names = [name.lower() for name in found.values()]
     for name in names:
         if names.count(name) > 1:
@@ -140,34 +155,14 @@ def header_annotations(schema: Json) -> Mirrors:
     return found
 
 
-def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: bool, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise InvalidAnnotation("the schema is too deep to look for header annotations")
-    if isinstance(schema, list):
-        for each in cast("list[Json]", schema):
-            _walk(each, path, found, reachable=False, depth=depth + 1)
-        return
-    fields = as_object(schema)
-    if ANNOTATION in fields:
-        found[path] = _checked(fields, path, reachable=reachable and bool(path))
-    for key, value in fields.items():
-        if key == "properties" and isinstance(value, dict):
-            for name, property_ in as_object(value).items():
-                _walk(property_, (*path, name), found, reachable=reachable, depth=depth + 1)
-        elif key not in ("default", "const", "enum", "examples", ANNOTATION) and isinstance(
-            value, (dict, list)
-        ):
-            _walk(value, path, found, reachable=False, depth=depth + 1)
-
-
-def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
-    name, where = fields[ANNOTATION], ".".join(path) or "the root"
+def _header_name(fields: dict[str, Json], path: tuple[str, ...] | None) -> str:
+    name = fields[ANNOTATION]
     if not isinstance(name, str) or not is_header(name):
-        raise InvalidAnnotation(f"{where}: {name!r} is not a valid header name")
-    if not reachable:
-        raise InvalidAnnotation(f"{where}: a header annotation below something other than properties")
+        raise InvalidAnnotation(f"{name!r} is not a valid header name")
+    if not path:
+        raise InvalidAnnotation(f"{name}: a header annotation below something other than properties")
     if fields.get("type") not in PRIMITIVE:
-        message = f"{where}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"
+        message = f"{name}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"
         raise InvalidAnnotation(message)
     return name
 

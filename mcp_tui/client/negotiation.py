@@ -63,7 +63,7 @@ class Decision:
     revision: Revision = LATEST
 
 
-def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
+def after_probe(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
     """Returns the next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.closed and transport == "stdio":
         why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
@@ -110,7 +110,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
     return Decision(Step.NO_COMMON, no_common(offered))
 
 
-def handshaken(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
+def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
     """Returns the next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
     if outcome.closed:
         return Decision(Step.FAIL, outcome.detail)

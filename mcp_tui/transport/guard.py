@@ -162,7 +162,7 @@ class Guard:
                     self.steps = [(now + REQUESTED_GRACE, signal.SIGKILL)]
                 else:
                     self.steps = [(now + LEFT_GRACE, signal.SIGTERM), (now + 2 * LEFT_GRACE, signal.SIGKILL)]
-                tell(self.control, "exited", os.waitstatus_to_exitcode(status))
+                report(self.control, "exited", os.waitstatus_to_exitcode(status))
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the server's group, or to its descendants if the server itself has ended."""
@@ -203,7 +203,7 @@ def send(pid: int, number: int) -> None:
         return
 
 
-def tell(control: int, word: str, value: int) -> None:
+def report(control: int, word: str, value: int) -> None:
     """Reports to the client, which may be gone."""
     try:
         os.write(control, b"%s %d\n" % (word.encode(), value))
@@ -231,7 +231,7 @@ def main() -> None:
     reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
     server, failure = start(path, command, environment)
     if failure:
-        tell(control, "failed", failure)
+        report(control, "failed", failure)
         return
     guard = Guard(control, server, woken, reaper=reaper)
     try:
@@ -242,7 +242,7 @@ def main() -> None:
         for descriptor in range(3):  # the server's own: its pipes end when it ends
             os.dup2(nothing, descriptor)
         os.chdir("/")
-        tell(control, "started", server)
+        report(control, "started", server)
         guard.watch()
     finally:
         if guard.left():

@@ -31,7 +31,7 @@ from mcp_tui.transport.base import (
     spawn,
 )
 from mcp_tui.transport.http_bodies import ServerEvent
-from mcp_tui.transport.http_client import HttpClient, left_out
+from mcp_tui.transport.http_client import HttpClient, ignored_headers
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_exchanges import (
     Cancel,
@@ -95,7 +95,7 @@ class HttpTransport(HttpSession):
         """
         self.http.open()
         self.sink, self.over = sink, False
-        for name in left_out(self._target.headers):
+        for name in ignored_headers(self._target.headers):
             sink.happened(text=f"the header {readable(name, 60)} is ignored: the protocol sets it")
         if self.http.proxy:
             sink.happened(text=f"through the proxy {self.http.proxy}")
@@ -105,7 +105,7 @@ class HttpTransport(HttpSession):
     def accepted(self, method: str) -> None:
         """Reports an accepted message; after the last of the handshake, first opens the server's own stream."""
         handshaken = self.revision is not None and not self.modern
-        if method == INITIALIZED and self._stream is None and handshaken and self._takes:
+        if method == INITIALIZED and self._stream is None and handshaken and self._usable:
             answered = asyncio.Event()
             self._stream = spawn(listen(self, answered), name="the server's own stream")
             spawn(self._accept_once(answered), name="wait for the server's own stream")
@@ -113,7 +113,7 @@ class HttpTransport(HttpSession):
             self.sink.accepted(method=method)
 
     async def _accept_once(self, answered: asyncio.Event) -> None:
-        await _within(answered.wait(), LISTENS)
+        await _at_most(answered.wait(), LISTENS)
         self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
@@ -122,15 +122,15 @@ class HttpTransport(HttpSession):
             return
         self._closing = True
         if not self.over:
-            await _within(
+            await _at_most(
                 asyncio.gather(*(each.flushed() for each in self._sendings.values() if each.urgent))
             )
         tasks = self.drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
         if not self.over and self.session_id is not None and not self.keeps_session:
-            await _within(self.end_session())
-        await _within(self.http.close())
+            await _at_most(self.end_session())
+        await _at_most(self.http.close())
         self.end("closed", expected=True)
 
     async def end_session(self) -> int | None:
@@ -171,13 +171,13 @@ class HttpTransport(HttpSession):
             self.session_id = None
 
     @property
-    def _takes(self) -> bool:
+    def _usable(self) -> bool:
         """Whether messages may leave: not before :meth:`open`, nor after :meth:`Sink.closed`."""
         return not self.over and not self._closing
 
     def send(self, message: Outgoing) -> None:
         """POSTs a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
-        if not self._takes:
+        if not self._usable:
             return
         if message.id is None:
             self._keep("notice", next(self._numbers), Sending(self, message))
@@ -199,7 +199,7 @@ class HttpTransport(HttpSession):
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Sends a cancel: by a POST of its own, or by closing the request's own connection at once."""
-        if not self._takes:
+        if not self._usable:
             return
         exchange = self._sendings.get(("request", id))
         if message is not None:
@@ -226,7 +226,7 @@ class HttpTransport(HttpSession):
             exchange.close()
 
 
-async def _within(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:
+async def _at_most(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await awaited
@@ -277,7 +277,7 @@ class SseTransport(HttpTransport):
             return
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
-            self._fail(TransportError(self.http.cannot(error)))
+            self._fail(TransportError(self.http.failure_text(error)))
         self._fail(TransportError("The server closed its event stream before it named an endpoint."))
         if self.endpoint is not None:
             self.lose(detail)

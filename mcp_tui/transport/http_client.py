@@ -22,7 +22,7 @@ from mcp_tui import __version__
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
-from mcp_tui.transport.http_errors import REFUSED, cause, passing
+from mcp_tui.transport.http_errors import REFUSED, cause, is_refused_or_reset
 from mcp_tui.transport.targets import HttpTarget
 
 IDLE: Final = 4.0
@@ -227,7 +227,7 @@ class HttpClient:
             merged[name.lower().encode()] = (name.encode(), value.encode("latin-1", "replace"))
         return list(merged.values())
 
-    def cannot(self, error: BaseException) -> str:
+    def failure_text(self, error: BaseException) -> str:
         """Returns the sentence for a message that was not delivered."""
         host, why = readable(self.address.host, 100), cause(error)
         return f"{why} by {host}" if why == REFUSED else f"cannot reach {host}: {why}"
@@ -247,14 +247,14 @@ async def _response(connection: Connection, request: httpx.Request) -> httpx.Res
         try:
             return await connection.handle_async_request(request)
         except httpx.ConnectError as error:
-            if not passing(error):
+            if not is_refused_or_reset(error):
                 raise
         await connection.aclose()  # httpcore holds a tunnel that was reset for busy, and would wait for it
         await asyncio.sleep(pause)
     return await connection.handle_async_request(request)
 
 
-def left_out(headers: Mapping[str, str]) -> list[str]:
+def ignored_headers(headers: Mapping[str, str]) -> list[str]:
     """Returns the names of a person's headers that are not sent, because the protocol sets them itself."""
     return [name for name in headers if name.lower() in _RESERVED]
 

@@ -71,7 +71,7 @@ def _http_cause(error: BaseException) -> str:
             return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def passing(error: BaseException) -> bool:
+def is_refused_or_reset(error: BaseException) -> bool:
     """Returns whether a connection was refused or reset, as an overloaded listener does."""
     refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)
     return any(isinstance(link, refusals) for link in _chain(error))
@@ -121,22 +121,18 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
             return f"{what}. Retry {f'after {wait} s' if wait.isdigit() else f'from {wait} on'}"
         return what
     kind = media_type(headers)
-    if not kind and status == 200 and (body or headers.get("content-length", "0") != "0"):
-        return (
-            "the server answered HTTP 200 without a Content-Type, which must be application/json or "
-            "text/event-stream. Is this the MCP endpoint?"
-        )
     if kind == "application/json" and body:
         return f"the server answered HTTP {status} with JSON instead of {'an event stream' if status == 200 else 'HTTP 200'}"
-    if kind in ("", "application/json"):
-        return f"the server answered HTTP {status} with an empty body. Is this the MCP endpoint?"
-    return (
-        f"the server answered HTTP {status} with {readable(kind, 80)} instead of JSON or an event stream. "
-        "Is this the MCP endpoint?"
-    )
+    if not kind and status == 200 and (body or headers.get("content-length", "0") != "0"):
+        what = "without a Content-Type, which must be application/json or text/event-stream"
+    elif kind in ("", "application/json"):
+        what = "with an empty body"
+    else:
+        what = f"with {readable(kind, 80)} instead of JSON or an event stream"
+    return f"the server answered HTTP {status} {what}. Is this the MCP endpoint?"
 
 
-def said(body: bytes, headers: Mapping[str, str]) -> str:
+def error_message(body: bytes, headers: Mapping[str, str]) -> str:
     """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none."""
     kind = media_type(headers)
     if kind != "text/plain" and not kind.endswith("json"):

@@ -23,7 +23,14 @@ from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import NO_ANSWER, SILENCE, Challenge, Outgoing, Refusal, Sink, Turn, spawn
 from mcp_tui.transport.http_bodies import EventDecoder, ServerEvent, read_body, read_head
 from mcp_tui.transport.http_client import TOKEN, HttpClient
-from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
+from mcp_tui.transport.http_errors import (
+    EXPECTED,
+    cause,
+    error_message,
+    foreign_encoding,
+    media_type,
+    refusal,
+)
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
@@ -211,7 +218,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     if body is None:
         body = await read_head(response.aiter_raw())
     detail = refusal(response.status_code, response.headers, session.http.address.shown, body)
-    words = said(body, response.headers) if response.status_code >= 400 else ""
+    words = error_message(body, response.headers) if response.status_code >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
     challenge = None
@@ -358,7 +365,7 @@ class Sending:
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
-            self._failed(Refused(self._session.http.cannot(failure)))
+            self._failed(Refused(self._session.http.failure_text(failure)))
         else:
             if error is not None:
                 self._refused(error)
@@ -435,7 +442,7 @@ class SharedExchange(Sending):
     urgent = False
 
     def __init__(self, session: HttpSession, message: Outgoing) -> None:
-        self._taken = asyncio.Event()
+        self._delivered = asyncio.Event()
         super().__init__(session, message)
 
     async def flushed(self) -> bool:
@@ -447,14 +454,14 @@ class SharedExchange(Sending):
         if left:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(OVERTAKEN):
-                    await self._taken.wait()
+                    await self._delivered.wait()
         return left
 
     def _accepted(self) -> None:
-        self._taken.set()
+        self._delivered.set()
 
     def _failed(self, error: Refused) -> None:
-        self._taken.set()
+        self._delivered.set()
         super()._failed(error)
 
 
@@ -549,7 +556,7 @@ class Exchange(Sending):
         except EXPECTED as error:
             detail = cause(error)
             if not self._status:
-                self._broken(detail, self._session.http.cannot(error))
+                self._broken(detail, self._session.http.failure_text(error))
                 return
         except Exception as error:
             self._broken(cause(error), cause(error))
@@ -589,8 +596,10 @@ class Exchange(Sending):
         body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY))
         frame = messages.parse(body)
         answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
-        lives = answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
-        if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not lives):
+        method_missing = (
+            answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
+        )
+        if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not method_missing):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
 

@@ -49,7 +49,7 @@ class Fetched:
     body: bytes
 
 
-def reach(ip: str) -> str:
+def address_kind(ip: str) -> str:
     """Returns the kind of an IP address; a reserved one counts as private, and "any address" is this machine."""
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
@@ -89,7 +89,7 @@ class Fetcher:
         try:
             async with asyncio.timeout(PATIENCE):
                 if not self._allowed:
-                    found = {reach(ip) for ip in await _resolved(self.server)} or {"public"}
+                    found = {address_kind(ip) for ip in await _resolved(self.server)} or {"public"}
                     self._allowed = self._allowed.union(*(_FROM[each] for each in found))
                 client.open()
                 # a proxy looks up names by itself, but not addresses
@@ -98,7 +98,7 @@ class Fetcher:
         except TimeoutError:
             raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
         except EXPECTED as error:
-            raise TransportError(client.cannot(error)) from error
+            raise TransportError(client.failure_text(error)) from error
         finally:
             await client.close()
 
@@ -119,10 +119,10 @@ class Fetcher:
     def _check(self, address: Address, ips: list[str]) -> None:
         """Refuses IP addresses of a kind that the MCP server may not name."""
         for ip in ips:
-            where = reach(ip)
-            if where not in self._allowed:
+            kind = address_kind(ip)
+            if kind not in self._allowed:
                 raise TransportError(
-                    f"{address.shown} is at the {where} address {ip}, which the MCP server may not name"
+                    f"{address.shown} is at the {kind} address {ip}, which the MCP server may not name"
                 )
 
 

@@ -256,7 +256,7 @@ async def _start_guarded(
             undo.callback(writing.close)
             await process.begin(launch)
         except BaseException:
-            undo.close()  # which tells the guard to end
+            undo.close()  # so that the guard ends
             # shielded, so that a second cancel leaves no process behind either
             await asyncio.shield(spawn(_reap(guard), name="reap the guard"))
             raise

@@ -286,7 +286,7 @@ class StdioTransport(LineWriter):
 
     def _exited(self, code: int) -> None:
         self._exit.set_result(code)
-        self.refuse(ended_how(code))
+        self.refuse(exit_text(code))
 
     async def _live(self, process: ServerProcess) -> None:
         """Waits until the server ends, or is to end; then ends it, with all that it started."""
@@ -314,7 +314,7 @@ class StdioTransport(LineWriter):
         process.stop_reading()
         await asyncio.wait(self._readers)
         code = self._exit.result() if self._exit.done() else None
-        detail = alive if code is None else ended_how(code)
+        detail = alive if code is None else exit_text(code)
         self.refuse(detail)
         sink, self.sink = self.sink, SILENCE
         sink.closed(detail=detail, code=code, expected=self._asked.done())
@@ -363,7 +363,7 @@ async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> No
     await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
-def ended_how(code: int) -> str:
+def exit_text(code: int) -> str:
     """Returns how a process ended, in words; ``code`` is negative for a signal."""
     if code >= 0:
         return f"server exited with code {code}"

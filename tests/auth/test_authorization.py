@@ -38,7 +38,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError, Unauthorized
-from mcp_tui.transport.http_fetch import Fetcher, reach
+from mcp_tui.transport.http_fetch import Fetcher, address_kind
 from tests.auth.lying_server import LIES, Lying, jwt_of, lying
 from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG, until
@@ -504,7 +504,7 @@ def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | N
     ],
 )
 def test_addresses_are_told_apart(ip: str, where: str):
-    assert reach(ip) == where
+    assert address_kind(ip) == where
 
 
 def test_a_key_signs_for_one_issuer():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.negotiation import Reply, Step, decide, handshaken, no_common
+from mcp_tui.client.negotiation import Reply, Step, after_initialize, after_probe, no_common
 from mcp_tui.protocol.revisions import LATEST, REVISIONS
 
 OLD, NEW = "2025-11-25", LATEST.name
 
 
 def step(outcome: Reply, transport: str = "stdio", *, retried: bool = False) -> tuple[Step, str | None]:
-    decision = decide(outcome, transport=transport, retried=retried)
+    decision = after_probe(outcome, transport=transport, retried=retried)
     return decision.step, decision.revision.name if decision.step in (Step.SPEAK, Step.RETRY) else None
 
 
@@ -20,7 +20,7 @@ def unsupported(*versions: object, status: int = 0) -> Reply:
 
 
 def test_a_server_that_refuses_what_it_lists_is_not_said_to_list_something_else():
-    decision = decide(unsupported(NEW, "2099-01-01"), transport="http", retried=True)
+    decision = after_probe(unsupported(NEW, "2099-01-01"), transport="http", retried=True)
     assert (decision.step, decision.why) == (Step.NO_COMMON, f"the server lists {NEW} and refuses it")
 
 
@@ -77,7 +77,7 @@ def test_http(outcome: Reply, expected: Step):
 
 
 def test_a_process_that_exits_on_the_probe_is_started_again():
-    decision = decide(Reply(closed=True, detail="server exited with code 4"), transport="stdio")
+    decision = after_probe(Reply(closed=True, detail="server exited with code 4"), transport="stdio")
     assert decision.step is Step.RESPAWN
     assert "code 4" in decision.why
 
@@ -91,7 +91,7 @@ def test_a_process_that_exits_on_the_probe_is_started_again():
     ],
 )
 def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
-    decision = handshaken(Reply(result={"protocolVersion": version}), wanted=None, may_fall_back=False)
+    decision = after_initialize(Reply(result={"protocolVersion": version}), wanted=None, may_fall_back=False)
     assert (decision.step, decision.why) == (Step.NO_COMMON, said)
 
 
@@ -106,7 +106,7 @@ def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(ver
     ids=repr,
 )
 def test_everything_else_fails(outcome: Reply):
-    decision = handshaken(outcome, wanted=None, may_fall_back=True)
+    decision = after_initialize(outcome, wanted=None, may_fall_back=True)
     assert decision.step is Step.FAIL
     assert decision.why
 
