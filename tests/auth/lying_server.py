@@ -54,6 +54,27 @@ LIES: dict[str, str] = {
 }
 """What the servers do, and a part of the sentence that refuses it."""
 
+PATCHES: dict[str, dict[str, Any]] = {
+    "wrong issuer": {"issuer": EVIL},
+    "mixed-up issuer": {"iss": EVIL},
+    "missing iss": {"iss": None},
+    "error of another issuer": {
+        "code": None, "error": "access_denied", "error_description": "CALL 555", "iss": EVIL,
+    },
+    "another resource": {"resource": f"{EVIL}/mcp"},
+    "private authorization server": {"authorization_servers": ["https://169.254.169.254"]},
+    "decimal address": {"authorization_servers": ["https://2852039166"]},
+    "javascript endpoint": {"authorization_endpoint": "javascript:alert(1)//"},
+    "plain http endpoint": {"authorization_endpoint": "http://as.example/authorize"},
+    "credentials in endpoint": {"authorization_endpoint": "https://me:canary@as.example/authorize"},
+    "no pkce": {"code_challenge_methods_supported": None},
+    "no registration": {"registration_endpoint": None},
+    "another type": {"token_type": "mac"},
+    "bound, but the token is not": {"token_type": "Bearer"},
+    "bound by an algorithm of its own": {"dpop_signing_alg_values_supported": ["none", "HS256"]},
+}  # fmt: skip
+"""What a lie changes in the document that has one of these members; ``None`` takes it away."""
+
 
 class Lying:
     """The two servers. ``secrets`` is all that they handed out, ``asked`` what reached the authorization server.
@@ -127,14 +148,9 @@ class Lying:
         if self.lie == "endless metadata":
             await call.respond(200, b'{"resource":"' + b"x" * 600_000 + b'"}', "application/json")
             return
-        issuers = {
-            "private authorization server": "https://169.254.169.254",
-            "decimal address": "https://2852039166",
-        }
-        resources = {"another resource": f"{EVIL}/mcp", "sibling resource": f"{self.url}-other"}
         metadata = {
-            "resource": resources.get(self.lie, self.url),
-            "authorization_servers": [issuers.get(self.lie, self.issuer)],
+            "resource": f"{self.url}-other" if self.lie == "sibling resource" else self.url,
+            "authorization_servers": [self.issuer],
             "scopes_supported": ["read"],
             "dpop_bound_access_tokens_required": self.bound and self.lie != BOUND_BY_CHALLENGE,
         }
@@ -204,14 +220,9 @@ class Lying:
                 await call.respond(404)
 
     def _metadata(self) -> dict[str, Any]:
-        authorize = {
-            "javascript endpoint": "javascript:alert(1)//",
-            "plain http endpoint": "http://as.example/authorize",
-            "credentials in endpoint": "https://me:canary@as.example/authorize",
-        }
-        made: dict[str, Any] = {
-            "issuer": EVIL if self.lie == "wrong issuer" else self.issuer,
-            "authorization_endpoint": authorize.get(self.lie, f"{self.issuer}/authorize"),
+        return {
+            "issuer": self.issuer,
+            "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
             "registration_endpoint": f"{self.issuer}/register",
             "response_types_supported": ["code"],
@@ -219,15 +230,13 @@ class Lying:
             "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
             "authorization_response_iss_parameter_supported": True,
             "scopes_supported": ["read", "write", "offline_access"],
+            "dpop_signing_alg_values_supported": ["RS512", "ES256"],
         }
-        if self.bound:
-            own = self.lie == "bound by an algorithm of its own"
-            made["dpop_signing_alg_values_supported"] = ["none", "HS256"] if own else ["RS512", "ES256"]
-        if self.lie == "no pkce":
-            del made["code_challenge_methods_supported"]
-        if self.lie == "no registration":
-            del made["registration_endpoint"]
-        return made
+
+    def _patched(self, document: dict[str, Any]) -> dict[str, Any]:
+        patch = PATCHES.get(self.lie, {})
+        made = document | patch if patch.keys() & document.keys() else document
+        return {name: value for name, value in made.items() if value is not None}
 
     def redirect(self, path: str) -> str:
         """Where the browser goes that opened the page of an authorization request."""
@@ -239,18 +248,7 @@ class Lying:
         self.challenges[code] = asked
         self.signed_in += 1
         self.secrets |= {asked["state"]}
-        back = {"code": code, "state": asked["state"], "iss": self.issuer}
-        if self.lie == "mixed-up issuer":
-            back["iss"] = EVIL
-        elif self.lie == "missing iss":
-            del back["iss"]
-        elif self.lie == "error of another issuer":
-            back = {
-                "error": "access_denied",
-                "error_description": "CALL 555",
-                "state": back["state"],
-                "iss": EVIL,
-            }
+        back = self._patched({"code": code, "state": asked["state"], "iss": self.issuer})
         return f"{asked['redirect_uri']}?{urlencode(back)}"
 
     async def _token(self, call: Call) -> None:
@@ -280,9 +278,7 @@ class Lying:
         made = {"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh}
         if self.bound:
             self.keys[token] = self._jkt(call)
-            made["token_type"] = "Bearer" if self.lie == "bound, but the token is not" else "DPoP"
-        if self.lie == "another type":
-            made["token_type"] = "mac"
+            made["token_type"] = "DPoP"
         if self.lie == "split token":
             made["access_token"] = f"{token}\r\nX-Evil: 1"
         await self._json(call, {**made, "scope": " ".join(sorted(scopes))})
@@ -335,9 +331,9 @@ class Lying:
         return False
 
     async def _json(
-        self, call: Call, value: Any, status: int = 200, headers: dict[str, str] | None = None
+        self, call: Call, value: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None
     ) -> None:
-        await call.respond(status, json.dumps(value).encode(), "application/json", headers)
+        await call.respond(status, json.dumps(self._patched(value)).encode(), "application/json", headers)
 
 
 def digest_of(text: str) -> str:
