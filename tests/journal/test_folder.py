@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,27 +83,17 @@ def left(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def name(number: int, part: str = "") -> str:
-    return f"2026-01-{number:02}T101010-demo-4711{part}.jsonl"
+def name(number: int) -> str:
+    return f"2026-01-{number:02}T101010-demo-4711.jsonl"
 
 
-def test_what_is_too_old_is_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limits", "kept"), [({}, 9), ({"keep_days": 5.5}, 5), ({"keep_bytes": 350}, 3)])
+def test_what_is_too_old_or_too_large_is_deleted(tmp_path: Path, limits: dict[str, Any], kept: int) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days)
-    files.prune(tmp_path, keep_days=5.5)
-    assert left(tmp_path) == {name(days) for days in range(1, 6)}
-    files.prune(tmp_path, keep_days=None)
-    assert len(left(tmp_path)) == 5
+    files.prune(tmp_path, **limits)
+    assert left(tmp_path) == {name(days) for days in range(1, kept + 1)}
     files.prune(tmp_path / "missing")
-
-
-def test_the_oldest_are_deleted_while_all_are_too_large(tmp_path: Path) -> None:
-    for days in range(1, 10):
-        journal(tmp_path, name(days), days=days)
-    files.prune(tmp_path, keep_bytes=350)
-    assert left(tmp_path) == {name(1), name(2), name(3)}
-    files.prune(tmp_path, keep_bytes=None)
-    assert len(left(tmp_path)) == 3
 
 
 def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
@@ -154,19 +145,4 @@ def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         RecordingError, match=r"Cannot read the journal folder .*loop: too many levels of symbolic links\.$"
     ):
         files.journals(tmp_path / "loop")
-    shut = tmp_path / "shut"
-    shut.mkdir(mode=0)
-    root = os.geteuid() == 0
-    if root:
-        os.chown(shut, 65534, 65534)
-        shut.chmod(0)
-        tmp_path.chmod(0o755)
-        os.seteuid(65534)
-    try:
-        with pytest.raises(RecordingError, match=r"Cannot read .*: permission denied\.$"):
-            files.journals(shut)
-    finally:
-        if root:
-            os.seteuid(0)
-        shut.chmod(0o700)
     assert files.journals(tmp_path / "missing") == []

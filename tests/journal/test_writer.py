@@ -29,20 +29,17 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
-def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+@pytest.mark.parametrize("replace", [False, True])
+def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int, replace: bool) -> None:
+    path = tmp_path / "a.jsonl"
+    if replace:
+        path.write_bytes(b"old\n" * 10_000)
+        path.chmod(0o644)
     before = os.umask(umask)
     try:
-        writer = Writer(tmp_path / "a.jsonl")
+        Writer(path, replace=replace)
     finally:
         os.umask(before)
-    assert mode(writer.path) == 0o600
-
-
-def test_a_recording_replaces_a_file_and_makes_it_private(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"old\n" * 10_000)
-    path.chmod(0o644)
-    Writer(path, replace=True)
     assert Recording.read(path).skipped == 0
     assert mode(path) == 0o600
 
@@ -129,9 +126,7 @@ def test_when_space_returns_the_journal_goes_on_and_says_what_is_missing(tmp_pat
     assert "journal stopped at #" in told[0]
     assert told[-1].startswith("journal goes on: ")
     recording = Recording.read(path)
-    gaps = [
-        record for line in path.read_bytes().splitlines() if (record := json.loads(line))["record"] == "gap"
-    ]
+    gaps = [each for each in map(json.loads, path.read_bytes().splitlines()) if each["record"] == "gap"]
     assert recording.header.id
     assert recording.skipped == 0
     assert len(gaps) * 2 == len(told)
@@ -174,12 +169,6 @@ def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path
         assert raw is not None
         assert json.loads(raw)["n"] == seq - 1
     store.close()
-
-
-# -- secrets ---------------------------------------------------------------------------------------------------
-
-
-# -- long frames -----------------------------------------------------------------------------------------------
 
 
 # -- kill -9 ---------------------------------------------------------------------------------------------------
