@@ -54,11 +54,6 @@ class Key(NamedTuple):
         """The first of the keys as a footer shows it: ``^p``, ``f1``, ``?``."""
         return shown_as(self.names[0])
 
-    @property
-    def verb(self) -> str:
-        """The name of the action, without its namespace and its arguments."""
-        return self.action.partition("(")[0].rpartition(".")[2]
-
 
 class Scope(NamedTuple):
     """Keys that work in one place.

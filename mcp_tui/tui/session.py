@@ -54,7 +54,6 @@ class Session:
         mode: the name of its stack of screens in the app.
         servers: the list of all open servers, once it is in one.
         shown: whether it is the one on the screen.
-        version: grows whenever :meth:`facts` change.
         link: the state of the connection.
         trouble: why there is no connection, in one sentence; empty while there is one or one is being made.
         since: when the connection was made, in monotonic seconds.
@@ -83,7 +82,6 @@ class Session:
         self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
         self.trouble = NOTHING
-        self.version = 0
         self.servers: Servers | None = None
         self.shown = self._told_lost = False
         self.late = 0
@@ -144,7 +142,6 @@ class Session:
     def _set_link(self, link: Link, trouble: SafeText = NOTHING) -> None:
         said = clean(sentence(trouble)) if trouble else trouble
         self.link, self.trouble, self.since, self.broke = link, said, None, False
-        self.version += 1
 
     def named(self, text: SafeText) -> SafeText:
         """Returns ``text``, after the server's name if there are several servers."""
@@ -278,7 +275,13 @@ class Session:
     def stamp(self) -> object:
         """Returns a value that stays equal as long as no pane has to be drawn again."""
         client = self.client
-        versions = (self.version, self.around, self.catalogue.version, tuple(self.questions.waiting))
+        versions = (
+            self.link,
+            self.trouble,
+            self.around,
+            self.catalogue.version,
+            tuple(self.questions.waiting),
+        )
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 

@@ -85,28 +85,27 @@ class Workbench(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         session, row = self.session, self.table.selected
-        idle = set(NOT_YET) if session.link is Link.CONNECTING else set[str]()
-        if row is None or not row.open:
-            idle |= {"request.cancel", "request.cancel-now", "request.extend"}
-            if self._stops_connecting():
-                idle.remove("request.cancel")
-        if row is None:
-            idle |= {"request.again", "request.copy", "request.save"}
-        if row is None or row.method != "tools/call":
-            idle.add("request.edit")
-        if not session.questions.waiting:
-            idle.add("question.answer")
-        if not session.running:
-            idle.add("request.cancel-all")
-        lost, sign_in = session.link is Link.LOST, session.sign_in
-        idle |= {"request.new", "request.again", "request.edit"} if lost else {"server.menu"}
+        over, lost, sign_in = row is None or not row.open, session.link is Link.LOST, session.sign_in
+        idle = {
+            "request.cancel": over and not self._stops_connecting(),
+            "request.cancel-now": over,
+            "request.extend": over,
+            "request.copy": row is None,
+            "request.save": row is None,
+            "request.again": row is None or lost,
+            "request.edit": row is None or lost or row.method != "tools/call",
+            "request.new": lost,
+            "request.cancel-all": not session.running,
+            "question.answer": not session.questions.waiting,
+            "server.menu": not lost,
+            "server.next": session.around.of < 2,
+        }
+        found = {id_ for id_, is_idle in idle.items() if is_idle}
+        if session.link is Link.CONNECTING:
+            found |= NOT_YET
         if sign_in is not None and (sign_in.active or (lost and sign_in.required)):
-            idle.discard("server.sign-in")
-        else:
-            idle.add("server.sign-in")
-        if session.around.of < 2:
-            idle.add("server.next")
-        return frozenset(idle)
+            return frozenset(found - {"server.sign-in"})
+        return frozenset(found | {"server.sign-in"})
 
     async def activate(self, entry: Entry) -> None:
         await self.calling.entry(entry)

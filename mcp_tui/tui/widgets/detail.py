@@ -157,7 +157,7 @@ class Detail(Canvas):
         self._title = words("Detail")
         self._key: object = None
         self._sections: list[Section] = []
-        self._wrapped: list[tuple[Section, list[Segments]]] = []
+        self._wrapped: dict[int, tuple[Section, list[Segments]]] = {}
         self._wrapped_to = 0
         self._lines: list[Segments] = []
         self._pictures = Pictures(self, self._draw)
@@ -183,15 +183,15 @@ class Detail(Canvas):
         cells = self.inner.width
         if cells <= 0:
             return
-        known = {id(section): lines for section, lines in self._wrapped} if self._wrapped_to == cells else {}
+        known = self._wrapped if self._wrapped_to == cells else {}
         self._wrapped_to = cells
         # The sections are kept with their lines, so that no other section gets the same identity.
-        self._wrapped = [
-            (section, known.get(id(section)) or wrapped_lines(section, cells, self._pictures))
-            for section in self._sections
-        ]
+        self._wrapped = {
+            id(each): known.get(id(each)) or (each, wrapped_lines(each, cells, self._pictures))
+            for each in self._sections
+        }
         lines: list[Segments] = []
-        for section, wrapped in self._wrapped:
+        for section, wrapped in self._wrapped.values():
             if section.title:
                 if lines:
                     lines.append(_BLANK.segments)
@@ -208,7 +208,7 @@ class Detail(Canvas):
 
     def _draw(self) -> None:
         """Draws the images again."""
-        self._wrapped = []
+        self._wrapped = {}
         self._lay_out()
 
     def notify_style_update(self) -> None:

@@ -57,16 +57,15 @@ class Payloads:
 
     _scene: Scene
     server: str = ""
-    _known: object = None
-    _told: Told = [], NOTHING, []
+    _known: tuple[object, Told] = None, ([], NOTHING, [])
 
     def of(self, row: Request) -> Told:
         """Returns what is shown of ``row``; the same objects until another payload comes."""
         late = tuple(each.seq for each in row.late)
         known = row.id, type(row.id), row.request_seq, row.response_seq, late
-        if known != self._known:
-            self._known, self._told = known, self._made(row)
-        return self._told
+        if known != self._known[0]:
+            self._known = known, self._made(row)
+        return self._known[1]
 
     def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
         """Returns the method of ``row`` and its params as sent, without ``_meta``; ``None`` if they are not kept."""
