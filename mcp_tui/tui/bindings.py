@@ -32,7 +32,7 @@ def keys(*scopes: Scope) -> list[Key]:
     return list(found.values())
 
 
-def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
+def footer_keys(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
     """Returns the keys for the footer: those of the focused widget, then those ``offered`` besides.
 
     ``lends`` says that the keys which the widget lends to others are its own now.
@@ -43,7 +43,7 @@ def near_first(focused: object | None, offered: Iterable[Key], *, lends: bool) -
     return [*near, *(key for key in offered if key.id not in ids and key.names[0] not in taken)]
 
 
-def helped(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
+def help_texts(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
     """Returns the title of each scope, the nearest first, with its keys that no nearer scope has, and their help."""
     told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
     taken: set[str] = set()

@@ -157,7 +157,7 @@ class RecordedScene:
                 )
         return facts
 
-    def none(self) -> SafeText:
+    def empty_text(self) -> SafeText:
         if not self.events:
             return words("This recording has no events.")
         if self.position < self.events:
@@ -166,7 +166,7 @@ class RecordedScene:
             return hint("This recording has only internal requests. Press {view.internal} to show them.")
         return words("This recording has no requests.")
 
-    def about(self) -> list[Section]:
+    def overview(self) -> list[Section]:
         header = self.replay.header
         rows = (
             ("file", brief(str(self.replay.path), 1000)),
@@ -176,7 +176,7 @@ class RecordedScene:
         )
         return [Section(words("Recording"), fact_lines(rows, 8))]
 
-    def called(self) -> bool:
+    def has_calls(self) -> bool:
         internal = bisect_left(self.replay.table.internal, self.book.called)
         return self.book.called > internal
 

@@ -93,8 +93,8 @@ class Session:
         self._counters = Counters(client.book)
         self._counted: tuple[object, Counts] = None, Counts()
         self.lists = Lists(client)
-        self.kept = TaskStore(shown(client.target))
-        self.kept.keep(client)
+        self._tasks = TaskStore(shown(client.target))
+        self._tasks.keep(client)
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
         self.sign_in = None if client.tokens is None else SignIn(client.tokens, now=client.now)
@@ -178,7 +178,7 @@ class Session:
         rows = [self.book.get(id_) for id_ in self._overdue]
         return [row for row in rows if row is not None and row.overdue_until is not None]
 
-    def seen(self) -> None:
+    def mark_seen(self) -> None:
         """Notes that it is on the screen from now on."""
         self.shown, self._told_lost, self.late = True, False, 0
         self._overdue.clear()
@@ -285,7 +285,7 @@ class Session:
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 
-    def none(self) -> SafeText:
+    def empty_text(self) -> SafeText:
         """Returns the text of the empty table of requests."""
         match self.link:
             case Link.CONNECTING:
@@ -301,7 +301,7 @@ class Session:
         """:attr:`trouble` for use after a colon."""
         return clean(within(self.trouble))
 
-    def about(self) -> list[Section]:
+    def overview(self) -> list[Section]:
         """Returns the detail that is shown while no request is selected."""
         client = self.client
         if client.info is not None:
@@ -312,7 +312,7 @@ class Session:
         process = isinstance(client.target, StdioTarget)
         return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
 
-    def called(self) -> bool:
+    def has_calls(self) -> bool:
         """Returns whether a person has called anything."""
         return any(not row.internal for row in self.client.book.order)
 
@@ -360,7 +360,7 @@ class Session:
     def left_behind(self) -> dict[str, str]:
         """Returns the names, by id, of tasks of earlier sessions that may still run and that no row here follows."""
         here = {row.task_id for row in self.client.book.order if row.task_id}
-        return {task_id: name for task_id, name in self.kept.read().items() if task_id not in here}
+        return {task_id: name for task_id, name in self._tasks.read().items() if task_id not in here}
 
     async def stop(self) -> None:
         """Cancels all requests and ends the connection."""
@@ -451,7 +451,7 @@ class Servers:
         if self.current is not None:
             self.current.shown = False
         self.current = server
-        server.seen()
+        server.mark_seen()
 
     def next(self) -> Session | None:
         """Returns the server after the one on the screen; ``None`` if there is no other."""

@@ -11,7 +11,7 @@ from textual.binding import BindingsMap
 from textual.dom import DOMNode
 
 import mcp_tui.tui
-from mcp_tui.tui.bindings import helped, keys, scopes_of
+from mcp_tui.tui.bindings import help_texts, keys, scopes_of
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIELD, SCOPES
 from tests.tui import test_dialog_keys, test_keys
@@ -64,7 +64,7 @@ def test_a_sentence_names_a_key_by_what_it_does_since_it_may_be_another():
 
 def test_every_key_is_explained_where_it_works():
     for scope in SCOPES.values():
-        ((_, told),) = helped([scope])
+        ((_, told),) = help_texts([scope])
         explained = [said for _, said in told]
         assert explained == [key.help for key in scope.keys if key.action != "read_only"]
         assert all(key.help and key.label for key in scope.keys)
@@ -88,12 +88,16 @@ def test_keys_as_they_come_may_be_written_down_as_they_are():
 
 def test_help_leaves_out_what_a_nearer_pane_takes_and_keeps_what_it_lends():
     told = [
-        said for _, lines in helped([SCOPES[name] for name in ("detail", "workbench")]) for _, said in lines
+        said
+        for _, lines in help_texts([SCOPES[name] for name in ("detail", "workbench")])
+        for _, said in lines
     ]
     assert "find a text in it" in told
     assert not [said for said in told if said.startswith("filter the requests")]
     assert "call a tool" in told  # on the key that goes to the next place only while there is one
-    told = [said for _, lines in helped([SCOPES[name] for name in ("field", "dialog")]) for _, said in lines]
+    told = [
+        said for _, lines in help_texts([SCOPES[name] for name in ("field", "dialog")]) for _, said in lines
+    ]
     assert "closes it; what was typed or waits is not lost" in told
 
 

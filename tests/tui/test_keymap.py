@@ -186,7 +186,7 @@ async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
         async with staged((120, 36), told=False) as stage:
             remapped(stage.app, {"request.new": "f6", "app.help": "f2"})
             stage.bench.forget()
-            stage.bench.table.empty = stage.bench.scene.none()
+            stage.bench.table.empty = stage.bench.scene.empty_text()
             await stage.press("f2", "pagedown")
             assert "f6  call a tool" in stage.text()
 

@@ -243,7 +243,7 @@ DEAF: Final = 0.5
 """Seconds after opening in which the prompt ignores keys: it opens unasked, and they were meant for something else."""
 
 OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
-"""What to do with overdue requests."""
+"""A choice about overdue requests."""
 
 
 class TimeoutScreen(Dialog[None]):

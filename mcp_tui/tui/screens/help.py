@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from mcp_tui.tui.bindings import helped
+from mcp_tui.tui.bindings import help_texts
 from mcp_tui.tui.keys import HELP, Scope, hint
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view import badges
@@ -83,7 +83,7 @@ class HelpScreen(Dialog[None]):
         yield Detail()
 
     def on_mount(self) -> None:
-        told = helped(self._scopes)
+        told = help_texts(self._scopes)
         cells = min(KEYS, max((width(key) for _, keys in told for key, _ in keys), default=0))
         of_session = any(each.name in SESSION for each in self._scopes)
         shown = [*legend()] if of_session else []

@@ -70,7 +70,7 @@ class ReplayScreen(SessionScreen):
             self.playback.after_look()
 
     def drawing(self) -> None:
-        wanted = "detail" if self.recorded.called() else "log"
+        wanted = "detail" if self.recorded.has_calls() else "log"
         if not self.chosen and self.pane != wanted:
             self.show_pane(wanted)
 

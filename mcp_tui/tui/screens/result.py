@@ -16,7 +16,7 @@ from mcp_tui.protocol.messages import as_object, read_json
 from mcp_tui.tui.keys import RESULT, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import BINARY, label, ordered, plain
+from mcp_tui.tui.view.detail import BINARY, label, plain, structured_first
 from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
@@ -251,7 +251,7 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
         found = [Part(PartKind.TEXT, text=message)]
     elif "result" in members:
         *others, whole = parts(members["result"])
-        found = [*ordered(others), whole]
+        found = [*structured_first(others), whole]
     else:
         found = [Part(PartKind.WHOLE, value=members.get("error", message))]
     pages: list[tuple[SafeText, Page]] = []

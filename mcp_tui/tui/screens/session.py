@@ -14,7 +14,7 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import keys, near_first
+from mcp_tui.tui.bindings import footer_keys, keys
 from mcp_tui.tui.keys import TYPING, Key, Scope, key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
@@ -47,7 +47,7 @@ class SessionScreen(LayoutScreen):
     def __init__(self, scene: Scene) -> None:
         super().__init__()
         self.scene = scene
-        self.keys.offered = self.footed
+        self.keys.offered = self.footer_offers
         self.table = RequestTable(scene.book, now=scene.now, id="requests")
         self.detail = Detail(id="detail")
         self.catalogue = LineList(
@@ -137,13 +137,13 @@ class SessionScreen(LayoutScreen):
         """Returns the keys of palette and help."""
         return keys()
 
-    def footed(self) -> list[Key]:
+    def footer_offers(self) -> list[Key]:
         """Returns the keys of the footer."""
         if self.typing:
             (done, closed), (enter, escape, *others) = self.typing, TYPING
             escape = escape._replace(id="", keys=",".join(escape.names), label=closed)
             return [enter._replace(label=done), escape, *others]
-        return near_first(self.focused, self.offered(), lends=bool(self.detail.finder.places))
+        return footer_keys(self.focused, self.offered(), lends=bool(self.detail.finder.places))
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
@@ -200,7 +200,7 @@ class SessionScreen(LayoutScreen):
 
     def _draw(self, now: float) -> None:
         self.bar.show(self.scene.facts(now))
-        empty = self.scene.none()
+        empty = self.scene.empty_text()
         if empty != self.table.empty:
             self.table.empty = empty
             self.table.refresh()
@@ -292,7 +292,7 @@ class SessionScreen(LayoutScreen):
         await self.details.open_result(self.follower())
 
     def follower(self) -> Callable[[str | None], None] | None:
-        """What reads the resource that a link in a result names; ``None`` where none can be read."""
+        """Returns what reads a linked resource; ``None`` if none can be read."""
         return None
 
     # -- keys of the view --------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class Workbench(SessionScreen):
         session = self.session
         self.payloads.server = str(session.around.whose)
         listed = session.link is Link.CONNECTED
-        empty = words("The server lists nothing.") if listed else session.none()
+        empty = words("The server lists nothing.") if listed else session.empty_text()
         if empty != self.catalogue.empty:
             self.catalogue.empty = empty
             self.catalogue.refresh()
@@ -72,7 +72,7 @@ class Workbench(SessionScreen):
             self.app.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
         # until a person chooses a pane: the catalogue, then the detail of a call or of the connection
-        told = session.link is Link.LOST or session.slow or self.scene.called()
+        told = session.link is Link.LOST or session.slow or self.scene.has_calls()
         wanted = "detail" if told else "catalogue"
         if not self.chosen and self.pane != wanted:
             self.show_pane(wanted)

@@ -64,7 +64,8 @@ def sections(
     Args:
         row: the request.
         now: monotonic seconds.
-        payloads: sections made by :func:`sent`, :func:`ignored`, and :func:`received`; expensive, so make them once.
+        payloads: made by :func:`params_sections`, :func:`late_sections`, and :func:`answer_sections`; they are
+            expensive, so make them once.
         command: made by :func:`mcp_tui.tui.view.headless.headless_command`.
         advice: what a person can do about the request.
         server_requests: the server's requests that belong to it.
@@ -84,12 +85,12 @@ def sections(
     return found
 
 
-def sent(params: object) -> list[Section]:
+def params_sections(params: object) -> list[Section]:
     """Returns a request's parameters (a JSON value), on one line if they are short."""
     return [Section(words("Request"), texts(compact(params)))]
 
 
-def ignored(sections: Iterable[Section]) -> list[Section]:
+def late_sections(sections: Iterable[Section]) -> list[Section]:
     """Returns the sections of a late answer, struck through: it can be read, and was not used."""
     struck = [Section(each.title, [*map(_struck, each.lines)]) for each in sections]
     return [Section(words("Late, ignored"), struck[0].lines), *struck[1:]] if struck else []
@@ -214,7 +215,7 @@ def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
 def server_request_sections(
     server_request: ServerRequest, now: float, sent: Iterable[Section] = ()
 ) -> list[Section]:
-    """Returns the detail of a request of the server's; ``sent`` are its parameters, see :func:`sent`."""
+    """Returns the detail of a request of the server's; ``sent`` are its parameters, see :func:`params_sections`."""
     shown = server_request_badge(server_request)
     parent = server_request.parent
     rows = (
@@ -344,7 +345,7 @@ _SHOWN: Final = frozenset(
 """Members of a result that are shown as parts, or not at all, instead of as JSON."""
 
 
-def received(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
+def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
     """Returns the sections of a result, or of an error object if ``error``: its parts, then its other members.
 
     ``broken`` are its violations of the output schema (:func:`mcp_tui.client.results.differences`).
@@ -355,8 +356,8 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
         more = {name: value for name, value in members.items() if name != "message" or not said}
         lines = texts(paragraphs(said), "error") if said else []
         return [Section(_ERROR, [*lines, *texts(compact(more if members else response))])]
-    found = ordered(parts(response)[:-1])
-    sections = [Section(NOTHING, told(found))] if found else []
+    found = structured_first(parts(response)[:-1])
+    sections = [Section(NOTHING, part_lines(found))] if found else []
     if broken:
         lines = texts((brief(str(each), 400) for each in broken[:20]), "error")
         sections.append(Section(words("Does not match the output schema"), lines))
@@ -374,7 +375,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     return sections
 
 
-def ordered(found: Sequence[Part]) -> list[Part]:
+def structured_first(found: Sequence[Part]) -> list[Part]:
     """Returns parts with the structured content first, without texts that only repeat it for older clients."""
     structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
     if structured is None:
@@ -408,7 +409,7 @@ def _odd(value: Json) -> bool:
     return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
 
 
-def told(found: Sequence[Part]) -> list[Line]:
+def part_lines(found: Sequence[Part]) -> list[Line]:
     """Returns the lines of parts: text and JSON in full, others by type and size; in a prompt, below their role."""
     lines: list[Line] = []
     left = TOLD

@@ -8,12 +8,12 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import ServerRequest
 from mcp_tui.tui.view.detail import (
     Section,
+    answer_sections,
     facts,
     history,
-    ignored,
-    received,
+    late_sections,
+    params_sections,
     sections,
-    sent,
     server_request_sections,
 )
 from mcp_tui.tui.view.text import words
@@ -59,7 +59,7 @@ def test_history_has_what_the_server_asked_meanwhile():
 
 def test_a_request_of_the_servers_is_told_with_what_it_sent():
     server_request = ServerRequest("s-1", "roots/list", 1.0, parent=7)
-    made = server_request_sections(server_request, 3.0, sent({"a": 1}))
+    made = server_request_sections(server_request, 3.0, params_sections({"a": 1}))
     assert [line.text for line in made[0].lines] == [
         "◂ asks",
         "what  roots/list",
@@ -135,7 +135,7 @@ def titles(found: list[Section]) -> list[str]:
 
 def test_sections_in_their_order():
     made = row(started(), cancelled(), late())
-    payloads = [*ignored(received({"content": []})), *sent({"name": "slow_sql"})]
+    payloads = [*late_sections(answer_sections({"content": []})), *params_sections({"name": "slow_sql"})]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
     assert titles(found) == ["", "Late, ignored", "Request", "About", "History", "Headless"]
     assert {tone for line in found[1].lines for text, tone in line.segments if text.strip()} == {"struck"}
@@ -143,7 +143,7 @@ def test_sections_in_their_order():
 
 
 def test_large_texts_are_counted():
-    found = received({"content": [{"type": "text", "text": "x" * 20_000_000}] * 3})
+    found = answer_sections({"content": [{"type": "text", "text": "x" * 20_000_000}] * 3})
     assert sum(len(line.text) for section in found for line in section.lines) < 140_000
     assert "more characters" in found[0].lines[-1].text
 
@@ -151,7 +151,7 @@ def test_large_texts_are_counted():
 def test_an_error_is_told_once_and_in_full():
     error: Json = {"code": -32602, "message": "no b\n" + "x" * 500, "data": {"field": "b"}}
     failed = row(started(), ev.Failed(at=1.0, id=1, message="no b", code=-32602))
-    found = sections(failed, 3.0, [*received(error, error=True), *sent({"a": 1})])
+    found = sections(failed, 3.0, [*answer_sections(error, error=True), *params_sections({"a": 1})])
     assert titles(found) == ["", "Error", "Request", "About", "History"]
     assert [line.text for line in found[0].lines] == ["✗ failed 2.0s ago · took 1.0s"]
     assert [line.text for line in found[1].lines] == [

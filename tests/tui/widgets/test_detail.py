@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.detail import Section, ignored, sections, sent
+from mcp_tui.tui.view.detail import Section, late_sections, params_sections, sections
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail import Detail
@@ -25,7 +25,9 @@ async def test_a_request_from_top_to_bottom():
     async with Host(shown).run_test(size=(46, 26)):
         shown.show(
             words("1 slow_sql"),
-            sections(made, 9.0, [*ignored(sent({"n": 1})), *sent({"name": "slow_sql"})]),
+            sections(
+                made, 9.0, [*late_sections(params_sections({"n": 1})), *params_sections({"name": "slow_sql"})]
+            ),
             key=1,
         )
         assert text(shown)[:20] == [

@@ -117,7 +117,7 @@ class Copying:
             self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [self._payloads.export(row)])
 
     async def export(self) -> None:
-        """Write the marked requests, or the selected one, to a file, in one of two forms."""
+        """Writes the marked requests, or the selected one, to a file in one of two forms."""
         from mcp_tui.tui.screens.dialog import MenuScreen
 
         rows = self.requests()

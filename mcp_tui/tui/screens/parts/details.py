@@ -30,7 +30,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
-from mcp_tui.tui.view.detail import Section, plain, received, sent, server_request_sections
+from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
@@ -44,7 +44,7 @@ LARGE: Final = 4 * 1024 * 1024
 """Bytes of a frame above which only its beginning is read, so that the screen does not freeze."""
 
 
-Told = tuple[list[Section], SafeText, list[Problem]]
+PayloadView = tuple[list[Section], SafeText, list[Problem]]
 """Sections of a request's payloads, its headless command, and its violations of the output schema."""
 
 
@@ -57,9 +57,9 @@ class Payloads:
 
     _scene: Scene
     server: str = ""
-    _known: tuple[object, Told] = None, ([], NOTHING, [])
+    _known: tuple[object, PayloadView] = None, ([], NOTHING, [])
 
-    def of(self, row: Request) -> Told:
+    def of(self, row: Request) -> PayloadView:
         """Returns what is shown of ``row``; the same objects until another payload comes."""
         late = tuple(each.seq for each in row.late)
         known = row.id, type(row.id), row.request_seq, row.response_seq, late
@@ -104,7 +104,7 @@ class Payloads:
     def _read(self, seq: int) -> bytes | None:
         return self._scene.payload(seq) if seq else None
 
-    def _made(self, row: Request) -> Told:
+    def _made(self, row: Request) -> PayloadView:
         broken: list[Problem] = []
         sections: list[Section] = []
         # the answer before the progress that came with it
@@ -122,13 +122,13 @@ class Payloads:
             body = next((message[name] for name in members if name in message), said)
             if in_time and row.method == "tools/call" and not error:
                 broken = differences(self._scene.catalogue.promised(row.name), body)
-            shown = received(body, error=error, broken=broken if in_time else ())
-            sections.extend(shown if in_time else detail.ignored(shown))
+            shown = answer_sections(body, error=error, broken=broken if in_time else ())
+            sections.extend(shown if in_time else detail.late_sections(shown))
         asked = self.request(row)
         if asked is None:
             return sections, NOTHING, broken
         secrets, target = self._scene.redactor(), self._scene.target
-        sections.extend(detail.sent(hidden(asked[1], secrets)))
+        sections.extend(detail.params_sections(hidden(asked[1], secrets)))
         command = NOTHING if target is None else headless_command(*asked, target, secrets)
         return sections, command, broken
 
@@ -336,7 +336,7 @@ class Details:
             params = self._once(asked, partial(self._sent, asked))
             shown = server_request_sections(asked, now, params)
             return brief(asked.method, 80), shown, (ServerRequest, asked.seq)
-        return NOTHING, self._scene.about(), None
+        return NOTHING, self._scene.overview(), None
 
     def _once(self, key: object, made: Callable[[], list[Section]]) -> list[Section]:
         """Keeps sections while the same is shown, so that the pane need not wrap them again."""
@@ -369,13 +369,13 @@ class Details:
         if raw is None or len(raw) > LARGE:
             return []
         found = parts(as_object(parsed(raw)).get("result"))[:-1]
-        return [Section(words("Last read"), detail.told(found))]
+        return [Section(words("Last read"), detail.part_lines(found))]
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
         """Returns the params of a request of the server's."""
         raw = self._scene.payload(asked.seq) if asked.seq else None
         message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
-        return sent(message.get("params")) if "params" in message else []
+        return params_sections(message.get("params")) if "params" in message else []
 
     async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
         """Opens the whole answer to the selected request; ``follow`` reads the URI of a link in it."""
