@@ -276,16 +276,9 @@ def _not_sent(row: Request) -> str:
         return f"not sent yet: {row.delayed}" if row.delayed else "not sent yet"
     if row.sent_at is None:
         return "not sent: cancelled before it was sent"
-    if is_written_after_all(row):
+    if row.cancel_at is not None and row.sent_at >= row.cancel_at and row.state is State.CANCELLED:
         return "not sent: the request was written after all"
     return f"not sent: {row.settled}" if row.settled else "not sent: it has no cancel signal"
-
-
-def is_written_after_all(row: Request) -> bool:
-    """Whether a request was written after its cancel, so that no signal left."""
-    if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
-        return False
-    return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
 
 
 def aftermath_words(row: Request, until: float) -> str:

@@ -16,7 +16,7 @@ from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import RUNNING, Request, ServerRequest, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
-from mcp_tui.protocol.states import LISTEN
+from mcp_tui.protocol.states import LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import Tasks
 
 METHOD_NOT_FOUND: Final = -32601
@@ -29,9 +29,6 @@ ELICIT: Final = "elicitation/create"
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
-UNTOKENED: Final = frozenset({"initialize", "ping"})
-"""Requests that carry no progress token."""
-
 CROSSED: Final = "sent; withdrawn meanwhile"
 """The note on a server request that was withdrawn after its answer had left (C-51)."""
 
@@ -39,7 +36,7 @@ Key = tuple[type, RequestId]
 
 
 class Inbound:
-    """The part of a ledger that handles the server's requests and notifications, and progress tokens.
+    """The part of a ledger that handles the server's requests and notifications.
 
     A person answers requests for declared capabilities. Every other request is answered at once: ``ping`` with an empty
     result, the rest with *method not found* (C-69: the capability was not declared). ``waiting`` holds the requests that
@@ -53,11 +50,6 @@ class Inbound:
         self._tasks = tasks
         self._owed: set[Key] = set()
         self._sent: set[Key] = set()
-        self._tokens: dict[Key, RequestId | None] = {}
-        """The ids of rounds by their progress tokens, except where the token is the id itself.
-
-        ``None``: the round with this id has another token.
-        """
 
     # -- the server's requests -------------------------------------------------------------------------------
 
@@ -270,50 +262,15 @@ class Inbound:
 
     # -- progress --------------------------------------------------------------------------------------------
 
-    def with_meta(self, params: Json, row: Request) -> Json:
-        """Returns the parameters of a round with the client's ``_meta`` and a progress token."""
-        if params is not None and not isinstance(params, dict):
-            return params
-        given = as_object(params)
-        meta = {**self._core.negotiated.meta, **as_object(given.get("_meta"))}
-        if row.method not in UNTOKENED:
-            self._token_for(row, meta)
-        if not meta:
-            return given or None
-        return {**given, "_meta": meta}
-
-    def _token_for(self, row: Request, meta: dict[str, Json]) -> None:
-        """Adds the progress token of a round to its ``_meta``, unless the caller set one."""
-        wire = row.wire_id
-        known = self._tokens.get((int, wire))
-        taken = known is not None and self._core.named(known) is not row  # a caller brought it for another
-        token = meta.setdefault("progressToken", f"mcp-tui-{wire}" if taken else wire)
-        usual = type(token) is int and token == wire
-        if is_request_id(token) and not usual:
-            self._tokens[type(token), token] = wire
-        if usual:
-            self._tokens.pop((int, wire), None)
-        else:
-            self._tokens.setdefault((int, wire), None)
-
-    def _round_of(self, token: Json) -> RequestId | None:
-        """Returns the id of the round that a progress token belongs to."""
-        if not is_request_id(token):
-            return None
-        wire = self._tokens.get((type(token), token), token if type(token) is int else None)
-        row = None if wire is None else self._core.named(wire)
-        return None if row is None or row.method in UNTOKENED else wire
-
     def _progress(self, params: dict[str, Json], at: float, seq: int) -> None:
         """Handles progress: of a request in flight, or as evidence that a cancelled one goes on."""
         core = self._core
         token, message = params.get("progressToken"), params.get("message")
-        wire = self._round_of(token)
-        row = None if wire is None else core.named(wire)
-        if row is None:
+        row = core.named(token) if type(token) is int else None
+        if row is None or row.method in UNTOKENED:
             core.violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
             return
-        if row.round_answered or wire != row.wire_id:
+        if row.round_answered or token != row.wire_id:
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         elif not core.reached(row, at):
             core.violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)

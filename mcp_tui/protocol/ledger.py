@@ -52,7 +52,7 @@ from mcp_tui.protocol.ports import LedgerPort, Live
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
-from mcp_tui.protocol.states import GRACE, LISTEN
+from mcp_tui.protocol.states import GRACE, LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
 
 P = ParamSpec("P")
@@ -165,7 +165,7 @@ class Ledger:
         parent: RequestId | None = None,
         at: float,
     ) -> RequestId:
-        """Makes and sends a request. Its progress token is its id, unless ``params`` has one.
+        """Makes and sends a request. The progress token of each round is its id.
 
         ``parent`` is the request whose task this one is sent for.
         """
@@ -213,9 +213,14 @@ class Ledger:
         return row.id
 
     def dispatch(self, row: Request, params: Json) -> None:
-        """Sends the last round of a request."""
-        message = messages.request(row.wire_id, row.method, self.inbound.with_meta(params, row))
-        self.do(self.port.send, row.wire_id, row.method, message)
+        """Sends the last round of a request, with the client's ``_meta`` and a progress token."""
+        if params is None or isinstance(params, dict):
+            given = as_object(params)
+            meta = {**self.negotiated.meta, **as_object(given.get("_meta"))}
+            if row.method not in UNTOKENED:
+                meta["progressToken"] = row.wire_id
+            params = {**given, "_meta": meta} if meta else given or None
+        self.do(self.port.send, row.wire_id, row.method, messages.request(row.wire_id, row.method, params))
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
@@ -245,14 +250,11 @@ class Ledger:
             # C-65: its last round was answered, so nothing is in progress that a signal could name
             self.settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
-        if before is State.TASK:
-            if goes_on:
-                self.tasks.leave(row, at)
-                return CancelOutcome.LEFT
+        if before is State.TASK and not goes_on:
             self._await_signal(row, at)
             self.tasks.cancel(row, at)
             return CancelOutcome.REQUESTED
-        if row.round_sent_at is None and not self.being_written(row):
+        if before is not State.TASK and row.round_sent_at is None and not self.being_written(row):
             # C-06: the server never heard of it, so it must not hear of its cancel either
             self.do(self.port.unqueue, row.wire_id)
             later = row.round_ids and not refused  # one that waits for a token was refused each time

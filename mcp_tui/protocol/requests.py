@@ -555,7 +555,20 @@ class Book:
         if isinstance(event, ev.Called):
             if self.get(event.id) is not None:
                 raise IllegalTransition(f"id {event.id!r} was issued before")
-            row = self.unfinished[key] = _called(event)
+            row = Request(
+                id=event.id,
+                method=event.method,
+                name=event.name,
+                internal=event.internal,
+                limits=event.limits,
+                called_at=event.at,
+                queued_at=event.at,
+                request_seq=event.seq,
+                parent=event.parent,
+                as_task=event.as_task,
+                history=[event],
+            )
+            self.unfinished[key] = row
             if row.internal:
                 self.internal.append(len(self.order))
             self.order.append(row)
@@ -615,22 +628,6 @@ class Book:
             if same and not asked.outcome:
                 asked.ended_at, asked.outcome, asked.code = at, outcome, code
                 return
-
-
-def _called(event: ev.Called) -> Request:
-    return Request(
-        id=event.id,
-        method=event.method,
-        name=event.name,
-        internal=event.internal,
-        limits=event.limits,
-        called_at=event.at,
-        queued_at=event.at,
-        request_seq=event.seq,
-        parent=event.parent,
-        as_task=event.as_task,
-        history=[event],
-    )
 
 
 def fold(events: list[ev.Event]) -> Book:

@@ -108,6 +108,9 @@ class Limits:
 LISTEN: Final = "subscriptions/listen"
 """The request that a subscription is (2026-07-28)."""
 
+UNTOKENED: Final = frozenset({"initialize", "ping"})
+"""Requests that carry no progress token."""
+
 DEFAULT_LIMITS: Final = Limits()
 
 GRACE: Final = 2.0

@@ -13,6 +13,7 @@ answer says *cancelled* and that must stay so; in the extension it is acknowledg
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
@@ -275,7 +276,8 @@ class Tasks:
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Ends a task of the extension, whose last status has its result or error."""
         if row.task_status == "completed" and isinstance(task.get("result"), dict):
-            self._conclude_task(row, as_object(task["result"]), size, at, seq)
+            result = ResponseFrame(id=row.id, result=task["result"], size=size)
+            self._core.complete(row, result, at, seq)
             return
         error = as_object(task.get("error"))
         code, message = error.get("code"), error.get("message")
@@ -286,9 +288,6 @@ class Tasks:
         """Ends a task by the server's error."""
         text = text[:8192]
         self._core.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
-
-    def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
-        self._core.complete(row, ResponseFrame(id=row.id, result=result, size=size), at, seq)
 
     # -- input -----------------------------------------------------------------------------------------------
 
@@ -339,7 +338,7 @@ class Tasks:
         if frame is None:  # cancelled, timed out or lost: the task goes on
             self._plan(row, at)
         elif frame.error is None:
-            self._conclude_task(row, as_object(frame.result), frame.size, at, seq)
+            self._core.complete(row, replace(frame, id=row.id), at, seq)
         else:
             self._fail(row, frame.error.code, frame.error.message, frame.size, at, seq)
 
