@@ -8,9 +8,7 @@ Two things go without saying: a cancel is *requested*, and whoever waits for a r
 
     play(
         stdio("2025-11-25"),
-        at(0).call("ping"),
-        "Called 1 method=ping",
-        "-> send 1 ping",
+        at(0).calls(1, "ping"),
         at(0).sent(1),
         at(0.2).completes(1),
     )
@@ -168,6 +166,18 @@ class Moment:
             return [] if outcome is CancelOutcome.REQUESTED else [f"= {outcome.name}"]
 
         return Step(self.at, f"cancel {id!r} {cause.value} {reason!r}", run)
+
+    def calls(self, id: RequestId, method: str) -> Step:
+        """A call without parameters, which becomes request ``id``."""
+        expects = (f"Called {id!r} method={method}", f"-> send {id!r} {method}")
+        return dataclasses.replace(self.call(method), expects=expects)
+
+    def cancels(
+        self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
+    ) -> Step:
+        """A cancel that changes the row."""
+        told = f"CancelRequested {id!r} cause={cause.value} reason={_value(reason)}"
+        return dataclasses.replace(self.cancel(id, reason, cause=cause, leave=leave), expects=(told,))
 
     def extend(self, id: RequestId, seconds: float | None) -> Step:
         return self._step(f"extend {id!r} by {seconds}", lambda on: on.extend(id, seconds, at=self.at))

@@ -13,17 +13,6 @@ def ids(taken: Iterable[tuple[Timer, RequestId]]) -> list[RequestId]:
     return [id_ for _, id_ in taken]
 
 
-def test_each_falls_due_once_in_the_order_of_the_moments() -> None:
-    deadlines = Deadlines()
-    for id_, due in ((1, 30.0), (2, 10.0), (3, 20.0)):
-        deadlines.arm(Timer.LIMIT, id_, due)
-    assert deadlines.next() == 10.0
-    assert list(deadlines.pop_due(9.999)) == []
-    assert ids(deadlines.pop_due(20.0)) == [2, 3]
-    assert ids(deadlines.pop_due(20.0)) == []
-    assert deadlines.next() == 30.0
-
-
 def test_one_may_be_armed_again_while_they_are_taken() -> None:
     deadlines = Deadlines()
     deadlines.arm(Timer.LIMIT, 1, 1.0)

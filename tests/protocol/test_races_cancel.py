@@ -37,8 +37,7 @@ NOTIFIED = '-> signal 1 notification {"requestId":1,"reason":"no"}'
 def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
     play(
         wire.in_flight(),
-        at(2).cancel(1, "wrong table"),
-        "CancelRequested 1 cause=user reason='wrong table'",
+        at(2).cancels(1, "wrong table"),
         '-> signal 1 notification {"requestId":1,"reason":"wrong table"}',
         at(2).look(1, "cancel_requested elapsed=2 cause=user reason='wrong table'"),
         at(2.1).leaving(1),
@@ -57,8 +56,7 @@ def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
 def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
     play(
         MODERN_HTTP.in_flight(),
-        at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
+        at(2).cancels(1, "no"),
         "-> signal 1 stream_closed",
         at(2).leaving(1),
         "-> resolve 1 with nothing",
@@ -73,12 +71,9 @@ def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
 def test_c04_modern_http_does_not_wait_for_the_request_to_be_written() -> None:
     play(
         http(MODERN),
-        at(0).call("tools/call"),
-        "Called 1 method=tools/call",
-        "-> send 1 tools/call",
+        at(0).calls(1, "tools/call"),
         at(0).writing(1),
-        at(1).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
+        at(1).cancels(1),
         "-> signal 1 stream_closed",
         at(1).signalled(1, Signal.STREAM_CLOSED),
         "-> resolve 1 with nothing",
@@ -91,12 +86,9 @@ def test_c04_modern_http_does_not_wait_for_the_request_to_be_written() -> None:
 def test_c05_c07_a_cancel_while_the_request_is_being_written(wire: Wire) -> None:
     play(
         wire.ledger(),
-        at(0).call("tools/call"),
-        "Called 1 method=tools/call",
-        "-> send 1 tools/call",
+        at(0).calls(1, "tools/call"),
         at(0).writing(1),
-        at(1).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
+        at(1).cancels(1, "no"),
         NOTIFIED,
         at(1.5).written(1),
         "Sent 1",
@@ -110,11 +102,8 @@ def test_c05_c07_a_cancel_while_the_request_is_being_written(wire: Wire) -> None
 def test_c06_cancel_before_any_byte_was_written(wire: Wire) -> None:
     play(
         wire.ledger(),
-        at(0).call("tools/call"),
-        "Called 1 method=tools/call",
-        "-> send 1 tools/call",
-        at(1).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
+        at(0).calls(1, "tools/call"),
+        at(1).cancels(1, "no"),
         "-> unqueue 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before it was sent'",
@@ -177,8 +166,7 @@ def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
 def test_c23_a_probe_on_stdio_is_dropped_without_a_word() -> None:
     play(
         Wire("stdio", None).in_flight("server/discover"),
-        at(5).cancel(1, "no answer within 5 s", cause=Cause.TIMEOUT),
-        "CancelRequested 1 cause=timeout reason='no answer within 5 s'",
+        at(5).cancels(1, "no answer within 5 s", cause=Cause.TIMEOUT),
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
     )
@@ -193,9 +181,7 @@ def test_c24_late_discover_result_is_evidence_under_its_old_id() -> None:
     ledger.take()
     play(
         ledger,
-        at(5).call("initialize"),
-        "Called 2 method=initialize",
-        "-> send 2 initialize",
+        at(5).calls(2, "initialize"),
         at(5).sent(2),
         at(6).result(1, {"supportedVersions": [MODERN]}),
         "Late 1 kind=result after=1",

@@ -134,17 +134,6 @@ def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
     )
 
 
-def test_c17_late_task_handle_is_cancelled_at_once() -> None:
-    play(
-        MODERN_STDIO.cancelled(),
-        at(2.2).result(1, {"resultType": "task", "taskId": "t-1", "status": "working"}),
-        "Late 1 kind=task after=0.2",
-        "TaskCreated 1 task_id=t-1 status=working",
-        "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 internal=True parent=1",
-        '-> send 2 tasks/cancel {"taskId":"t-1"}',
-    )
-
-
 # -- timeouts --------------------------------------------------------------------------------------------------
 
 
