@@ -184,10 +184,8 @@ class Call:
         self.notify("progress", params, "progress", progress=progress)
 
     def message(self, level: str, data: object) -> None:
-        """Sends a log message, if the caller wants one of this level."""
-        if self.wants_messages(level):
-            params: Object = {"level": level, "logger": self.tool, "data": data}
-            self.notify("message", params, "message")
+        """Sends a log message."""
+        self.notify("message", {"level": level, "logger": self.tool, "data": data}, "message")
 
     def answer(self, text: str, structured: Object | None = None, *, is_error: bool = False) -> None:
         """Sends the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18).
@@ -318,22 +316,22 @@ class DemoTasks:
     """The tasks of a server, each for its time to live."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, tuple[Task, asyncio.Task[None]]] = {}
+        self._tasks: dict[str, Task] = {}
 
     def keep(self, task: Task, work: asyncio.Task[None]) -> None:
         """Adds a running task."""
-        self._tasks[str(task.id)] = task, work
-        asyncio.get_running_loop().call_later(task.ttl / 1000, self._forget, str(task.id))
+        self._tasks[str(task.id)] = task
+        asyncio.get_running_loop().call_later(task.ttl / 1000, self._expire, task, work)
 
-    def _forget(self, task_id: str) -> None:
-        task, work = self._tasks.pop(task_id)
+    def _expire(self, task: Task, work: asyncio.Task[None]) -> None:
+        del self._tasks[str(task.id)]
         task.expire()
         work.cancel()
 
     def find(self, params: Object, caller: DemoCaller) -> Task:
         """Returns the task that params name. Raises `DemoRefusal` if it is unknown or the client does not support tasks."""
         caller.need_tasks()
-        task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
+        task = self._tasks.get(str(params.get("taskId")))
         if task is None or task.caller.modern is not caller.modern:
             raise frames.bad_params("unknown or expired task")
         return task

@@ -25,26 +25,23 @@ _DOT: Final = (  # one red pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 
+_KNOWN: Final[dict[str, tuple[str, str, Object]]] = {
+    "story": ("A story", "About a cancel that crossed an answer", {"mimeType": "text/plain", "text": _STORY}),
+    "dot": ("A dot", "An image of one pixel", {"mimeType": "image/png", "blob": _DOT}),
+}
+_CONTENTS: Final[dict[str, Object]] = {
+    f"demo://{name}": {"uri": f"demo://{name}", **content} for name, (_, _, content) in _KNOWN.items()
+}
 _RESOURCES: Final[list[Object]] = [
     {
-        "uri": "demo://story",
-        "name": "story",
-        "title": "A story",
-        "description": "About a cancel that crossed an answer",
-        "mimeType": "text/plain",
-    },
-    {
-        "uri": "demo://dot",
-        "name": "dot",
-        "title": "A dot",
-        "description": "An image of one pixel",
-        "mimeType": "image/png",
-    },
+        "uri": f"demo://{name}",
+        "name": name,
+        "title": title,
+        "description": description,
+        "mimeType": content["mimeType"],
+    }
+    for name, (title, description, content) in _KNOWN.items()
 ]
-_CONTENTS: Final[dict[str, Object]] = {
-    "demo://story": {"uri": "demo://story", "mimeType": "text/plain", "text": _STORY},
-    "demo://dot": {"uri": "demo://dot", "mimeType": "image/png", "blob": _DOT},
-}
 _SQUARE: Final = re.compile(r"demo://square/(-?[0-9]{1,999})")
 _TEMPLATES: Final[list[Object]] = [
     {

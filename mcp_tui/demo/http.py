@@ -183,18 +183,12 @@ class HttpRequest:
 
 
 class HttpRefusal(Exception):
-    """An HTTP request is answered with `status` and with `why`: a text, or a JSON-RPC error, of the request `id`."""
+    """An HTTP request is answered with `status` and a text that says why."""
 
-    def __init__(
-        self, status: int, why: str | DemoRefusal, *, id: RequestId | None = None, allow: str = ""
-    ) -> None:
-        super().__init__(str(why))
+    def __init__(self, status: int, why: str, *, allow: str = "") -> None:
+        super().__init__(why)
         self.status = HTTPStatus(status)
         self.headers = {"Allow": allow} if allow else {}
-        if isinstance(why, DemoRefusal):
-            self.body, self.media_type = frames.encode(frames.error_frame(id, why)), JSON
-        else:
-            self.body, self.media_type = f"{why}\n".encode(), "text/plain"
 
 
 class HttpConnection:
@@ -240,9 +234,7 @@ class HttpConnection:
         except h11.RemoteProtocolError as error:
             raise HttpRefusal(error.error_status_hint, str(error)) from error
         if size > BODY_CAP:
-            raise HttpRefusal(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_CAP} bytes"
-            )
+            raise HttpRefusal(413, f"the body is larger than {BODY_CAP} bytes")
         return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
 
     async def _event(self) -> h11.Event | None:
@@ -300,7 +292,11 @@ class HttpConnection:
 
     def refuse(self, refusal: HttpRefusal) -> None:
         """Sends a refusal as a whole response."""
-        self.respond(refusal.status, refusal.body, refusal.media_type, refusal.headers)
+        self.respond(refusal.status, f"{refusal}\n".encode(), "text/plain", refusal.headers)
+
+    def error(self, refusal: DemoRefusal, id: RequestId | None = None) -> None:
+        """Sends a JSON-RPC error as a whole response."""
+        self.respond(HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(id, refusal)), JSON)
 
     def start_stream(self) -> None:
         """Begins a response of server-sent events."""
@@ -366,6 +362,8 @@ class HttpServer:
                     await self._answer(connection, request)
                 except HttpRefusal as refusal:
                     connection.refuse(refusal)
+                except DemoRefusal as refusal:
+                    connection.error(refusal)
         except HttpRefusal as refusal:
             refusal.headers["Connection"] = "close"
             connection.refuse(refusal)
@@ -404,7 +402,7 @@ class HttpServer:
                 raise frames.bad_request("no message in this batch")
         except DemoRefusal as refusal:
             self._setting.log.event("malformed", detail=refusal.message)
-            raise HttpRefusal(HTTPStatus.BAD_REQUEST, refusal) from refusal
+            raise
         for frame in taken:
             self._setting.log.received(frame, **logged(request))
         if batch is None and is_modern(request, taken[0]):
@@ -415,7 +413,7 @@ class HttpServer:
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """Handles a 2026-07-28 request. If the client ends the exchange, that is the cancel."""
         if "method" not in frame:
-            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("unexpected response"))
+            raise frames.bad_request("unexpected response")
         if not frames.is_request(frame):  # notifications/cancelled too: it says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
             return
@@ -423,7 +421,8 @@ class HttpServer:
             caller = checked_caller(request, frame)
         except DemoRefusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-            raise HttpRefusal(HTTPStatus.BAD_REQUEST, refusal, id=frame["id"]) from refusal
+            connection.error(refusal, frame["id"])
+            return
         channel = HttpResponse(connection, modern=True, streams=frame["method"] in WORKING)
         call = Conversation(self._setting).receive(frame, lambda _: caller, channel)
         if call is not None:
@@ -441,7 +440,7 @@ class HttpServer:
         else:
             conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
-            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("batches are not supported"))
+            raise frames.bad_request("batches are not supported")
         caller = conversation.client
         requests = sum(map(frames.is_request, taken))
         works = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
@@ -481,12 +480,10 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
-            raise HttpRefusal(HTTPStatus.BAD_REQUEST, frames.bad_request("Mcp-Session-Id is missing"))
+            raise frames.bad_request("Mcp-Session-Id is missing")
         session = self._sessions.get(identity)
         if session is None:
-            raise HttpRefusal(HTTPStatus.NOT_FOUND, frames.bad_request("unknown session"))
+            raise HttpRefusal(HTTPStatus.NOT_FOUND, "unknown session")
         if version is not None and version != session.revision:
-            raise HttpRefusal(
-                HTTPStatus.BAD_REQUEST, frames.bad_request(f"this session uses {session.revision}")
-            )
+            raise frames.bad_request(f"this session uses {session.revision}")
         return session

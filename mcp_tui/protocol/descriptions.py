@@ -137,11 +137,8 @@ _LOUD: Final = {
 
 
 def _progress(event: ev.Progress) -> str:
-    far = (
-        number(event.progress)
-        if event.total is None
-        else f"{number(event.progress)} of {number(event.total)}"
-    )
+    total = "" if event.total is None else f" of {number(event.total)}"
+    far = f"{number(event.progress)}{total}"
     message = "" if event.message == far else _cut(event.message or "")
     odd = "" if event.rearmed else "(progress did not increase)"
     return _join("progress", far, message, odd)
