@@ -189,6 +189,10 @@ class Ledger:
         self.dispatch(live.row, params)
         return id_
 
+    def errand(self, row: Request, method: str, params: Json, limits: ev.Limits, at: float) -> RequestId:
+        """Sends an internal request for the task of a row."""
+        return self.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
+
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)

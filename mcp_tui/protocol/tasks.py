@@ -231,7 +231,8 @@ class Tasks:
             return
         misses = self._misses[row.id] = self._misses.get(row.id, 0) + 1
         if misses >= MISSES and row.state is State.TASK:
-            self._core.lose(row, f"tasks/get failed {misses} times; the task may still be running", at)
+            detail = f"tasks/get failed {misses} times; the task may still be running"
+            self._core.over(row, ev.Lost(at=at, id=row.id, detail=detail))
         else:
             self._plan(row, at, POLL * 2.0**misses)
 
@@ -497,4 +498,4 @@ class Tasks:
 
     def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> RequestId:
         params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
-        return self._core.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
+        return self._core.errand(row, method, params, limits, at)

@@ -186,12 +186,8 @@ class Peer:
     def open(self) -> Self:
         """Opens the conversation as the revision has it."""
         if not self.modern:
-            assert (
-                self.request("initialize", initialize(self.revision, self.capabilities)).result()[
-                    "protocolVersion"
-                ]
-                == self.revision
-            )
+            opened = self.request("initialize", initialize(self.revision, self.capabilities))
+            assert opened.result()["protocolVersion"] == self.revision
             self.notify("notifications/initialized", {})
         return self
 
@@ -202,7 +198,7 @@ class Peer:
         own = {**era, "progressToken": f"token-{request_id}", **(meta or {})}
         params = {**(params or {}), "_meta": {key: value for key, value in own.items() if value is not None}}
         self.send(exchange, {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
-        return exchange
+        return self.exchanges[request_id]
 
     def call(self, tool: str, *, meta: Frame | None = None, **arguments: object) -> Exchange:
         return self.request("tools/call", {"name": tool, "arguments": arguments}, meta=meta)
@@ -327,10 +323,8 @@ class HttpExchange(Exchange):
         """Takes the response and its frames, as they come."""
         with suppress(http.client.HTTPException, OSError):
             response = self.connection.getresponse()
-            self.status, self.headers = (
-                response.status,
-                {name.lower(): v for name, v in response.getheaders()},
-            )
+            self.status = response.status
+            self.headers = {name.lower(): value for name, value in response.getheaders()}
             if self.headers.get("content-type") == "text/event-stream":
                 for frame in events(response):
                     self.take(frame)
@@ -392,15 +386,6 @@ class HttpPeer(Peer):
                 plain = name.isascii() and name.isprintable() and name == name.strip()
                 headers["Mcp-Name"] = name if plain else encoded(name)
         return headers
-
-    def request(self, method: str, params: Frame | None = None, *, meta: Frame | None = None) -> HttpExchange:
-        exchange = super().request(method, params, meta=meta)
-        found = self.exchanges[exchange.id]
-        assert isinstance(found, HttpExchange)
-        return found
-
-    def call(self, tool: str, *, meta: Frame | None = None, **arguments: object) -> HttpExchange:
-        return self.request("tools/call", {"name": tool, "arguments": arguments}, meta=meta)
 
     def send(self, exchange: Exchange, frame: Frame) -> None:
         connection = self.connect()

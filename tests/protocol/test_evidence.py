@@ -12,7 +12,7 @@ from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.requests import Book
 from tests.protocol import claims
-from tests.protocol.playbook import Wire, at, stdio
+from tests.protocol.playbook import at, stdio
 
 CALLED = ev.Called(at=0.0, id=1, method="tools/call", name="slow")
 SENT = ev.Sent(at=0.0, id=1)
@@ -302,15 +302,6 @@ def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
 # -- from the ledger to the words ------------------------------------------------------------------------------
 
 
-def test_c34_nobody_listens_for_a_request_whose_stream_ended_before_its_cancel_left() -> None:
-    ledger = Wire("http", "2025-11-25").cancelling()
-    for step in (at(2.3).stream_ended(1), at(3).signalled(1, answered=True)):
-        step.run(ledger)
-    row = ledger.book.order[0]
-    assert evidence.watched(row, 15.0) == 0.0
-    assert "no reply" not in evidence.aftermath_words(row, 15.0)
-
-
 def test_what_comes_by_another_stream_shows_that_the_watching_goes_on() -> None:
     told = [SENT, CANCEL, POSTED, _ended(0.5, "it ended"), _settled("it ended", 10.5), *_progress(2.4, 6.6)]
     row = _book(told).order[0]
@@ -318,32 +309,6 @@ def test_what_comes_by_another_stream_shows_that_the_watching_goes_on() -> None:
         "2 progress messages, last at +6.6 s, then quiet for 63.4 s; it ended"
     )
     assert evidence.watched(row, 80.0) == 70.0
-
-
-def test_a_cancel_that_never_left_is_watched_by_nobody() -> None:
-    failed = ev.Undelivered(at=10.0, id=1, detail="the server closed its stdin")
-    row = _book([SENT, CANCEL, NEVER, _settled("the server closed its stdin", 10.0), failed]).order[0]
-    assert evidence.as_json(row, 80.0)["watched"] == 0.0
-
-
-def test_an_answer_of_tasks_cancel_proves_that_it_was_written() -> None:
-    ledger = stdio("2025-11-25")
-    ledger.agree(cancels_tasks=True)
-    ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
-    for step in (
-        at(0).wrote(1),
-        at(1).result(1, {"task": {"taskId": "T", "status": "working"}}),
-        at(2).cancel(1),
-    ):
-        step.run(ledger)
-    for step in (
-        at(2).writing(2),
-        at(2.5).result(2, {"taskId": "T", "status": "cancelled"}),
-        at(2.6).written(2),
-    ):
-        step.run(ledger)
-    row = ledger.book.order[0]
-    assert evidence.summary_words(row, 9.0) == "sent, accepted; server confirmed: task cancelled"
 
 
 def test_the_usual_interval_is_that_of_progress_alone() -> None:

@@ -38,28 +38,21 @@ class Tally:
 
 
 def _some(first: int) -> Tally:
-    """A chunk of seeds. What is thrown away in circles is gathered once behind it, and not in between."""
-    began = time.process_time()
+    """A chunk of seeds. Garbage is collected once after it, not in between."""
+    began, tally = time.process_time(), Tally()
     gc.disable()
     gc.freeze()
     try:
-        tally = _chunk(first)
+        for seed in range(first, first + CHUNK):
+            world = play(seed)
+            tally += Tally(1, "", world.watch.signals.total(), world.watch.client.book.version)
+    except Failed as error:
+        tally += Tally(1, str(error))
     finally:
         gc.collect()
         gc.unfreeze()
         gc.enable()
     return tally + Tally(seconds=time.process_time() - began)
-
-
-def _chunk(first: int) -> Tally:
-    tally = Tally()
-    for seed in range(first, first + CHUNK):
-        try:
-            world = play(seed)
-        except Failed as error:
-            return tally + Tally(1, str(error))
-        tally += Tally(1, "", world.watch.signals.total(), world.watch.client.book.version)
-    return tally
 
 
 def many(first: int, count: int) -> Tally:
