@@ -423,9 +423,12 @@ def prompts_outlive_the_connection(patch: Patch) -> None:
 
 
 def a_round_goes_out_under_its_old_id(patch: Patch) -> None:
+    original = Ledger.dispatch
+
     def dispatch(self: Ledger, row: Request, params: Json) -> None:
-        message = messages.request(row.id, row.method, self.inbound.with_meta(params, row))
-        self.do(self.port.send, row.wire_id, row.method, message)
+        original(self, row, params)
+        _, (_, _, message), _ = self._queue[-1]
+        message["id"] = row.id
 
     patch.setattr(Ledger, "dispatch", dispatch)
 
