@@ -363,7 +363,7 @@ def a_cancel_of_the_servers_hits_ours(patch: Patch) -> None:
         id_ = as_object(frame.params).get("requestId")
         row = self._core.book.get(id_) if messages.is_request_id(id_) else None
         if row is not None and row.open:
-            self._core.lose(row, "cancelled by the server", at)
+            self._core.over(row, ev.Lost(at=at, id=row.id, detail="cancelled by the server"))
 
     patch.setattr(Inbound, "_cancelled", cancelled)
 
