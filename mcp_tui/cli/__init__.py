@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
 
 FILES: Final = 8192
-"""Open files that are asked for: each HTTP request in flight has a connection, and many systems begin at 256."""
+"""Wanted limit of open files: each HTTP request in flight has a connection, and many systems allow 256."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status (see ``cli/output.py``). A defect of ours is one, too."""
+    """Runs one command and returns its exit status (see ``cli/output.py``), after an internal error as well."""
     if not prepare():
         return Exit.STDOUT_CLOSED
     allow_files()
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
         if str(failure):
             warn(str(failure))
         return failure.status
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is ours, and a traceback helps nobody
+    except Exception as error:  # noqa: BLE001 - an internal error, told in one sentence
         from mcp_tui.cli.defect import report
         from mcp_tui.config.files import ConfigError
         from mcp_tui.journal.records import RecordingError
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         warn(str(error) if known else report(error))
         return Exit.USAGE if known else Exit.DEFECT
     finally:
-        with contextlib.suppress(Failure):  # why the command failed is the news
+        with contextlib.suppress(Failure):  # the error of the command matters more
             flush_out()
 
 
@@ -75,7 +75,7 @@ def _run(arguments: list[str]) -> int:
 def _workbench(given: Words) -> int:
     import gc
 
-    # Nothing of what is loaded now is ever garbage, and to look for some is an eighth of the time to the first frame.
+    # Nothing that is loaded now becomes garbage, and searching for it takes an eighth of the time to the first frame.
     gc.disable()
     try:
         from mcp_tui.cli.workbench import open_workbench

@@ -1,4 +1,4 @@
-"""``call``, ``request``, ``read``, ``prompt``: one request, watched to its end and beyond."""
+"""``call``, ``request``, ``read``, ``prompt``: one request, watched beyond its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import ListFailed, every, offers
-from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_undelivered
+from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_leaving
 from mcp_tui.client.results import violation
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.config.files import guess
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = 1000
 LONGEST: Final = 128
-"""Tools, and characters of their names, that are compared with one that the server does not list."""
+"""Limits of the search for a similar name: tools, and characters of a name."""
 
 UNANSWERABLE: Final = (
     "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
@@ -41,7 +41,7 @@ LINGER: Final = 1.0
 
 
 def run(name: str, given: Words) -> int:
-    """Run the command; the exit status."""
+    """Runs the command; returns the exit status."""
     call: SavedCall | None = None
     if name == "call" and given.options.saved is not None:
         from mcp_tui.cli.target import recall
@@ -74,7 +74,7 @@ class _WantedRequest:
             self.given = {**call.arguments, **(self.given or {})}
 
     def params(self, schema: Json) -> Json:
-        """The params of the request.
+        """Returns the params of the request.
 
         Raises:
             ArgumentError: the arguments do not fit the tool's schema.
@@ -106,7 +106,7 @@ class _WantedRequest:
 
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
-    """The tool as the server lists it; empty where it does not."""
+    """Returns the tool as the server lists it; empty if it does not."""
     if wanted.command != "call" or not offers(session.client, "tools"):
         return {}
     try:
@@ -181,7 +181,7 @@ class _Watch:
         self.client.cancel(self.row.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
-        """Cancel because of a signal, and linger as after any cancel. A signal while it lingers ends that."""
+        """Cancels because of a signal, and lingers as after any cancel. A signal while lingering ends that."""
         if status is Exit.INTERRUPTED:
             reason, over = self.options.reason or "interrupted", {CancelOutcome.ALREADY_DONE}
             done = self.client.cancel(self.row.id, ev.Cause.USER, reason, leave=True)
@@ -192,14 +192,12 @@ class _Watch:
             self.enough.set()
 
     async def linger(self) -> None:
-        """Listen until the signal has left (two seconds at most), and then for the time of ``--linger``."""
+        """Listens until the signal has left (two seconds at most), and then for the time of ``--linger``."""
         row = self.row
         if self.timer is not None:
             self.timer.cancel()
         until = self.client.now() + SHUTDOWN_WAIT
-        while row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row):
-            if self.client.now() >= until:
-                break
+        while is_leaving(row) and self.client.now() < until:  # noqa: ASYNC110 - two seconds at most
             await asyncio.sleep(0.005)
         seconds = self.options.linger
         if seconds is None:
@@ -235,7 +233,7 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) ->
 
 
 def told_status(session: HeadlessSession, row: Request) -> Exit:
-    """As :func:`status_of`; also tells a person what to do about missing authorization."""
+    """Returns :func:`status_of`, and tells a person what to do about missing authorization."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
         challenge = session.client.refusals[row.id].challenge
@@ -244,7 +242,7 @@ def told_status(session: HeadlessSession, row: Request) -> Exit:
 
 
 def status_of(session: HeadlessSession, row: Request) -> Exit:
-    """The exit status that the end of a request means."""
+    """Returns the exit status for the end of a request."""
     if session.client.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
@@ -258,4 +256,4 @@ _STATUS: Final = {
     "cancelled": Exit.CANCELLED,
     "lost": Exit.LOST,
 }
-"""The exit status of each outcome; a completed call is an error where the tool reports one."""
+"""The exit status of each outcome; for a completed call only if the tool reports an error."""

@@ -43,7 +43,7 @@ _SAFE: Final = re.compile(r"[\w.@/+-]+", re.ASCII)
 
 
 def run(_name: str, given: Words) -> int:
-    """Print the script of a shell, or with ``words`` what may stand for the last of the words after ``--``."""
+    """Prints the script of a shell, or with ``words`` the completions of the last word after ``--``."""
     match given.words:
         case [shell] if shell in _SCRIPTS:
             out(_SCRIPTS[shell], end="")
@@ -57,7 +57,7 @@ def run(_name: str, given: Words) -> int:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """The words that may stand for the last one; none where it is a file, a value, or the server's command."""
+    """Returns the completions of the last word; none for a file, a value, or the server's command."""
     *before, current = words
     if "--" in before:
         return []
@@ -74,7 +74,7 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def _values(names: Sequence[str]) -> list[str]:
-    """The names of servers or saved calls, for an option that takes one."""
+    """Returns the names of servers or saved calls, for an option that takes one."""
     if {"--server", "--trust", "--distrust"} & set(names):
         from mcp_tui.config.servers import discover
 

@@ -9,7 +9,7 @@ from mcp_tui.cli.output import Failure
 
 
 def run(_name: str, given: Words) -> int:
-    """Run the server until its input ends or it is interrupted; the exit status."""
+    """Runs the server until its input ends or it is interrupted; returns the exit status."""
     options = given.options
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")

@@ -24,7 +24,7 @@ class HelpAsked(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that raises :class:`Failure` instead of leaving the process."""
+    """A parser that raises :class:`Failure` instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ")
@@ -54,7 +54,7 @@ class Words:
 
 
 def parser(name: str | None) -> argparse.ArgumentParser:
-    """The parser of a subcommand, or of the workbench for ``None``."""
+    """Returns the parser of a subcommand, or of the workbench for ``None``."""
     if name is None:
         made = _Parser(
             prog="mcp-tui",
@@ -86,7 +86,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
 
 
 def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The first word that is neither an option nor its value, if it names a command; and the rest."""
+    """Returns the first word that is neither an option nor a value, if it names a command, and the other words."""
     skip = False
     for index, word in enumerate(head):
         if skip:
@@ -128,7 +128,7 @@ def read(arguments: Sequence[str]) -> Words:
 
 
 def _refuse_words(given: Words) -> None:
-    """Refuse words that are too few or too many, and a server where a command connects to none."""
+    """Refuses missing and unexpected words, and a server for a command that connects to none."""
     name, others = given.name, given.words
     spec = None if name is None else COMMANDS[name]
     if spec is not None and spec.connects and spec.words not in ("", PAIRS):
@@ -160,7 +160,7 @@ def _refuse_words(given: Words) -> None:
 def _server_url(
     name: str | None, words: list[str], command: list[str] | None
 ) -> tuple[list[str], str | None]:
-    """The words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
+    """Returns the words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
     urls = [index for index, word in enumerate(words) if URL.match(word)]
     if not urls or (name == "read" and (command is not None or len(words) == 1)):
         return words, None
@@ -183,7 +183,7 @@ def _plain(message: str) -> str:
 
 
 def _unrecognised(option: str, known: Sequence[str]) -> str:
-    """The error for an option that does not exist, or not here."""
+    """Returns the error for an option that does not exist, or not for this command."""
     others = [name for name in COMMANDS if any(option in each.names for each in options_of(name))]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."

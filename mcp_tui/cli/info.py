@@ -18,7 +18,7 @@ from mcp_tui.tui.view.text import clean
 
 
 def run(name: str, given: Words) -> int:
-    """Run the command; the exit status."""
+    """Runs the command; returns the exit status."""
     if name in LISTS:
         return sessions.run(given, lambda session: _list(session, name))
     if name == "info":

@@ -13,7 +13,7 @@ from mcp_tui.protocol.values import frozen
 
 
 def number(text: str) -> float:
-    """A number of seconds, megabytes and the like: finite, from 0 up."""
+    """Parses a number of seconds or megabytes: finite, 0 or more."""
     try:
         value = float(text)
     except ValueError:
@@ -24,7 +24,7 @@ def number(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """A whole number."""
+    """Parses a whole number."""
     try:
         return int(text)
     except ValueError:
@@ -32,7 +32,7 @@ def whole(text: str) -> int:
 
 
 def speed(text: str) -> float | None:
-    """How many times as fast as it happened; ``None`` for all at once."""
+    """Parses a speed factor; ``None`` for all at once."""
     if text == "max":
         return None
     value = number(text.removesuffix("x"))
@@ -211,7 +211,7 @@ class Spec:
     prints: bool = True
 
     def options(self) -> tuple[OptionGroup, ...]:
-        """Everything that the command takes."""
+        """Returns all options of the command."""
         printing = (JSON,) if self.prints else ()
         return (*self.groups, *printing, *(CONNECTING if self.connects else ()), VERSION)
 
@@ -282,12 +282,12 @@ COMMANDS: Final = {
 
 
 def options_of(name: str | None) -> list[Option]:
-    """The options of a command, or of the workbench for ``None``."""
+    """Returns the options of a command, or of the workbench for ``None``."""
     return [option for group in groups_of(name) for option in group.options]
 
 
 def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
-    """The same in their groups."""
+    """Returns the same options in their groups."""
     return (*CONNECTING, VERSION) if name is None else COMMANDS[name].options()
 
 

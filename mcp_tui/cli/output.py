@@ -46,7 +46,7 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):
-    """A command cannot go on. The text is one sentence for stderr: what happened, and what to do."""
+    """Ends a command. The text is one sentence for stderr with what happened and what to do."""
 
     def __init__(self, text: str, status: Exit = Exit.USAGE) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ class Failure(Exception):
 
 
 def prepare() -> bool:
-    """Prepare the standard streams for any text, whatever the locale is; false where there is no stdout at all."""
+    """Prepares the standard streams for any text, whatever the locale is; false where there is no stdout at all."""
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -71,7 +71,7 @@ def prepare() -> bool:
 
 
 def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
-    """Write to stdout. Text from a server must be cleaned or encoded already.
+    """Writes to stdout. Text from a server must be cleaned or encoded already.
 
     Raises:
         Failure: it cannot be written; with an empty text where nobody reads it any more.
@@ -81,7 +81,7 @@ def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
 
 
 def flush_out() -> None:
-    """Flush stdout.
+    """Flushes stdout.
 
     Raises:
         Failure: as :func:`out`.
@@ -101,12 +101,12 @@ def _written() -> Generator[None]:
 
 
 def give_up() -> None:
-    """Point stdout at the null device, because Python writes what is left once more when it exits."""
+    """Points stdout at the null device, because Python writes what is left once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:
-    """Print one line for people to stderr; errors are ignored, for nobody may be reading it."""
+    """Prints one line for people to stderr; errors are ignored, for nobody may be reading it."""
     from mcp_tui.tui.view.text import clean
 
     with contextlib.suppress(OSError):
@@ -114,7 +114,7 @@ def warn(text: str) -> None:
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
-    """Print a value as JSON, or as lines for people; returns the exit status."""
+    """Prints a value as JSON, or as lines for people; returns the exit status."""
     if as_json:
         out(dump(value, indent=2))
     else:
@@ -135,12 +135,12 @@ def dump(value: Any, *, indent: int | None = None) -> str:
 
 
 def colourful(stream: TextIO) -> bool:
-    """Whether colours are wanted there: a terminal, and no ``NO_COLOR``."""
+    """Returns whether to use colours: on a terminal, without ``NO_COLOR``."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
-    """Rows with their columns aligned; the last one as long as it is."""
+    """Returns rows with aligned columns; the last column is not padded."""
     from mcp_tui.tui.view.text import fit, width
 
     widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
@@ -151,7 +151,7 @@ def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
 
 
 def utc(wall: float) -> str | None:
-    """A moment in a table or in JSON; ``None`` for one that no calendar has."""
+    """Returns a time for a table or JSON; ``None`` if it is outside the calendar."""
     with contextlib.suppress(ValueError):
         return clock.utc_stamp(wall)
     return None
@@ -162,7 +162,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """One record without its end. ``None`` is an empty cell; numbers are unchanged."""
+    """Returns one CSV record without its line end. ``None`` is an empty cell; numbers are unchanged."""
     import csv
 
     line = io.StringIO()

@@ -1,9 +1,8 @@
-"""What a command with a session prints: JSON lines for programs, short lines for people.
+"""The output of a command with a session: JSON lines for programs, short lines for people.
 
-JSON is ASCII, so no byte of a server's reaches the terminal as anything but a letter; text for people goes through the one
-sanitiser. Results go to stdout, the story of how they came about to stderr. Both are written by a thread: a reader that
-takes its time (a pager, a full pipe, a slow terminal) holds up no cancel, no timeout, no signal, and falsifies no
-measurement.
+JSON is ASCII, so it holds no control characters of a server; text for people goes through the sanitiser. Results go to
+stdout, progress and diagnostics to stderr. Both are written by a thread, so a slow reader (a pager, a full pipe, a slow
+terminal) delays no cancel, timeout, signal, or measurement.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
-"""Seconds between two lines of progress for people; programs get each."""
+"""Minimum seconds between two progress lines for people; programs get all."""
 
 LINE: Final = 4000
-"""Characters of a line for people; programs get everything."""
+"""Maximum length of a line for people; programs get everything."""
 
 
 def outcome_state(row: Request) -> str:
-    """``completed``, ``failed``, ``cancelled``, ``timed_out`` or ``lost``."""
+    """Returns ``completed``, ``failed``, ``cancelled``, ``timed_out``, or ``lost``."""
     return "lost" if row.open else evidence.ended(row)
 
 
 def outcome(row: Request, now: float, result: Json = None, data: Json = None) -> dict[str, Any]:
-    """The last line of a request: what came of it. ``result`` counts for a completed one, ``data`` for a failed one."""
+    """Returns the outcome of a request. ``result`` counts for a completed one, ``data`` for a failed one."""
     state = outcome_state(row)
     error: dict[str, Any] | None = None
     if state == "failed":
@@ -63,7 +62,7 @@ def outcome(row: Request, now: float, result: Json = None, data: Json = None) ->
 
 
 def summary(row: Request, now: float) -> str:
-    """One line for people: what came of a request, unsanitised."""
+    """Returns the outcome in one line for people, unsanitised."""
     state = outcome_state(row)
     after = f"after {row.elapsed(now):.3f} s"
     if state == "completed":
@@ -82,7 +81,7 @@ def summary(row: Request, now: float) -> str:
 class Printer:
     """Prints the events of a command. ``t`` counts from ``began``, monotonic seconds.
 
-    ``closed`` is called, once, when stdout has no reader any more.
+    ``closed`` is called once when stdout has lost its reader.
     """
 
     def __init__(self, *, as_json: bool, began: float, closed: Callable[[], None]) -> None:
@@ -96,7 +95,7 @@ class Printer:
         self._colour = colourful(sys.stderr)
 
     def event(self, event: ev.Event) -> None:
-        """Print one event, but none of the client's own requests, of its own closing, or after the outcome."""
+        """Prints an event, unless it is about internal requests or our own closing, or comes after the outcome."""
         if self._over or (isinstance(event, ev.Disconnected) and event.expected):
             return
         if isinstance(event, ev.RequestEvent):
@@ -126,31 +125,31 @@ class Printer:
             self.say(said, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
 
     def line(self, made: dict[str, Any], at: float) -> None:
-        """One JSON line, with its time."""
+        """Prints an event as a JSON line with its time."""
         made = {"event": made["event"], "t": round(max(0.0, at - self._began), 6), **made}
         self.out(dump(made))
 
     def value(self, value: Any) -> None:
-        """One JSON value on stdout."""
+        """Prints a JSON value to stdout."""
         self.out(dump(value))
 
     def end(self) -> None:
-        """Print no event from here on: the outcome is told last, and a server may say much while it is ended."""
+        """Stops printing events: the outcome comes last, and a server may send much while it is ended."""
         self._over = True
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
-        """One line for people, on stderr."""
+        """Prints a line for people to stderr."""
         line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
         style = "2" if dim else "31" if red else ""
         self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
 
     def out(self, text: str) -> None:
-        """One line on stdout, at once. Text of a server's must have been cleaned or encoded before."""
+        """Prints a line to stdout. Text from a server must be cleaned or encoded already."""
         self.streams.put(f"{text}\n")
 
 
 def text_of(result: Json) -> str:
-    """A result for people: the texts of its content, a line for what is no text, and JSON for anything else."""
+    """Returns a result for people: the texts of its content, a line for each other part, JSON for anything else."""
     fields = as_object(result)
     for member in ("content", "contents", "messages"):
         parts = fields.get(member)
@@ -175,16 +174,16 @@ def _part(part: Json) -> str:
 # -- standard output and standard error -------------------------------------------------------------------------------
 
 BACKLOG: Final = 64 * 1024 * 1024
-"""Characters that may wait to be read; with more, the command waits as well."""
+"""Characters that may wait for a reader; with more, the command waits too."""
 
 LAST_WORDS: Final = 1.0
-"""Seconds in which what is left is to be read once a signal has come."""
+"""Seconds for a reader to take what is left after a signal."""
 
 
 class Streams:
-    """Writes in the order in which it is told to. To be made in a running loop.
+    """Writes to stdout and stderr in order, in a thread. Must be created in a running loop.
 
-    ``closed`` is called in the loop, once, when stdout cannot be written any more; what comes then for it is dropped.
+    ``closed`` is called once, in the loop, when stdout cannot be written; later output to it is dropped.
     """
 
     def __init__(self, closed: Callable[[], None]) -> None:
@@ -194,12 +193,12 @@ class Streams:
         self._news = threading.Condition()
         self._pieces: list[tuple[bool, str]] = []
         self._size = 0
-        """Characters that are not written yet."""
+        """Number of characters that are not written yet."""
         self._broken = False
         self._thread: threading.Thread | None = None
 
     def put(self, text: str, *, err: bool = False) -> None:
-        """Write to stdout or stderr, soon. That nobody reads stderr is no reason to stop."""
+        """Queues text for stdout or stderr. Errors of stderr are ignored."""
         with self._news:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="streams", daemon=True)
@@ -210,12 +209,12 @@ class Streams:
             self._news.notify_all()
 
     def hurry(self) -> None:
-        """A signal came: wait for a reader no longer than it takes to read what is left."""
+        """Notes a signal: from now on a reader gets :data:`LAST_WORDS` seconds for what is left."""
         if not self._hurry.done():
             self._hurry.set_result(None)
 
     async def drained(self) -> bool:
-        """Wait until all is written; false where nobody read it although there was reason to :meth:`hurry`."""
+        """Waits until all is written; returns false if nobody read it after :meth:`hurry`."""
         if not self._size:
             return True
         done = self._loop.run_in_executor(None, self.flush)
@@ -225,7 +224,7 @@ class Streams:
         return done.done()
 
     def flush(self, patience: float | None = None) -> None:
-        """Block until all is written, at most so many seconds."""
+        """Blocks until all is written, for ``patience`` seconds at most."""
         with self._news:
             self._news.wait_for(lambda: not self._size, patience)
 

@@ -1,4 +1,4 @@
-"""``probe``: does the server stop when told to? A table for people; JSON, JUnit XML, Markdown and a badge."""
+"""``probe``: the cancellation probe, with a table for people, JSON, JUnit XML, Markdown, and a badge."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.text import TO_ASCII, clean
 
 WITHOUT_LIMIT: Final = 600.0
-"""Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
+"""Seconds that a tool may take uncancelled with ``--timeout 0``."""
 
 _SKIPPED: Final = (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
 
 
 def run(_: str, given: Words) -> int:
-    """Run the probe, or list its rules; the exit status.
+    """Runs the probe, or lists its rules; returns the exit status.
 
     Raises:
         Failure: the words do not fit, the tool cannot be called, no session came about.
@@ -57,7 +57,7 @@ def _wish(given: Words) -> NamedTool:
 
 
 def _writable(option: str, name: str | None) -> None:
-    """Refuse a report's file that cannot be written, before anything is done for it."""
+    """Refuses a file for a report that cannot be written, before the probe starts."""
     if name is None:
         return
     path = Path(name)
@@ -71,7 +71,7 @@ async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> in
     tokens = tokens_for(where)
 
     def store(experiment: str) -> Store:
-        """The store of one connection, with a journal, and a recording of its own where one was asked for."""
+        """Returns the store of one connection, with a journal, and with a recording of its own if wanted."""
         made = open_store(given, where, beside=re.sub(r"\W+", "-", experiment), purpose="probe")
         if tokens is not None:
             tokens.share_secrets(made.learn)
@@ -123,7 +123,7 @@ def _tell(command: Headless, news: str | Finding) -> None:
 
 
 def _fit(line: str) -> str:
-    """A line as stdout's encoding can show it."""
+    """Returns a line in characters that stdout's encoding has."""
     wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     return line if wide else line.translate(TO_ASCII)
 
@@ -151,9 +151,9 @@ def _write(option: str, name: str, data: bytes) -> None:
 
 
 def junit(report: Report, *, strict: bool) -> bytes:
-    """The report as JUnit XML, the form that every CI reads.
+    """Returns the report as JUnit XML, with one ``testcase`` per rule.
 
-    One ``testcase`` a rule: broken ones are failures (warnings too where ``strict``), unseen ones are skipped.
+    Broken rules are failures (warnings too if ``strict``), rules that could not be observed are skipped.
     """
     failing = {Verdict.FAIL, Verdict.WARNING} if strict else {Verdict.FAIL}
     rows = report.rows()

@@ -1,9 +1,9 @@
-"""A headless command's session: a client, its printer, its signals, and the exit status in the end.
+"""The session of a headless command: a client, its printer, its signals, and its exit status.
 
 The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM and SIGQUIT wind down as
 well, and so does SIGHUP, when the terminal is closed or the connection to it is lost, unless ``nohup`` has it ignored. The
-exit status is what a shell makes of the signal; of several the first decides. However a command ends,
-what is in flight is cancelled and the server is ended with it.
+exit status is that of a shell for the first signal. However a command ends, requests in flight are cancelled and the
+server is terminated.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ UNREAD: Final = (
 
 
 class Headless:
-    """A command at work on a server: its printer, and what ends it. To be made in a running loop, by the task that works.
+    """A command at work on a server, with its printer and its signals. Must be created in the task of the command.
 
-    ``began`` is when the command did. ``wind_down`` is called at the first signal; without one the command is cut short.
+    ``began`` is the start of the command. ``wind_down`` is called at the first signal; without it the task is cancelled.
     """
 
     def __init__(self, given: Words, where: Target, began: float) -> None:
@@ -91,7 +91,7 @@ class Headless:
                 self.printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
 
     def stop(self, status: Exit) -> None:
-        """A signal came, or stdout was closed."""
+        """Handles a signal, or a closed stdout."""
         if self.stopped is not None and status is Exit.INTERRUPTED:
             with contextlib.suppress(Exception):
                 self.last_words()
@@ -105,10 +105,10 @@ class Headless:
             self._task.cancel()
 
     def last_words(self) -> None:
-        """Called before a second ctrl+c ends the process."""
+        """Prints what can still be said before a second ctrl+c ends the process."""
 
     def opened(self, store: Store) -> None:
-        """Say, once, what the log of a new store says: there is no journal, and that is no reason to stop."""
+        """Prints, once, the notes in the log of a new store, such as a missing journal."""
         for text in [event.text for event in store.log if isinstance(event, Note)]:
             if text not in self._said:
                 self._said.add(text)
@@ -117,21 +117,21 @@ class Headless:
             store.event(Note(at=time.monotonic(), text="TLS verification is off (--insecure)"))
 
     async def finish(self) -> None:
-        """From here on nothing cuts the command short any more: the connection is being closed."""
+        """Protects the closing of the connection from being cut short."""
         self._task = None
         # a stdout may have been found closed by the last line
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
 
     async def end(self) -> None:
-        """Wait until all is read that was printed."""
+        """Waits until all output is read."""
         if not await self.printer.streams.drained():
             # nobody reads it: at its exit Python would wait as well
             os._exit(self.stopped or Exit.INTERRUPTED)
 
 
 class HeadlessSession(Headless):
-    """What a command with one client works with. ``outcome`` prints what is known of its request by now."""
+    """A command with one client. ``outcome`` prints the outcome of its request as known so far."""
 
     def __init__(self, given: Words, began: float, client: Client) -> None:
         super().__init__(given, client.target, began)
@@ -148,12 +148,12 @@ class HeadlessSession(Headless):
         self.printer.streams.flush(SHUTDOWN_WAIT)
 
     def heard(self, event: Event) -> None:
-        """Say as soon as it shows that the server reads nothing."""
+        """Reports as soon as possible that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
             self.tell_unread(waits_to_cancel)
 
     def tell_unread(self, waits: Callable[[Request], bool]) -> None:
-        """Say, once, that a cancel is not written, and what becomes of the server."""
+        """Reports, once, that a cancel could not be written."""
         rows = self.client.book.unfinished.values() if isinstance(self.client.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
             self._unread = True
@@ -161,9 +161,9 @@ class HeadlessSession(Headless):
 
 
 def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:
-    """Connect, run ``body``, close; the exit status.
+    """Connects, runs ``body``, and closes; returns the exit status.
 
-    ``events`` says that ``--json`` prints every event from the start; without, it prints what ``body`` prints alone.
+    ``events``: ``--json`` prints every event from the start; else only the output of ``body``.
 
     Raises:
         Failure: the words name no server, or no session came about.
@@ -204,20 +204,20 @@ async def _run(
 
 
 def failure(error: TransportError, where: Target) -> Failure:
-    """What is said where no session came about, and the exit status."""
+    """Returns the message and exit status for a session that could not be opened."""
     if isinstance(error, Unauthorized):
         return Failure(f"{error} {token_hint(where, error.challenge)}", Exit.UNAUTHORIZED)
     return Failure(str(error), Exit.UNREACHABLE)
 
 
 def _unwritten(row: Request, now: float) -> bool:
-    """Whether the cancel of a request had its time to be written, and was not."""
+    """Returns whether the cancel of a request is still unwritten after a second."""
     since = now if row.cancel_at is None else row.cancel_at
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
 
 def token_hint(where: Target, challenge: Challenge | None) -> str:
-    """What to do about a server that refused with this challenge."""
+    """Returns advice about a server that refused with this challenge."""
     # these load an HTTP library, which is loaded where a server behind a URL has refused
     from mcp_tui.client.auth.discovery import token_challenge
     from mcp_tui.transport.addresses import parse
@@ -239,7 +239,7 @@ def token_hint(where: Target, challenge: Challenge | None) -> str:
 
 
 def login_command(where: Target) -> str:
-    """The command that signs in to a server, to be copied; the URL is left out where it may hold a secret."""
+    """Returns the command that signs in to a server, without a URL that may hold a secret."""
     if where.name:
         return f"mcp-tui login --server {shlex.quote(where.name)}"
     url = where.url if isinstance(where, HttpTarget) and mask_url(where.url) == where.url else "URL"
@@ -247,7 +247,7 @@ def login_command(where: Target) -> str:
 
 
 def tokens_for(where: Target, store: Store | None = None) -> Authorization | None:
-    """Who gets tokens for a server behind a URL, unless a person gave credentials for it; ``store`` has the steps."""
+    """Returns the authorization for a server behind a URL, unless credentials were given; ``store`` logs its steps."""
     if not isinstance(where, HttpTarget) or any(name.lower() == "authorization" for name in where.headers):
         return None
     from mcp_tui.client.auth.authorization import Authorization
@@ -274,10 +274,10 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
 
 
 def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = "") -> Store:
-    """The store of a session, with its journal and the recording that was asked for.
+    """Returns the store of a session, with its journal and its recording.
 
-    ``beside`` is added to the name of the recording's file where one command makes several. ``purpose`` is that of the
-    recording's header.
+    ``beside`` is added to the name of the recording's file if a command makes several. ``purpose`` goes into the header of
+    the recording.
 
     Raises:
         RecordingError: the recording's file cannot be written.
@@ -301,10 +301,10 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
 
 
 def read_object(source: str, option: str) -> dict[str, Json]:
-    """The JSON object that ``JSON``, ``@FILE`` or ``-`` means; from a file or stdin it is UTF-8, whatever the locale is.
+    """Returns the JSON object of ``JSON``, ``@FILE``, or ``-``; a file or stdin is UTF-8, whatever the locale is.
 
     Raises:
-        Failure: it cannot be read, there is no stdin, or it is no JSON object.
+        Failure: it cannot be read, stdin is closed, or it is not a JSON object.
     """
     from mcp_tui.client.schemas import parse_json
 

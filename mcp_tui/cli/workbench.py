@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(_name: str, given: Words) -> int:
-    """Open the recording that is named (``replay``); the exit status when it is left.
+    """Opens a recording (``replay``); returns the exit status.
 
     Raises:
         Failure: there is no such recording, it cannot be read, or there is no terminal for it.
@@ -51,7 +51,7 @@ def run(_name: str, given: Words) -> int:
 
 
 def open_workbench(given: Words) -> int:
-    """Open the workbench; returns the exit status when it is left.
+    """Opens the workbench; returns the exit status.
 
     Raises:
         Failure: there is no terminal for it, or the words name no server.
@@ -138,10 +138,10 @@ def show(app: WorkbenchApp) -> int:
 
 
 def need_terminal(who: str, instead: str) -> None:
-    """Refuse to start where there is neither a terminal nor textual-serve; ``instead`` is what a person can use there.
+    """Refuses to start without a terminal or textual-serve; ``instead`` is an alternative for the user.
 
     Raises:
-        Failure: the screen cannot run here, and why.
+        Failure: the screen cannot run here.
     """
     if os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver"):
         return
@@ -155,7 +155,7 @@ def need_terminal(who: str, instead: str) -> None:
 
 
 def plain() -> bool:
-    """Whether nothing but ASCII is wanted, or the terminal cannot be trusted with more."""
+    """Returns whether to use ASCII only, by the settings or for the terminal."""
     wished = in_force(told=False).ascii
     if wished != "auto":
         return wished

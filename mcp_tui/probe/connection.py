@@ -1,4 +1,4 @@
-"""One connection of the probe: raw messages over the product's own transports, and everything that came in with its time.
+"""One connection of the probe: raw messages over the product's own transports, and all arrivals with their times.
 
 The client negotiates once, in :mod:`mcp_tui.probe.run`. From then on revision and transport are known, and the probe
 writes every message itself: its ids begin at 1, and its malformed messages pass no ledger that would refuse them.
@@ -34,16 +34,16 @@ EXCERPT: Final = 240
 """Characters of a message that evidence quotes."""
 
 LARGE: Final = 16_384
-"""Bytes from which on a result is not kept."""
+"""Size in bytes from which a result is not kept."""
 
 KEPT: Final = 5000
-"""Arrivals that are kept: a server may send without end."""
+"""Maximum number of arrivals that are kept."""
 
 SLOW_START: Final = 1.0
-"""Seconds of connecting from which on a server is slow to start."""
+"""Seconds of connecting from which a server counts as slow to start."""
 
 BEAT: Final = 0.04
-"""Seconds between two looks at the heartbeat file."""
+"""Seconds between two checks of the heartbeat file."""
 
 OPENING: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
@@ -57,7 +57,8 @@ REASON: Final = "mcp-tui probe"
 class Arrival:
     """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
 
-    ``id`` is the response's as it came, ``token`` the progress token; ``stream`` the request whose own stream carried it.
+    ``id`` is that of a response, unchanged; ``token`` is the progress token; ``stream`` is the request whose own stream
+    carried it.
     ``type`` is the ``resultType`` of a result that is not complete (2026-07-28).
     """
 
@@ -75,21 +76,21 @@ class Arrival:
 
     @property
     def words(self) -> str:
-        """What it was, in words."""
+        """A short name: ``result``, ``error -32800``, ``tool error``."""
         if self.kind == "error":
             return f"error {self.code}"
         return "tool error" if self.is_error else self.kind
 
 
 class Heartbeat:
-    """A file that the tool changes while it works. ``beats`` are the moments at which it was seen to have changed."""
+    """A file that the tool changes while it works. ``beats`` are the times at which a change was noticed."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.beats: list[float] = []
 
     async def watch(self) -> None:
-        """Look at the file until cancelled; without one return at once."""
+        """Watches the file until cancelled; returns at once if there is none."""
         if self.path is None:
             return
         before = _state(self.path)
@@ -101,7 +102,7 @@ class Heartbeat:
                 before = now
 
     def between(self, sent: float, until: float) -> tuple[float, ...]:
-        """The beats between two moments, as seconds since the first."""
+        """Returns the beats between two times, as seconds since the first."""
         return tuple(beat - sent for beat in self.beats if sent < beat <= until)
 
 
@@ -115,12 +116,13 @@ def _state(path: Path) -> tuple[int, int]:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Server(ProbedServer):
-    """The server under test and its tool: what the first connection learned, and what was found since.
+    """The server under test and its tool, with the results so far.
 
-    Every further connection is opened by it. ``connect`` makes one, for what an experiment cannot show on its own.
+    Filled in by the first connection; every further one is opened from it. ``connect`` makes a connection beside that
+    of an experiment.
     ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task; ``brief`` are arguments with
-    which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` is what came over stdout
-    and was not a message; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
+    which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` holds the lines of
+    stdout that were not messages; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
     arguments as JSON.
     """
 
@@ -144,23 +146,23 @@ class Server(ProbedServer):
     calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def verdict(self, rule: str) -> Verdict | None:
-        """The verdict on a rule, where it was judged."""
+        """Returns the verdict on a rule, if it was judged already."""
         finding = self.findings.get(rule)
         return None if finding is None else finding.verdict
 
     @property
     def busy(self) -> bool:
-        """Whether a call can be in flight for long enough, and does not end the connection by itself."""
+        """True if the tool is slow enough to be cancelled and does not end the connection by itself."""
         return self.choice is not None and self.control is not None and not self.control.lost
 
     @property
     def slow_to_start(self) -> bool:
-        """Whether a connection that an experiment left unharmed is used for the next one."""
+        """True if a connection that an experiment left unharmed is reused for the next one."""
         return self.connecting > SLOW_START and self.transport == "stdio"
 
     @property
     def length(self) -> float:
-        """Seconds that the tool works, as far as that is known."""
+        """Seconds that the tool works, 0 if that is unknown."""
         return 0.0 if self.control is None else self.control.length
 
     @property
@@ -169,7 +171,7 @@ class Server(ProbedServer):
         return min(5.0 + self.length, 15.0)
 
     def hello(self) -> tuple[str, dict[str, Json]]:
-        """The opening request: its method and its params."""
+        """Returns the method and the params of the opening request."""
         if self.revision.modern:
             return "server/discover", {}
         name = self.revision.name
@@ -177,20 +179,20 @@ class Server(ProbedServer):
 
 
 class ProbeConnection(base.Silence):
-    """A connection to the server, for one experiment. It is its transport's sink; ``heard`` is what came in, in order."""
+    """A connection to the server for one experiment, and the sink of its transport. ``heard`` has the arrivals in order."""
 
     def __init__(self, server: Server, store: Store) -> None:
         self.server = server
         self.store = store
         self.heard: list[Arrival] = []
         self.lost = ""
-        """How it ended although nobody asked for it."""
+        """Reason of an end that the probe did not ask for."""
         self.ended_at = math.inf
-        """When it did."""
+        """Time of that end."""
         self.refusals: list[str] = []
-        """Why notifications were refused, or not delivered."""
+        """Reasons why notifications were refused or not delivered."""
         self.accepted_at: list[float] = []
-        """When the POSTs of cancels were accepted."""
+        """Times at which the POSTs of cancels were accepted."""
         self.traces: dict[RequestId, Trace] = {}
         self.stderr: list[str] = []
         self.transport: base.Transport | None = None
@@ -200,18 +202,18 @@ class ProbeConnection(base.Silence):
         self._closing = False
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Returns monotonic seconds."""
         return time.monotonic()
 
     def refused(self, what: str = "") -> list[EvidenceItem]:
-        """The notifications that were refused, or not delivered, as evidence; ``what`` names them."""
+        """Returns evidence of the notifications that were refused or not delivered; ``what`` names them."""
         what = what or ("not delivered" if self.server.transport == "stdio" else "its POST")
         return [EvidenceItem(f"{what}: {each}") for each in self.refusals]
 
     # -- open and close --------------------------------------------------------------------------------------------
 
     async def start(self, transport: base.Transport | None = None) -> None:
-        """Open the transport, the client's unless another is given, and send nothing.
+        """Opens a transport, by default the client's own, and sends nothing.
 
         Raises:
             TransportError: the server cannot be started or reached.
@@ -223,7 +225,7 @@ class ProbeConnection(base.Silence):
         await self.transport.open(self)
 
     async def open(self, transport: base.Transport | None = None) -> None:
-        """Open the transport as :meth:`start` does, shake hands, and wait for the answer.
+        """Opens a transport as :meth:`start` does, and shakes hands.
 
         Raises:
             TransportError: the server cannot be reached, or does not answer.
@@ -240,7 +242,7 @@ class ProbeConnection(base.Silence):
         self.store.event(ev.Connected(at=self.now(), transport=kind, revision=revision, server=""))
 
     async def greeted(self) -> None:
-        """The opening was answered: until 2025-11-25 say so."""
+        """Finishes the handshake after the answer; until 2025-11-25 with a notification."""
         assert self.transport is not None
         revision = self.server.revision
         self.transport.negotiated(revision)
@@ -250,7 +252,7 @@ class ProbeConnection(base.Silence):
                 await self.until(self._initialized.is_set, self.now() + 3.0)
 
     async def close(self) -> None:
-        """End the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
+        """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
         self._closing = True
         if self.transport is not None:
             await self.transport.close()
@@ -259,7 +261,7 @@ class ProbeConnection(base.Silence):
     # -- what came in: the sink of the transport -----------------------------------------------------------------
 
     def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
-        """Keep a message, and answer what the server asks."""
+        """Keeps a message, and answers requests of the server."""
         at, text = self.now(), raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
         parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
@@ -299,7 +301,7 @@ class ProbeConnection(base.Silence):
         self._send(messages.result(frame.id, {}) if frame.method == "ping" else answer, "response")
 
     def written(self, *, message: base.Outgoing) -> None:
-        """Journal what was sent; a request's clock starts."""
+        """Writes a sent message to the journal, and notes the time of a request."""
         at, id = self.now(), message.id
         if id in self.traces:
             self.traces[id].sent_at, self.traces[id].is_written = at, True
@@ -307,7 +309,7 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def accepted(self, *, method: str) -> None:
-        """A notification was accepted over HTTP."""
+        """Notes that a notification was accepted over HTTP."""
         if method == CANCELLED:
             self.accepted_at.append(self.now())
         elif method == INITIALIZED:
@@ -315,12 +317,12 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """Nothing more comes on the stream of a request."""
+        """Notes that the stream of a request ended."""
         self.traces[id].end(detail)
         self._news.set()
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
-        """A message was refused, or could not be delivered."""
+        """Notes that a message was refused or not delivered."""
         method = message.method
         if message.id is not None:
             self.traces[message.id].end(detail)
@@ -330,20 +332,20 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def stderr_line(self, *, text: str) -> None:
-        """Keep a line of the server's stderr."""
+        """Keeps a line of the server's stderr."""
         self.stderr.append(text)
         del self.stderr[:-20]
         self.store.event(ev.Stderr(at=self.now(), line=text))
 
     def closed(self, *, detail: str, **_facts: object) -> None:
-        """Keep how the connection ended."""
+        """Notes the end of the connection."""
         if not self._closing:
             self.lost, self.ended_at = detail or "the connection ended", self.now()
         self.store.event(ev.Disconnected(at=self.now(), detail=detail))
         self._news.set()
 
     async def until(self, condition: Callable[[], bool], at: float) -> bool:
-        """Wait until the condition holds, at most until the moment ``at``; whether it does."""
+        """Waits until the condition holds or the time ``at`` has come; returns whether it holds."""
         while not condition():
             left = at - self.now()
             if left <= 0:
@@ -357,7 +359,7 @@ class ProbeConnection(base.Silence):
         return True
 
     async def quiet(self, until: float) -> None:
-        """Listen until a moment, or until the connection ends."""
+        """Listens until a given time, or until the connection ends."""
         await self.until(lambda: bool(self.lost), until)
 
     # -- what goes out ---------------------------------------------------------------------------------------------
@@ -365,7 +367,7 @@ class ProbeConnection(base.Silence):
     def request(
         self, method: str, params: dict[str, Json], *, id: RequestId | None = None, behind: bytes = b""
     ) -> Trace:
-        """Send a request; without an ``id`` it has the next one, from 1. ``behind`` goes out in the same write."""
+        """Sends a request, by default with the next id, from 1. ``behind`` is sent in the same write."""
         if id is None:
             id, self.next_id = self.next_id, self.next_id + 1
         trace = Trace(self, id, method)
@@ -380,23 +382,23 @@ class ProbeConnection(base.Silence):
     def call(
         self, tool: str, arguments: dict[str, Json], *, id: RequestId | None = None, behind: bytes = b""
     ) -> Trace:
-        """Call a tool."""
+        """Calls a tool."""
         return self.request("tools/call", {"name": tool, "arguments": arguments}, id=id, behind=behind)
 
     def ask(self) -> Trace:
-        """Send the request that shows whether the server still answers: a list of its tools."""
+        """Sends the request that shows whether the server still answers: ``tools/list``."""
         return self.request("tools/list", {})
 
     def echo(self) -> Trace:
-        """Send the lightest request there is: its answer shows that all that was sent before it was read."""
+        """Sends the lightest request. Its answer shows that everything sent before was read."""
         return self.request("server/discover" if self.server.revision.modern else "ping", {})
 
     def notify(self, method: str, params: Json = None) -> None:
-        """Send a notification with any params at all."""
+        """Sends a notification with any params, even malformed ones."""
         self._send(messages.notification(method, params), method)
 
     def cancel(self, trace: Trace, reason: str = REASON) -> float:
-        """Cancel a call the way that its revision prescribes; the moment at which that was."""
+        """Cancels a call as its revision prescribes; returns the time of the cancel."""
         at = trace.cancel_at = self.now()
         if self.server.modern_http:
             self.close_stream(trace)
@@ -405,13 +407,13 @@ class ProbeConnection(base.Silence):
         return at
 
     def close_stream(self, trace: Trace) -> None:
-        """Close the stream of a call."""
+        """Closes the stream of a call."""
         assert self.transport is not None
         trace.closed_stream = True
         self.transport.release(trace.id)
 
     def cancel_all(self, reason: str) -> None:
-        """Cancel every call that is still in flight."""
+        """Cancels every call in flight."""
         for trace in self.traces.values():
             if trace.method == "tools/call" and trace.cancel_at is None and not trace.over():
                 self.cancel(trace, reason)
@@ -427,7 +429,7 @@ class ProbeConnection(base.Silence):
         self.transport.send(replace(made, raw=made.raw + behind))
 
     def nameless(self, since: float) -> list[Arrival]:
-        """Responses without an id that came since a moment, on no request's own stream."""
+        """Returns the responses without an id since a given time, except those on a request's own stream."""
         return [
             each
             for each in tuple(self.heard)
@@ -440,34 +442,34 @@ class ProbeConnection(base.Silence):
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """One request of an experiment, and what is known of it. Moments are monotonic seconds."""
+    """One request of an experiment. Times are monotonic seconds."""
 
     connection: ProbeConnection
     id: RequestId
     method: str
     cancel_at: float | None = None
     closed_stream: bool = False
-    """Whether its stream was closed by us: then nothing more of it can be seen."""
+    """True once we closed its stream: nothing more of it can be seen then."""
     sent_at: float = field(default_factory=time.monotonic)
-    """When it was written, or called where that was never reported."""
+    """Time of its writing; time of the call if no writing was reported."""
     is_written: bool = False
     ended_at: float | None = None
-    """When its stream ended."""
+    """Time at which its stream ended."""
     failure: str = ""
-    """Why it failed below the protocol (HTTP status, connection refused), if it did."""
+    """Reason of a failure below the protocol (HTTP status, connection refused)."""
 
     def __post_init__(self) -> None:
         self.connection.traces[self.id] = self
         self.connection.server.traces.append(self)
 
     def end(self, failure: str) -> None:
-        """Nothing more comes on its stream."""
+        """Notes the end of its stream."""
         self.ended_at = self.ended_at or self.connection.now()
         self.failure = self.failure or failure
 
     @property
     def responses(self) -> list[Arrival]:
-        """Its responses; one with its id of another type counts, for it can mean nothing else."""
+        """Its responses, including those that have its id in another type."""
         return [
             each
             for each in tuple(self.connection.heard)
@@ -479,7 +481,7 @@ class Trace:
         ]
 
     def progress(self) -> list[Arrival]:
-        """Progress of this request's token."""
+        """Returns the progress messages with its token."""
         return [
             each
             for each in tuple(self.connection.heard)
@@ -487,33 +489,33 @@ class Trace:
         ]
 
     def times(self, kind: str) -> tuple[float, ...]:
-        """The times of its ``progress``, or of any ``log`` message since, in seconds after it was written."""
+        """Returns the times of its ``progress``, or of all ``log`` messages since, in seconds after its writing."""
         heard = self.progress() if kind == "progress" else tuple(self.connection.heard)
         return tuple(each.at - self.sent_at for each in heard if each.kind == kind and each.at > self.sent_at)
 
     def over(self) -> bool:
-        """Whether nothing more can come, or what was waited for came."""
+        """Returns whether it was answered, or cannot be answered any more."""
         failed = bool(self.failure) and not self.closed_stream
         return bool(self.responses or self.connection.lost) or failed
 
     async def leaves(self) -> None:
-        """Wait until it was written."""
+        """Waits until it is written."""
         await self.connection.until(lambda: self.is_written or self.over(), self.connection.now() + 10.0)
 
     async def answered(self, until: float) -> Arrival | None:
-        """Wait for its response; the first one."""
+        """Waits for its first response until a given time."""
         await self.connection.until(self.over, until)
         return next(iter(self.responses), None)
 
     def trouble(self) -> str:
-        """Why no response came, in words; empty where none is known."""
+        """Returns the reason why no response came; empty if there is none."""
         return self.connection.lost or self.failure
 
     def waited(self) -> str:
-        """The same, or for how long nothing came."""
+        """Returns the same, or else how long it has been waiting."""
         return self.trouble() or f"no answer within {self.connection.now() - self.sent_at:.1f} s"
 
     def evidence(self, heard: Arrival) -> EvidenceItem:
-        """An arrival as evidence of this request, with its distance from the cancel where there was one."""
+        """Returns an arrival as evidence, with its distance from the cancel of this request."""
         lag = "" if self.cancel_at is None else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
         return EvidenceItem(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)

@@ -48,7 +48,7 @@ from mcp_tui.transport.base import TransportError
 NO_END: Final = "the tool did not end by itself"
 
 AT_ONCE: Final = 0.03
-"""Seconds between a call and its cancel: enough for a server to read the one before the other."""
+"""Seconds between a call and its cancel, so that a server reads one before the other."""
 
 
 async def mid_work(trial: Trial) -> None:
@@ -273,7 +273,7 @@ async def notified_over_http(trial: Trial) -> None:
 
 
 async def _cancelled_by(trial: Trial, trace: Trace, id: RequestId) -> Arrival | None:
-    """Cancel a call by an id that is not to hit it; its response, once it should be there."""
+    """Sends a cancel that must have no effect on a call; returns the response of the call, waiting long enough."""
     trial.connection.notify(CANCELLED, {"requestId": id, "reason": REASON})
     return await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
 
@@ -320,7 +320,7 @@ async def session_deleted(trial: Trial) -> None:
 # -- cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all ------
 
 PAUSE: Final = 0.25
-"""Seconds that a server is given to react to a notification to which it should not react."""
+"""Seconds in which a wrong reaction to a notification should show."""
 
 UNKNOWN_ID: Final = 987_654_321
 
@@ -339,11 +339,11 @@ MALFORMED: Final[tuple[tuple[str, int, Json], ...]] = (
 """The malformed cancels, and the id of the call in flight that a careless server might cancel for each."""
 
 EQUAL: Final = 3
-"""JSON makes no difference between 3 and 3.0: to obey that one is no offence."""
+"""In JSON, 3 and 3.0 are equal, so obeying that cancel breaks nothing."""
 
 
 async def _ignored(trial: Trial, rule: str, since: float, passed: str = "", *, valid: bool = True) -> None:
-    """Check that a notification was ignored: no response to it, and the next call works; then the rule is ``passed``.
+    """Checks that a notification was ignored: no response to it, and the next call works. Then the rule is ``passed``.
 
     Raises:
         Judged: it was not, and ``rule`` is judged so.
@@ -475,7 +475,7 @@ async def malformed(trial: Trial) -> None:
 
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
-    """Judge whether the calls in flight were left alone, and name the cancels that hit them."""
+    """Judges whether the calls in flight were left alone, and names the cancels that hit them."""
     connection, control = trial.connection, trial.server.control
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
@@ -494,7 +494,7 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
 
 
 def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
-    """The calls that got no result, with the notifications that may have hit them. The end of the server is no hit."""
+    """Returns the calls that got no result, with the cancels that may have hit them. The end of the server is no hit."""
     hit: list[str] = []
     for id_, trace in calls.items():
         heard = next(iter(trace.responses), None)
@@ -578,11 +578,11 @@ async def initialize(trial: Trial) -> None:
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 SOON: Final = 0.2
-"""Seconds after which a task is cancelled of which nobody knows how long it takes."""
+"""Seconds after which a task of unknown duration is cancelled."""
 
 
 async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-    """Send a request about a task; why it got no result, or nothing, and the result. What came is told."""
+    """Sends a request about a task; returns the reason why it got no result, or empty, and the result."""
     if trial.server.revision.modern:
         params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
     trace = trial.connection.request(method, params)
@@ -604,7 +604,7 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     choice = (server.choice or server.task) if modern else server.task
     if choice is None:
         return Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found"
-    # how long a tool takes that was never run without a task nobody knows: then it is cancelled soon
+    # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
     known = server.control is not None and server.choice == choice
     length = server.length if known else AIM
     middle = MID * length if known else SOON
@@ -648,7 +648,7 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
 
 @frozen
 class Experiment:
-    """An experiment; its :attr:`rules` name it, and it is made where one of them applies.
+    """An experiment, which is run if one of its :attr:`rules` applies.
 
     ``alone``: beside no other. ``opened``: on a connection that shook hands; ``fresh``: on one on which no id was used yet.
     ``tool``: it needs the slow tool. ``spares``: it lets a call go on uncancelled, so it needs a tool that does not end the

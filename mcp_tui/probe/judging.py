@@ -1,4 +1,4 @@
-"""From what was seen of a cancelled call to verdicts. Pure functions: what goes in can be made up by a test."""
+"""Pure functions that turn the observation of a cancelled call into verdicts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mcp_tui.probe.rules import SURVIVES, Level
 from mcp_tui.protocol.values import fact, frozen
 
 TRANSIT: Final = 0.3
-"""Seconds in which a message may have been on its way when the cancel left, unless the server is known to have read it."""
+"""Seconds after a cancel in which a message may have been in transit, unless the server is known to have read it."""
 
 SOME: Final = 2
-"""Signs of work that make a proof: a single one may be the end of the step at which the cancel was noticed."""
+"""Number of signs of work that prove it: a single one may belong to the step in which the cancel was noticed."""
 
 END: Final = 0.85
-"""The part of an uncancelled run after which work counts as done to its end."""
+"""Share of an uncancelled run after which work counts as finished."""
 
 HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
-"""The way out where nothing else shows whether work goes on."""
+"""Advice for tools that show no sign of work."""
 
 
 @frozen
@@ -36,9 +36,9 @@ class Answer:
 
 @fact
 class Watched:
-    """What was seen of a call while it was ``watched``; all moments are seconds since it was written.
+    """The observation of a call for ``watched`` seconds; all times are seconds since its writing.
 
-    ``lost`` says how the server ended by itself, if it did.
+    ``lost`` is the reason if the server ended by itself.
     """
 
     watched: float = 0.0
@@ -50,14 +50,14 @@ class Watched:
 
 @fact
 class ControlRun(Watched):
-    """The run that nobody cancelled. ``duration`` is ``None`` where it did not end."""
+    """The uncancelled run. ``duration`` is ``None`` if it did not end."""
 
     duration: float | None
     blocks: bool = False
 
     @property
     def length(self) -> float:
-        """The duration or, where there is none, for how long the run was watched."""
+        """The duration, or the seconds that the run was watched if it did not end."""
         return self.watched if self.duration is None else self.duration
 
 
@@ -67,24 +67,24 @@ class Observation(Watched):
 
     cancel: float
     read: float | None = None
-    """When the server is known to have read the cancel: it answered a request that was sent behind it."""
+    """Time at which the server had read the cancel, because it answered a request sent behind it."""
     answers: tuple[Answer, ...] = ()
     early: str = ""
-    """What ended the call before the cancel: then nothing was cancelled."""
+    """Reason of an end before the cancel; nothing was cancelled then."""
     quotes: tuple[EvidenceItem, ...] = ()
-    """Messages worth quoting: the last progress, say."""
+    """Messages worth quoting, such as the last progress."""
     closed_stream: bool = False
-    """Whether the cancel was the closing of the call's own stream: then no message of it can arrive any more."""
+    """True if the cancel closed the call's own stream: no message of it can arrive then."""
 
     @property
     def due(self) -> float:
-        """The moment from which no message of the call may come."""
+        """The time from which no message of the call may come."""
         latest = self.cancel + TRANSIT
         return latest if self.read is None else min(latest, self.read)
 
 
 def settling(control: ControlRun) -> float:
-    """Seconds after a cancel in which a sign of work may be of the step that was being made."""
+    """Returns the seconds after a cancel in which a sign of work may belong to the step under way."""
     signs = control.progress or control.logs
     gaps = [late - early for early, late in pairwise(signs)]
     usual = median(gaps) if gaps else 0.0
@@ -110,7 +110,7 @@ def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
 
 
 def response(rule: str, seen: Observation, level: Level) -> Finding:
-    """No response to a cancelled call."""
+    """Judges that a cancelled call gets no response."""
     if (unseen := _unseen(rule, seen, "a response")) is not None:
         return unseen
     told = tuple(answer.evidence for answer in seen.answers)
@@ -126,9 +126,9 @@ def response(rule: str, seen: Observation, level: Level) -> Finding:
 
 
 def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
-    """No progress message is sent once the cancel was read.
+    """Judges that no progress message is sent once the cancel was read.
 
-    Where nothing more must come each one counts; where the work should stop a single one may be the end of a step.
+    For a MUST each message counts; for a SHOULD a single one may be the end of a step.
     """
     if (unseen := _unseen(rule, seen, "progress")) is not None:
         return unseen
@@ -151,7 +151,7 @@ def progress(rule: str, seen: Observation, control: ControlRun, level: Level) ->
 
 
 def ran_to_end(seen: Observation, control: ControlRun) -> str:
-    """How it was seen that the work went on to its end, or nothing."""
+    """Returns the sign that the work went on to its end, or an empty string."""
     result = next((each for each in seen.answers if each.is_result), None)
     if result is not None and result.at > seen.due and result.at >= END * control.length:
         return f"the result came {result.at - seen.cancel:.2f} s after the cancel"
@@ -166,7 +166,7 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
 
 
 def _signs(seen: Observation, control: ControlRun) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
-    """Each sign of work: its name, when it was seen in the cancelled run, and when in the control run."""
+    """Returns each sign of work: its name, its times in the cancelled run, and its times in the control run."""
     signs = [("the heartbeat", seen.beats, control.beats)]
     if not seen.closed_stream:
         signs += [("progress", seen.progress, control.progress), ("the log", seen.logs, control.logs)]
@@ -174,7 +174,7 @@ def _signs(seen: Observation, control: ControlRun) -> list[tuple[str, tuple[floa
 
 
 def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
-    """The work itself stops: seen by the heartbeat, by progress, by log messages, or by a result of all of it."""
+    """Judges that the work stops, by the heartbeat, progress, log messages, or a result of the whole work."""
     if seen.early:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({seen.early})")
     since = seen.cancel + settling(control)
@@ -203,7 +203,7 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
 def unanswered(
     rule: str, what: str, why: str, control: ControlRun | None, evidence: Sequence[EvidenceItem] = ()
 ) -> Finding:
-    """A call that the server owes an answer, whatever was cancelled before it, and did not answer."""
+    """Returns the finding for a call that must be answered whatever was cancelled before it, and was not."""
     text = f"{what} was not answered: {why}"
     if control is not None and control.lost:
         text += f" (the uncancelled run as well: {control.lost})"
@@ -211,7 +211,7 @@ def unanswered(
 
 
 def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
-    """Neither a response nor progress: :func:`response` and :func:`progress` in one."""
+    """Judges that neither a response nor progress comes: :func:`response` and :func:`progress` in one."""
     answered = response(rule, seen, level)
     if answered.verdict in BAD or seen.early or seen.closed_stream:
         return answered

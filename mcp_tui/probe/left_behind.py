@@ -1,6 +1,6 @@
 """Experiments with a stdio server whose client goes away: stdin closed, client killed, stderr broken, wrapper killed.
 
-Each has a process of its own, started here and not by the transport, which would end the server by a signal.
+Each has a process of its own, started here because the client's transport would end the server by a signal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WRAPPER: Final = (
     "-c",
     "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))",
 )
-"""Stands between client and server as npx, uvx or a shell does: the server inherits its pipes."""
+"""Runs between client and server as npx, uvx, or a shell does: the server inherits its pipes."""
 
 CLIENT: Final = (
     sys.executable,
@@ -75,10 +75,10 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         self._is_open = False
 
     async def open(self, sink: base.Sink) -> None:
-        """Start the server.
+        """Starts the server.
 
         Raises:
-            TransportError: there is no such program or folder.
+            TransportError: the program or the folder does not exist.
         """
         self.sink = sink
         launch = prepare(self._target)
@@ -89,28 +89,28 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         self.pid, self._is_open = self.process.get_pid(), True
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Pass on each line of stdout."""
+        """Passes on each line of stdout."""
         if fd == 1:
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
                 self.sink.received(raw=line)
 
     def process_exited(self) -> None:
-        """Report the end of the process that we started."""
+        """Reports the end of the process that we started."""
         self.sink.closed(detail=f"the server exited (code {self.code})")
 
     def send(self, message: base.Outgoing) -> None:
-        """Write a message."""
+        """Writes a message."""
         cast("asyncio.WriteTransport", self.process.get_pipe_transport(0)).write(message.raw + b"\n")
         self.sink.written(message=message)
 
     def break_pipe(self, number: int) -> None:
-        """Close our end of a pipe."""
+        """Closes our end of a pipe."""
         if (end := self.process.get_pipe_transport(number)) is not None:
             end.close()
 
     def kill(self) -> None:
-        """Kill the process that we started; what it started goes on."""
+        """Kills the process that we started, but not the processes that it started."""
         os.kill(self.process.get_pid(), signal.SIGKILL)
 
     @property
@@ -119,7 +119,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         return self.process.get_returncode()
 
     async def gone(self, within: float = 0.0) -> bool:
-        """Wait until no process of it runs any more, for so many seconds at most; whether none does."""
+        """Waits until none of its processes runs, for ``within`` seconds at most; returns whether that is so."""
         end = time.monotonic() + within
         while self.code is None or running(self.process.get_pid()):
             if time.monotonic() >= end:
@@ -128,7 +128,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         return True
 
     async def close(self) -> None:
-        """End whatever is left."""
+        """Ends all processes that are left."""
         if not self._is_open:
             return
         self._is_open, self.sink = False, base.SILENCE
@@ -139,7 +139,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
 
 
 def running(group: int) -> list[int]:
-    """The processes of a group that have not ended, zombies left out."""
+    """Returns the processes of a group that have not ended, without zombies."""
     found: list[int] = []
     if Path("/proc/self/stat").exists():
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -167,9 +167,9 @@ async def _left(
     *,
     busy: bool,
 ) -> None:
-    """Leave a server behind, ``busy`` or not, and see whether all its processes end.
+    """Leaves a server behind, ``busy`` or idle, and judges whether all its processes end.
 
-    It loses the process ``through`` which it was started, and its stdin unless that was its client's.
+    It loses the process ``through`` which it was started, and its stdin unless that process was its client.
     """
     server = LoneServer(trial.server.target, through)
     await connection.open(server)
@@ -179,7 +179,7 @@ async def _left(
     if await server.gone():
         trial.give_up(rule, "the server had exited before")
     began = time.monotonic()
-    server.sink = base.SILENCE  # what it says from here on is no message of a session
+    server.sink = base.SILENCE  # output from here on is no message of a session
     if through:
         server.kill()
     if through != CLIENT:
@@ -198,7 +198,7 @@ async def _left(
 
 
 async def _work(trial: Trial, connection: ProbeConnection) -> float:
-    """Let the server work; the seconds that its tool still takes."""
+    """Calls the slow tool and waits a moment; returns the seconds that the tool still takes."""
     choice, control = trial.choice, trial.control
     connection.call(choice.name, choice.arguments)
     wait = min(trial.mid, 0.5)

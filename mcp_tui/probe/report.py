@@ -78,11 +78,10 @@ class Calls:
 class Report:
     """A whole run, filled in as it goes on.
 
-    ``probe`` is the version of mcp-tui, ``date`` when the run began (UTC), ``command`` the server's command line or URL
-    without secrets. ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is
-    none.
-    ``no_tool`` says, in one sentence with the way out, why no slow tool was used; empty where one was.
-    ``lost`` says why no experiment could connect any more, after the control run. ``notes`` are sentences about the run.
+    ``probe`` is the version of mcp-tui, ``date`` is the start of the run (UTC), ``command`` the server's command line or URL
+    without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
+    ``no_tool`` is the reason why no slow tool was used, with the way out in the same sentence; empty if one was used.
+    ``lost`` is the reason why no experiment could connect after the control run. ``notes`` are sentences about the run.
     """
 
     server: str

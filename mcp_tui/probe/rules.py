@@ -1,8 +1,8 @@
-"""The rules of the probe: what each asks of a server, how strongly, and where the specification says so.
+"""The rules of the probe, with their levels and their clauses in the specification.
 
-The words *MUST* and *SHOULD* are the specification's unless a clause is marked as *inferred*: then nothing says it in so
-many words, and it is our reading of what a server owes. Whatever the level of a rule, a server that exits, loses its
-session or leaves the next call unanswered fails it: no client can work with that.
+The words *MUST* and *SHOULD* are the specification's unless a clause is marked as *inferred*: then it is our
+reading of the specification. Whatever the level of a rule, a server that exits, loses its
+session, or does not answer the next call fails it, because no client can work with that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcp_tui.protocol.values import frozen
 
 
 class Level(Enum):
-    """How strongly a rule asks."""
+    """The strength of a rule."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
@@ -27,27 +27,27 @@ class Level(Enum):
 
 @frozen
 class Clause:
-    """A place in the specification. ``inferred``: it does not say so literally."""
+    """A place in the specification. ``inferred``: our reading, not its literal words."""
 
     level: Level
     name: str
     inferred: bool = False
 
     def text(self, revision: str) -> str:
-        """The clause as a report names it."""
+        """Returns the clause as a report names it."""
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
     def fields(self, revision: Revision) -> dict[str, object]:
-        """The clause for programs."""
+        """Returns the clause for programs."""
         return {"level": self.level.value, "clause": self.text(revision.name), "inferred": self.inferred}
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ProbedServer:
-    """What decides whether a rule applies.
+    """The facts about a server that decide whether a rule applies.
 
-    ``transport``: ``stdio``, ``http`` or ``sse``. ``session``: it opened an HTTP session. ``no_tasks``: why there is no
-    task to cancel, or nothing.
+    ``transport``: ``stdio``, ``http`` or ``sse``. ``session``: it opened an HTTP session. ``no_tasks``: the
+    reason why there is no task to cancel, or empty.
     """
 
     transport: str
@@ -57,7 +57,7 @@ class ProbedServer:
 
     @property
     def modern_http(self) -> bool:
-        """Whether a cancel is the closing of a stream."""
+        """True if a cancel is the closing of a stream."""
         return self.revision.modern and self.transport == "http"
 
 
@@ -97,11 +97,11 @@ def _posted(server: ProbedServer) -> str:
 
 @frozen
 class Rule:
-    """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
+    """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` if it has none there.
 
-    ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one that
-    judges it (`experiments.py`), empty where the whole run does. ``unless`` says why the rule does not apply to a
-    server, or nothing.
+    ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one
+    that judges it (`experiments.py`), empty if the whole run does. ``unless`` returns the reason why the rule does not
+    apply to a server, or an empty string.
     """
 
     id: str
@@ -114,7 +114,7 @@ class Rule:
     unless: Callable[[ProbedServer], str] = lambda _: ""
 
     def clause(self, revision: Revision, transport: str) -> Clause:
-        """The clause that holds, or the other era's where the rule says nothing in this one."""
+        """Returns the clause for a revision, or that of the other era if there is none."""
         if revision.modern and transport == "http" and self.over_http is not None:
             return self.over_http
         newer = self.modern or self.over_http
@@ -123,7 +123,7 @@ class Rule:
         return found
 
     def fields(self) -> dict[str, object]:
-        """The rule for programs: its clause in the era in which it has one, and what differs in 2026-07-28."""
+        """Returns the rule for programs: its first clause, and the one of 2026-07-28 if that differs."""
         newer = self.modern or self.over_http
         modern = None if newer is None else newer.fields(LATEST)
         first = modern if self.handshake is None else self.handshake.fields(LATEST_HANDSHAKE)
@@ -136,7 +136,7 @@ _must: Final = partial(Clause, Level.MUST)
 _should: Final = partial(Clause, Level.SHOULD)
 
 SURVIVES: Final = _must("Cancellation", inferred=True)
-"""A server outlives whatever it is told to stop. It fails every rule whose experiment it does not outlive."""
+"""A server must survive every cancel. It fails each rule whose experiment it does not survive."""
 UNANSWERED: Final = _must("Base protocol, Notifications")
 """A notification gets no response."""
 
@@ -210,4 +210,4 @@ _TABLE: Final = (
 )  # fmt: skip
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}
-"""Every rule by its id, in the order of a report. An id, once given, never means another rule."""
+"""Every rule by its id, in the order of a report. An id is never given to another rule."""

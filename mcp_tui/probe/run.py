@@ -1,8 +1,8 @@
-"""A whole run of the probe: find a slow tool, run it once uncancelled, make the experiments, judge.
+"""A whole run of the probe: finds a slow tool, runs it once uncancelled, runs the experiments, and judges.
 
 Experiments that read the heartbeat run alone; the others run side by side over stdio, where each has a process of its own,
-and one after the other over HTTP, where a server that one of them breaks would break the next one's verdict. The sessions of
-HTTP are deleted last of all: there is a server that dies of a DELETE.
+and one after the other over HTTP, where a server that one of them breaks would spoil the verdict of the next. HTTP sessions
+are deleted last, because some server dies of a DELETE.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ TIMES: Final = 10
 GRACE: Final = 30.0
 """A run takes at most ten times the tool's duration and 30 s."""
 
-FAREWELL: Final = 5.0
-"""Seconds of that kept for the ending of servers."""
+CLOSING: Final = 5.0
+"""Seconds of that reserved for closing connections."""
 
 CANDIDATES: Final = 3
 """Tools that are tried, each once, until one reports progress."""
 
 FOUND_LIMIT: Final = 8.0
-"""Seconds that a tool which nobody asked for may take."""
+"""Seconds that a tool may take that the probe chose itself."""
 
 WAY_OUT: Final = "name a tool that works for a second or more with --tool NAME ARG=VALUE"
 
 
 Tell = Callable[[str | Finding], None]
-"""Told what the probe does now, in words, and what it finds."""
+"""A callback for each step of the probe, in words, and for each finding."""
 
 
 class Probe:
     """One run against one server.
 
-    ``store`` makes the store of each connection, by the name of its experiment; ``tell`` is told what happens.
-    ``patience`` is how long a tool that was asked for may take uncancelled, in seconds; ``experiments`` are those to make.
+    ``store`` makes the store of each connection, by the name of its experiment; ``tell`` gets steps and findings.
+    ``patience`` is the number of seconds that a named tool may take uncancelled; ``experiments`` are those to run.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class Probe:
         self._began = time.monotonic()
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
-        """Connections to be used again; each of them answered after the last experiment on it."""
+        """Connections to reuse; each of them answered after the last experiment on it."""
         self._closings: list[asyncio.Task[None]] = []
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> Report:
-        """Make every experiment that applies.
+        """Runs every experiment that applies.
 
         Raises:
-            TransportError: no connection came about at all.
-            Unsuitable: the tool that was asked for cannot be called.
+            TransportError: no connection could be made.
+            Unsuitable: the named tool cannot be called.
         """
         self._began = time.monotonic()
         watching = spawn(self._heartbeat.watch(), name="watch the heartbeat")
@@ -118,7 +118,7 @@ class Probe:
             raise
         finally:
             watching.cancel()
-            await self._farewell()
+            await self._close_all()
         self._count_answers()
         self._judge_stdout()
         self.report.calls = tuple(
@@ -140,10 +140,10 @@ class Probe:
         self._open.add(connection)
         return connection
 
-    async def _let_go(self, connection: ProbeConnection, *, harmed: bool) -> None:
-        """Close a connection, or keep it for the next experiment where the server is slow to start and still well.
+    async def _release(self, connection: ProbeConnection, *, harmed: bool) -> None:
+        """Closes a connection, or keeps it for the next experiment if the server is slow to start and unharmed.
 
-        Over stdio it closes in the background, since a server may take its time to exit. Over HTTP it stays until the end.
+        Over stdio it closes in the background, because a server may take long to exit. Over HTTP it stays until the end.
         """
         server = self.server
         server.noise += [each for each in connection.heard if each.kind == "noise"]
@@ -157,7 +157,7 @@ class Probe:
         self._open.discard(connection)
         self._closings.append(spawn(connection.close(), name="end a server"))
 
-    async def _farewell(self) -> None:
+    async def _close_all(self) -> None:
         connections, self._open = self._open, set()
         self._spare.clear()
         for connection in connections:
@@ -170,7 +170,7 @@ class Probe:
     # -- the tool --------------------------------------------------------------------------------------------------
 
     async def _negotiate(self) -> None:
-        """Connect once as every client does: to learn the revision, the transport and the tools."""
+        """Connects once as every client does, to learn the revision, the transport, and the tools."""
         self._tell("connecting")
         date, notes = utc_stamp(wall()), list[str]()
         client = Client(self.target, self.settings, store=self._store("connect"), tokens=self.tokens)
@@ -219,7 +219,7 @@ class Probe:
         )
 
     async def _prepare(self) -> None:
-        """Connect, choose the tool, and run it once uncancelled, in a session of its own."""
+        """Connects, chooses the tool, and runs it once uncancelled, in a session of its own."""
         await self._negotiate()
         server = self.server
         if self.wish.tool:
@@ -239,10 +239,10 @@ class Probe:
         if server.slow_to_start:
             text = f"The server takes {server.connecting:.1f} s to start, so connections were reused"
             self.report.notes.append(text)
-        await self._let_go(connection, harmed=False)
+        await self._release(connection, harmed=False)
 
     async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
-        """Try candidates once each, and take the first that reports progress, else the first that is slow enough."""
+        """Tries candidates once each, and takes the first that reports progress, else the first that is slow enough."""
         server, report, asked = self.server, self.report, bool(self.wish.tool)
         useful: list[tuple[Choice, ControlRun]] = []
         useless: list[str] = []
@@ -251,7 +251,7 @@ class Probe:
         server.session = getattr(connection.transport, "session_id", None) is not None
         for choice in wanted[:CANDIDATES]:
             if connection.lost or useful:
-                await self._let_go(connection, harmed=True)
+                await self._release(connection, harmed=True)
                 connection = self._connection("control")
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
@@ -265,7 +265,7 @@ class Probe:
             if asked or len(control.progress) > 1:
                 break
         if not useful:
-            report.no_tool = self._without(useless)
+            report.no_tool = self._no_tool_reason(useless)
             self._tell(report.no_tool)
             return connection
         choice, control = max(useful, key=lambda each: len(each[1].progress) > 1)
@@ -282,7 +282,7 @@ class Probe:
             report.notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
         return connection
 
-    def _without(self, useless: list[str]) -> str:
+    def _no_tool_reason(self, useless: list[str]) -> str:
         if useless:
             return f"{'; '.join(useless)}: {WAY_OUT}"
         if not self.server.tools:
@@ -290,7 +290,7 @@ class Probe:
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
     async def _try_briefly(self, connection: ProbeConnection) -> None:
-        """Find out whether the tool can be called briefly."""
+        """Finds out whether the tool can be called with arguments that make it short."""
         choice, until = self.server.choice, connection.now() + self.server.patience
         if choice is not None and choice.brief is not None and not connection.lost:
             heard = await connection.call(choice.name, choice.brief).answered(until)
@@ -302,7 +302,7 @@ class Probe:
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in self.experiments:
-            idle = self._idle(experiment)
+            idle = self._obstacle(experiment)
             rules = [rule for rule in experiment.rules if self._applies(rule)]
             if idle:
                 for rule in rules:
@@ -311,36 +311,36 @@ class Probe:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = TIMES * (1.0 if self.server.control is None else self.server.length) + GRACE
-        left = self._began + budget - FAREWELL - time.monotonic()
+        left = self._began + budget - CLOSING - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, left)):
                 for alone, group in groupby(due, lambda each: each.alone):
-                    await self._make_all(list(group), 1 if alone else lanes)
+                    await self._run_side_by_side(list(group), 1 if alone else lanes)
         for experiment in due:
-            self._miss(experiment, "not run: the time for a run was over")
+            self._mark_unseen(experiment, "not run: the time for a run was over")
 
-    async def _make_all(self, experiments: list[Experiment], lanes: int) -> None:
-        """Make experiments, so many at a time."""
-        floor = asyncio.Semaphore(lanes)
+    async def _run_side_by_side(self, experiments: list[Experiment], lanes: int) -> None:
+        """Runs experiments, ``lanes`` at a time."""
+        free = asyncio.Semaphore(lanes)
 
         async def make(experiment: Experiment) -> str:
-            async with floor:
+            async with free:
                 return await self._make(experiment)
 
         missed = await asyncio.gather(*(make(each) for each in experiments))
         for experiment, reason in zip(experiments, missed, strict=True):
             if reason and lanes > 1:  # it may be a server of which only one can run at a time
                 reason = await self._make(experiment)
-            self._miss(experiment, reason)
+            self._mark_unseen(experiment, reason)
 
     def _applies(self, rule: str) -> bool:
-        """Whether a rule applies to this server; that it does not is a finding."""
+        """Returns whether a rule applies to this server; if not, that is its finding."""
         if absent := RULES[rule].unless(self.server):
             self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
         return not absent
 
-    def _idle(self, experiment: Experiment) -> str:
-        """Why an experiment cannot be made with this tool, or nothing."""
+    def _obstacle(self, experiment: Experiment) -> str:
+        """Returns the reason why an experiment cannot be run with this tool, or an empty string."""
         if experiment.tool and self.server.choice is None:
             return "it takes a slow tool, and none was found"
         control = self.server.control
@@ -348,13 +348,13 @@ class Probe:
             return f"the tool ends the connection without any cancel: {control.lost}"
         return ""
 
-    def _miss(self, experiment: Experiment, why: str) -> None:
+    def _mark_unseen(self, experiment: Experiment, why: str) -> None:
         for rule in experiment.rules:
             if why and rule not in self.server.findings:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
     async def _make(self, experiment: Experiment) -> str:
-        """Make one experiment; why it could not be made, or nothing."""
+        """Runs one experiment; returns the reason if it could not be run."""
         self._tell(experiment.name)
         opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
@@ -373,13 +373,13 @@ class Probe:
                 self.report.lost = why
             return why
         finally:
-            await self._let_go(connection, harmed=harmed)
+            await self._release(connection, harmed=harmed)
         return ""
 
     # -- over all experiments --------------------------------------------------------------------------------------
 
     def _count_answers(self) -> None:
-        """P-22, over all requests."""
+        """Judges P-22, over all requests."""
         told: list[EvidenceItem] = []
         traces = self.server.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
@@ -392,7 +392,7 @@ class Probe:
             self._found(Finding("P-22", Verdict.PASS, f"none of {len(traces)} requests was"))
 
     def _judge_stdout(self) -> None:
-        """P-32, over all connections."""
+        """Judges P-32, over all connections."""
         if not self._applies("P-32"):
             return
         if noise := self.server.noise:
@@ -409,18 +409,18 @@ TOO_QUICK: Final = 0.3
 """Seconds below which a call cannot be cancelled in the middle of its work."""
 
 ASIDE: Final = 0.15
-"""Seconds after which the server is asked for something else, to see whether it answers while the tool works."""
+"""Seconds after which another request shows whether the server answers while the tool works."""
 
 BLOCKED: Final = 0.5
-"""Seconds that an answer must have waited for the tool to be taken as waiting for it."""
+"""Seconds from which an answer counts as held up by the tool."""
 
 
 async def _control_run(
     connection: ProbeConnection, choice: Choice, limit: float, *, asked: bool
 ) -> tuple[ControlRun, str]:
-    """Run a tool to its end, or for ``limit`` seconds; and why it is no use for a probe, or nothing.
+    """Runs a tool to its end, or for ``limit`` seconds; returns also the reason if it is useless for the probe.
 
-    ``asked``: a person named it, so it may be odd.
+    ``asked``: a person named it, so more is accepted.
     """
     trace = connection.call(choice.name, choice.arguments)
     await trace.leaves()
@@ -442,7 +442,7 @@ async def _control_run(
         blocks=_blocks(aside, heard),
         lost=lost,
     )
-    return control, _unfit(control, heard, asked=asked)
+    return control, _useless_because(control, heard, asked=asked)
 
 
 def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
@@ -452,7 +452,7 @@ def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
     return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED)
 
 
-def _unfit(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:
+def _useless_because(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:
     if control.lost:
         return "" if asked else f"ended the connection ({control.lost})"
     if heard is None:

@@ -1,4 +1,4 @@
-"""Which tool to cancel, and with which arguments: a slow one that does no harm."""
+"""The choice of a tool to cancel, slow and harmless, and of its arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
 AIM: Final = 2.0
-"""Seconds that a tool is asked to take, where an argument of it says how long."""
+"""Seconds that a tool is asked to take, if an argument says how long."""
 
 BRIEF: Final = 0.2
-"""Seconds that it is asked to take when all that matters is that it works."""
+"""Seconds that it is asked to take when only its answer matters."""
 
 STEPS: Final = 10
-"""Steps that a tool is asked to report, where an argument of it says how many."""
+"""Steps that a tool is asked to report, if an argument says how many."""
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -45,7 +45,7 @@ _MAYBE_SLOW: Final = _set(
     "background batch busy cooperative count crawl cycle heavy job operation progress scan simulate "
     "stream task work worker"
 )
-"""Words that say little by themselves: nothing is called for them alone, unless it says that it only reads."""
+"""Words that say little by themselves: they count for tools with a duration or ``readOnlyHint`` only."""
 _HARMFUL: Final = _set(
     "append buy clear commit crash create delete deploy destroy drop email erase exec execute exit "
     "format halt insert install kill mail merge modify move notify order patch pay post publish purge "
@@ -55,12 +55,12 @@ _HARMFUL: Final = _set(
 
 
 class Unsuitable(ValueError):
-    """A tool cannot be used. The text is one sentence that says why, and what to do."""
+    """A tool cannot be used. The text is one sentence with the reason and what to do."""
 
 
 @frozen
 class Choice:
-    """A tool and the arguments to call it with. ``brief`` are arguments with which it takes no time, where there are any."""
+    """A tool and the arguments to call it with. ``brief`` are arguments that make it short, if there are any."""
 
     name: str
     arguments: dict[str, Json]
@@ -79,7 +79,7 @@ class Choice:
 
 @frozen
 class NamedTool:
-    """The tool that was asked for, empty for none, and its arguments: ``pairs`` are typed by its schema."""
+    """The tool that the user named, empty for none, and its arguments: ``pairs`` are typed by its schema."""
 
     tool: str = ""
     pairs: tuple[tuple[str, str], ...] = ()
@@ -87,12 +87,12 @@ class NamedTool:
 
 
 def words(name: str) -> set[str]:
-    """The words of a name, in small letters: ``sleepTime_ms`` has three."""
+    """Returns the words of a name in lower case: ``sleepTime_ms`` has three."""
     return {word.lower() for word in _WORD.findall(name)}
 
 
 def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
-    """The tool that was asked for. What it is not told it is told here: a duration, defaults, what is required.
+    """Returns the named tool, with missing arguments filled in: a duration, defaults, required ones.
 
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
@@ -118,7 +118,7 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
 
 
 def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
-    """Tools that look slow and harmless, the likeliest first; none that is marked as destructive."""
+    """Returns the tools that look slow and harmless, the likeliest first; none that is marked as destructive."""
     found: list[tuple[int, Choice]] = []
     for tool in tools:
         score, why = _score(tool)
@@ -133,7 +133,7 @@ def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
 
 
 def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: NamedTool) -> Choice | None:
-    """The tool to run as a task in 2025-11-25 (``execution.taskSupport``): the one asked for, the slow one, a likely one."""
+    """Returns the tool to run as a task (``execution.taskSupport``): the named, the slow, or a likely one."""
     able = [tool for tool in tools if task_support(tool) in ("optional", "required")]
     names = {str(tool.get("name")) for tool in able}
     if wish.tool:
@@ -145,7 +145,7 @@ def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: N
 
 
 def no_tasks(info: ServerInfo, task: Choice | None) -> str:
-    """Why there is no task to cancel, or an empty string."""
+    """Returns the reason why there is no task to cancel, or an empty string."""
     if info.revision.modern:
         extensions = as_object(info.capabilities.get("extensions"))
         return "" if EXTENSION in extensions else "the server offers no tasks"
@@ -159,7 +159,7 @@ def no_tasks(info: ServerInfo, task: Choice | None) -> str:
 
 
 def task_support(tool: dict[str, Json]) -> str:
-    """What a tool says of tasks: ``required``, ``optional``, ``forbidden``, or nothing."""
+    """Returns the task support of a tool: ``required``, ``optional``, ``forbidden``, or empty."""
     return str(as_object(tool.get("execution")).get("taskSupport", ""))
 
 
@@ -168,7 +168,7 @@ def _marked(tool: dict[str, Json]) -> bool:
 
 
 def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
-    """How likely a tool is to be slow and harmless, and what speaks for it; 0 for one that is not to be called."""
+    """Returns how likely a tool is slow and harmless, and the reasons; 0 for one that must not be called."""
     name = tool.get("name")
     annotations = as_object(tool.get("annotations"))
     if not isinstance(name, str) or _marked(tool) or task_support(tool) == "required":
@@ -202,11 +202,11 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
 
 
 _MOST: Final = 10_000
-"""Arguments of a tool that are looked at: nobody has to read them in a form."""
+"""Maximum number of arguments that are read; more than a form would show."""
 
 
 def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
-    """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
+    """Returns the arguments of a long call, and of a short one if they can differ; ``given`` takes precedence."""
     fields = _parameters(schema)
     filled: dict[str, Json] = {}
     for each in fields:
@@ -232,7 +232,7 @@ def _parameters(schema: Json) -> list[Field]:
 
 
 def _least(field: Field) -> Json:
-    """The least that the type of a field permits."""
+    """Returns the smallest value that the type of a field permits."""
     if field.choices:
         return field.choices[0].value
     if _numeric(field):
@@ -244,7 +244,7 @@ def _least(field: Field) -> Json:
 
 
 def _doubt(field: Field, given: dict[str, Json]) -> tuple[bool, bool]:
-    """Puts first the field that was given, then the one that says best how long the tool takes."""
+    """A sort key: the given field first, then the one that most clearly is a duration."""
     return field.name not in given, all(_UNITS.get(word, 60) > 1 for word in words(field.name))
 
 
@@ -253,7 +253,7 @@ def _numeric(field: Field) -> bool:
 
 
 def _unit(field: Field) -> float | None:
-    """The seconds that 1 means for a field that says how long; ``None`` for any other field."""
+    """Returns the seconds that 1 means for a field that is a duration; ``None`` for any other field."""
     named = words(field.name)
     units = named & _UNITS.keys()
     if not _numeric(field) or not (units or named & _DURATIONS) or named & {"timeout", "interval"}:
@@ -271,7 +271,7 @@ def _is_steps(field: Field) -> bool:
 
 
 def _fitted(value: float, field: Field) -> float:
-    """A number as near to ``value`` as the schema of a field permits."""
+    """Returns the number nearest to ``value`` that the schema of a field permits."""
     schema, whole = field.schema, "number" not in field.types
     low, high = number(schema.get("minimum")), number(schema.get("maximum"))
     above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))

@@ -1,4 +1,4 @@
-"""What an experiment works with: the server and its tool, the calls that it makes and cancels, and what it found."""
+"""The tools of an experiment: its calls, its cancels, and its findings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId
 
 MID: Final = 0.4
-"""The part of its work after which a call is cancelled."""
+"""Share of its work after which a call is cancelled."""
 
 AFTERMATH: Final = 0.4
-"""Seconds that are listened on after a late result: a second one would follow it closely."""
+"""Seconds to listen after a late result, because a second one would follow closely."""
 
 
 class Judged(Exception):
-    """Ends an experiment early: its rule is judged already."""
+    """Ends an experiment early because its rule is judged already."""
 
 
 class Trial:
@@ -37,14 +37,14 @@ class Trial:
         self.findings: list[Finding] = []
 
     async def make(self, experiment: Callable[[Trial], Awaitable[None]]) -> list[Finding]:
-        """Make an experiment; its findings."""
+        """Runs an experiment; returns its findings."""
         with contextlib.suppress(Judged):
             await experiment(self)
         return self.findings
 
     @property
     def choice(self) -> Choice:
-        """The slow tool, for an experiment that needs one."""
+        """The slow tool; only for experiments that need one."""
         assert self.server.choice is not None
         return self.server.choice
 
@@ -70,35 +70,35 @@ class Trial:
     # -- what is found ---------------------------------------------------------------------------------------------
 
     def level(self, rule: str) -> Level:
-        """How strongly a rule asks here."""
+        """Returns the level of a rule for this server."""
         return RULES[rule].clause(self.server.revision, self.server.transport).level
 
     def tell(self, what: str, at: float | None = None, frame: str = "") -> None:
-        """Note something that was seen: the findings from here on rest on it."""
+        """Notes an observation as evidence for all findings from here on."""
         self.told.append(EvidenceItem(what, at, frame))
 
     def found(self, rule: str, verdict: Verdict, sentence: str, *more: EvidenceItem) -> None:
-        """Judge a rule by what was told, and what more there is."""
+        """Judges a rule, with the evidence noted so far and ``more``."""
         self.findings.append(Finding(rule, verdict, sentence, (*self.told, *more)))
 
     def passed(self, rule: str, sentence: str) -> None:
-        """The server follows a rule."""
+        """Notes that the server follows a rule."""
         self.found(rule, Verdict.PASS, sentence)
 
     def warned(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """The server does not follow a SHOULD."""
+        """Notes that the server does not follow a SHOULD."""
         self.found(rule, Verdict.WARNING, sentence, *more)
 
     def failed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """The server breaks a MUST."""
+        """Notes that the server breaks a MUST."""
         self.found(rule, Verdict.FAIL, sentence, *more)
 
     def unseen(self, rule: str, sentence: str) -> None:
-        """The experiment does not show whether the server follows a rule."""
+        """Notes that the experiment does not show whether the server follows a rule."""
         self.found(rule, Verdict.NOT_OBSERVABLE, sentence)
 
     def give_up(self, rule: str, why: str) -> NoReturn:
-        """End the experiment, which cannot show whether the server follows a rule.
+        """Ends the experiment, which cannot show whether the server follows a rule.
 
         Raises:
             Judged: always.
@@ -109,22 +109,22 @@ class Trial:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def begin(self, *, id: RequestId | None = None) -> Trace:
-        """Call the tool and wait until that is written."""
+        """Calls the tool and waits until the call is written."""
         trace = self.connection.call(self.choice.name, self.choice.arguments, id=id)
         await trace.leaves()
         return trace
 
     async def halfway(self) -> tuple[Trace, float]:
-        """Call the tool and listen until it is in the middle of its work; the call, and that moment as its cancel's."""
+        """Calls the tool and waits for the middle of its work; returns the call and that time, its time of cancel."""
         trace = await self.begin()
         await self.connection.quiet(trace.sent_at + self.mid)
         trace.cancel_at = self.connection.now()
         return trace, trace.cancel_at
 
     async def cancel(self, trace: Trace, after: float, reason: str = REASON) -> Trace | None:
-        """Cancel a call so many seconds after it was written, and wait until the server has read the cancel.
+        """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.
 
-        Returns a request that was sent behind the cancel: its answer shows that the cancel was read.
+        Returns a request sent behind the cancel, whose answer shows that the cancel was read.
         """
         connection = self.connection
         await connection.quiet(trace.sent_at + after)
@@ -140,14 +140,14 @@ class Trial:
     async def cancelled_call(
         self, after: float, reason: str = REASON, *, id: RequestId | None = None
     ) -> tuple[Trace, Observation]:
-        """Call the tool, cancel it so many seconds later, and watch it until nothing more is expected."""
+        """Calls the tool, cancels it ``after`` seconds later, and watches it until nothing more is expected."""
         trace = await self.begin(id=id)
         behind = await self.cancel(trace, after, reason)
         await self.watch(trace, trace.sent_at + self.end(after))
         return trace, self.seen(trace, behind)
 
     async def survives(self, rule: str) -> None:
-        """Make the next call.
+        """Makes the next call.
 
         Raises:
             Judged: the server does not answer it, so ``rule`` is broken, and judged so.
@@ -159,7 +159,7 @@ class Trial:
             raise Judged
 
     async def next_call(self, rule: str, what: str = "the next call", *, tool: bool = False) -> Finding:
-        """Whether the server still answers; with ``tool``, whether the tool works again as well."""
+        """Judges whether the server still answers and, with ``tool``, whether the tool works again."""
         connection, server, patience = self.connection, self.server, self.server.patience
         told: list[EvidenceItem] = []
         requests = [connection.ask]
@@ -184,7 +184,7 @@ class Trial:
         return Finding(rule, Verdict.PASS, f"{what} was answered", tuple(told))
 
     def _last_words(self, trace: Trace) -> list[EvidenceItem]:
-        """Why a request may have got no answer."""
+        """Returns evidence of the reason why a request got no answer."""
         connection = trace.connection
         evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
         cancelled = [each for each in connection.traces.values() if each.cancel_at]
@@ -198,7 +198,7 @@ class Trial:
     # -- what was seen ---------------------------------------------------------------------------------------------
 
     async def watch(self, trace: Trace, until: float) -> None:
-        """Listen until a moment; not for long after a late result, and not beyond the end of the connection."""
+        """Listens until a given time, but not long after a late result, nor after the end of the connection."""
         connection = trace.connection
 
         def over() -> bool:
@@ -208,7 +208,7 @@ class Trial:
             await asyncio.sleep(min(AFTERMATH, max(0.0, until - connection.now())))
 
     def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
-        """What came of a cancelled call; ``behind`` is the request that was sent behind its cancel."""
+        """Returns the observation of a cancelled call; ``behind`` is the request sent behind its cancel."""
         sent, connection = trace.sent_at, trace.connection
         assert trace.cancel_at is not None
         cancel_at, now = trace.cancel_at, connection.now()
