@@ -1,4 +1,4 @@
-"""Frames held to the official schema of a protocol revision, when somebody looks at them."""
+"""Checks of messages against the official schema of a protocol revision, made when a message is shown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _Definitions = dict[str, dict[str, Json]]
 
 
 def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]:
-    """What a frame breaks of the schema of ``revision``; nothing where that is unknown or says nothing of such a frame.
+    """Returns where a message breaks the schema of ``revision``; empty if the schema does not cover it.
 
     Args:
-        message: the frame, parsed.
-        revision: the name of the one that was negotiated.
-        method: for a response, that of the request it answers; empty where that is not known.
+        message: the parsed message.
+        revision: the name of the negotiated revision.
+        method: for a response, the method of its request; empty if that is not known.
     """
     if revision not in REVISIONS:
         return []
@@ -65,7 +65,7 @@ def _of_response(frame: dict[str, Json], method: str, revision: str) -> list[Pro
 
 
 def _result_of(result: dict[str, Json], method: str, revision: str) -> str:
-    """The definition that the result of a method has to fit; empty where there is none."""
+    """Returns the name of the definition for the result of a method; empty if there is none."""
     known = _definitions(revision)
     asked = _by_method(revision).get(method)
     if asked is None:
@@ -92,7 +92,7 @@ def _definitions(revision: str) -> _Definitions:
 
 @cache
 def _by_method(revision: str) -> dict[str, str]:
-    """The definition of each method's request or notification."""
+    """Returns the name of the definition for each method's request or notification."""
     found: dict[str, str] = {}
     for name, definition in _definitions(revision).items():
         method = as_object(as_object(definition.get("properties")).get("method")).get("const")

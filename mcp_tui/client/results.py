@@ -1,7 +1,7 @@
-"""What came back, in parts: text, images, audio, links, embedded resources, structured content; and parts as files.
+"""The parts of results: text, images, audio, links, embedded resources, structured content; and parts as files.
 
-Parts are what a tool's result, a prompt's messages and a resource's contents hold. All of it is the server's: its base64
-may be none, its names may be paths, and its structured content need not fit the schema that it promised.
+A tool's result, a prompt's messages, and a resource's contents have parts. All of it is the server's: base64 may be
+broken, names may be paths, and structured content may not match the schema that was promised.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 
 PARTS: Final = 1_000
-"""Parts of one result that are told apart; the rest stands in its JSON."""
+"""Parts of one result, at most; its JSON has the rest."""
 
 NAME: Final = 80
 """Characters of a file's name."""
 
 _EXTENSIONS: Final = {"audio/wav": ".wav", "text/markdown": ".md"}
-"""Endings that not every system knows."""
+"""Extensions that not every system knows."""
 
 
 class PartKind(Enum):
-    """What a part is."""
+    """The kind of a part."""
 
     TEXT = "text"
     IMAGE = "image"
@@ -47,9 +47,9 @@ class PartKind(Enum):
 
 @frozen
 class Part:
-    """One part. ``text``, ``uri``, ``mime``, ``name`` and ``role`` are the server's, and hostile.
+    """One part. ``text``, ``uri``, ``mime``, ``name``, and ``role`` are the server's and hostile.
 
-    ``data`` is base64 as it came; ``value`` is JSON. ``role`` is who says it, in a prompt.
+    ``data`` is base64 as it came; ``value`` is JSON. ``role`` is that of the message, in a prompt.
     """
 
     sort: PartKind
@@ -63,14 +63,14 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes of its content, as far as that can be told without decoding it."""
+        """Bytes of its content, estimated without decoding it."""
         if self.data:
             return max(0, len(self.data) * 3 // 4 - self.data[-2:].count("="))
         return len(self.text.encode(errors="surrogatepass"))
 
 
 def parts(result: Json) -> list[Part]:
-    """The parts of a result, the structured content and the whole as JSON last."""
+    """Returns the parts of a result; the structured content and the whole as JSON come last."""
     members = as_object(result)
     found = [_part(block) for block in objects_in(members.get("content"))]
     found += [_resource(block) for block in objects_in(members.get("contents"))]
@@ -115,9 +115,9 @@ def _resource(block: dict[str, Json], role: str = "") -> Part:
 
 
 def differences(schema: Json, result: Json) -> list[Problem]:
-    """How a tool's result breaks the output schema that the server promised for it (tools, 2025-06-18, "Output Schema").
+    """Returns where a tool's result does not match its output schema (tools, 2025-06-18, "Output Schema").
 
-    An error is held to no schema. What is too large, or a schema that cannot be used, is not checked.
+    Errors are not checked, nor is a result if the schema cannot be used or it is too large.
     """
     members = as_object(result)
     if not isinstance(schema, dict) or not schema or members.get("isError") is True:
@@ -132,14 +132,14 @@ def differences(schema: Json, result: Json) -> list[Problem]:
 
 
 class NotDecoded(ValueError):
-    """A part's data is no base64."""
+    """A part's data is not base64."""
 
 
 def content(part: Part) -> bytes:
-    """A part as the bytes of a file: its data decoded, its text, or its JSON.
+    """Returns a part as the bytes of a file: its decoded data, its text, or its JSON.
 
     Raises:
-        NotDecoded: the data is no base64.
+        NotDecoded: the data is not base64.
     """
     if part.data:
         try:
@@ -152,7 +152,7 @@ def content(part: Part) -> bytes:
 
 
 def file_name(part: Part) -> str:
-    """A name for a part's file: the last piece of its URI or name, made harmless, with an ending for its type."""
+    """Returns a name for a part's file: the last piece of its URI or name, made harmless, with an extension."""
     uri = part.uri.partition("://")[2] if "://" in part.uri else part.uri
     source = part.name if part.sort is PartKind.LINK else uri
     last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -161,7 +161,7 @@ def file_name(part: Part) -> str:
 
 
 def harmless(text: str) -> str:
-    """``text`` as one piece of a file's name: letters, digits and ``._-``; nothing hidden or long."""
+    """Returns ``text`` as a file name: letters, digits, and ``._-``; neither hidden nor long."""
     kept = "".join(
         each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
     )
@@ -177,7 +177,7 @@ def _ending(part: Part) -> str:
 
 
 def free(folder: Path, name: str) -> Path:
-    """A path in ``folder`` that nothing has yet: ``name``, or with a number before its ending."""
+    """Returns an unused path in ``folder``: ``name``, if needed with a number before its extension."""
     stem, dot, ending = name.partition(".")
     for number in range(10_000):
         path = folder / (name if not number else f"{stem}-{number}{dot}{ending}")
@@ -187,10 +187,10 @@ def free(folder: Path, name: str) -> Path:
 
 
 def save(path: Path, data: bytes, *, over: bool = False) -> None:
-    """Write a file that its owner alone may read; one that is there stays, unless ``over``. A link is never followed.
+    """Writes a file that only its owner may read; an existing file stays, unless ``over``. Never follows a link.
 
     Raises:
-        FileExistsError: something is there, and ``over`` is false.
+        FileExistsError: the path exists, and ``over`` is false.
         OSError: it cannot be written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_TRUNC if over else os.O_EXCL)
@@ -200,13 +200,13 @@ def save(path: Path, data: bytes, *, over: bool = False) -> None:
 
 
 CHECKED: Final = 256 * 1024
-"""Bytes of a result up to which it is checked as it comes; larger ones are checked when they are looked at."""
+"""Bytes of a result up to which it is checked when it arrives; larger ones are checked when they are shown."""
 
 
 def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
-    """Tells a violation, ``output-schema``, for each result that breaks the output schema of its tool.
+    """Reports the violation ``output-schema`` for each result that does not match the output schema of its tool.
 
-    ``schema`` returns the output schema of a tool, ``None`` where there is none.
+    ``schema`` returns the output schema of a tool, or ``None``.
     """
 
     def take(event: ev.Event) -> None:
@@ -225,7 +225,7 @@ def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
 
 
 def violation(row: Request, schema: Json, result: Json, at: float) -> ev.Violation | None:
-    """How the result of ``row`` breaks what its tool promised, the first of it; ``at`` is monotonic seconds."""
+    """Returns the violation of an output schema by the result of ``row``; ``at`` is monotonic seconds."""
     found = differences(schema, result)
     if not found:
         return None

@@ -1,8 +1,8 @@
-"""JSON Schemas that a server wrote: referred to within themselves only, bounded, and checked against.
+"""JSON Schemas of servers: resolved within themselves only, bounded, and checked against.
 
 They are hostile. Nothing is ever fetched for a ``$ref`` (basic, 2026-07-28: remote references are not to be
-dereferenced), and what would take a validator long is found out before the validator sees it: the size of the schema,
-its depth, its patterns, and how often its parts would be applied to the value at hand.
+dereferenced). What would take a validator long is refused before the validator sees it: by the size of the schema, its
+depth, its patterns, and how often its parts would be applied to the value at hand.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 PROBLEMS: Final = 50
-"""Problems of one value that are told."""
+"""Problems of one value, at most."""
 
 SENTENCE: Final = 300
-"""Characters of a sentence that says what is wrong with a value: values of any length stand in it."""
+"""Characters of the sentence of a problem, which may quote a value of any length."""
 
 Path = tuple[str | int, ...]
-"""Where in a value: names of members and numbers of items."""
+"""A place in a value: names of members and numbers of items."""
 
 
 REQUIRED: Final = "required"
-"""What is wrong where a value is missing."""
+"""The text of a problem if a value is missing."""
 
 
 @frozen
 class Problem:
-    """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
+    """One thing that is wrong with a value. ``text`` is one sentence without the place; it quotes hostile values.
 
-    ``advisory`` is what breaks a ``format``, which a schema only tells and does not demand (JSON Schema 2020-12, 7.2).
+    ``advisory`` is a broken ``format``, which a schema does not demand (JSON Schema 2020-12, 7.2).
     """
 
     path: Path
@@ -57,13 +57,13 @@ class Problem:
 
 
 def written(path: Path) -> str:
-    """A place in a value as one writes it in code: ``items[0].price``."""
+    """Returns a place in a value as code has it: ``items[0].price``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
 def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
-    """What a validator finds wrong with a value, the first :data:`PROBLEMS`, each once."""
+    """Returns the first :data:`PROBLEMS` that a validator finds in a value, each once."""
     found = (each for error in validator.iter_errors(value) for each in _problems(error))
     return list(dict.fromkeys(islice(found, 10 * PROBLEMS)))[:PROBLEMS]
 
@@ -90,7 +90,7 @@ def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[
 
 
 def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
-    """Whether an alternative failed because it is of another type, or another constant, altogether."""
+    """Whether an alternative failed because it is of another type or constant."""
     kinds = ("type", "const", "enum")
     return any(each.kind.name in kinds and len(each.instance_path) <= depth for each in errors)
 
@@ -109,16 +109,16 @@ MAX_PATTERN: Final = 1_000
 
 MAX_PATTERNS: Final = 100
 MAX_NAMES: Final = 1_000
-"""Members that one part may require: each that is missing is a problem of its own."""
+"""Members that one part may require: each missing one is a problem."""
 
 REGEX_SIZE: Final = 256 * 1024
-"""Bytes that one regular expression may take when it is compiled: what counts to thousands takes more."""
+"""Bytes of a compiled regular expression: large repetition counts take more."""
 
 WORK: Final = 20_000
 """Times that parts of a schema may be applied to parts of one value."""
 
 HOPS: Final = 16
-"""References that are followed one after the other."""
+"""References that are followed in a row."""
 
 RESOLVED: Final = 50_000
 """Parts that one schema resolves, at most."""
@@ -141,7 +141,7 @@ _MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependencies
 
 
 class Schema:
-    """A schema as the server sent it, whatever that is."""
+    """A schema as the server sent it, even if it is not one."""
 
     def __init__(self, raw: Json) -> None:
         self.raw = raw
@@ -155,7 +155,7 @@ class Schema:
     # -- within itself ---------------------------------------------------------------------------------------
 
     def target(self, reference: Json) -> Json:
-        """What a reference within this schema names (``#/$defs/x``, ``#``, an anchor); ``None`` where it names nothing."""
+        """Returns the target of a reference within this schema (``#/$defs/x``, ``#``, an anchor), or ``None``."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         place: Json = self.raw
@@ -221,7 +221,7 @@ class Schema:
 
     @cached_property
     def usable(self) -> bool:
-        """Whether values are checked against this schema: it is a valid one, and within all bounds."""
+        """Whether values are checked against this schema: it is valid, and within all bounds."""
         raw = as_object(self.raw)
         if not isinstance(self.raw, dict) or _deep(raw) or not in_range(raw) or len(encode(raw)) > MAX_SCHEMA:
             return False
@@ -235,7 +235,7 @@ class Schema:
                 return False
             if any(len(pattern) > MAX_PATTERN for pattern in found):
                 return False
-        # Here, since a broken installation is no fault of the schema.
+        # Not in the try block: a broken installation is not a fault of the schema.
         import jsonschema_rs  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
         try:
@@ -245,7 +245,7 @@ class Schema:
 
     @cached_property
     def _validators(self) -> dict[bool, jsonschema_rs.Validator]:
-        """One that passes formats over, and where there are any, one that checks them."""
+        """The validator that ignores formats and, if there are any, the one that checks them."""
         import jsonschema_rs
 
         formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
@@ -275,10 +275,10 @@ class Schema:
     def _applied(self, schema: dict[str, Json], instance: Json) -> Iterable[tuple[Json, Json]]:
         """Yields each part that a schema applies, with the part of the value that it applies to."""
         members = as_object(instance)
-        instances = {
+        instances: dict[str, Iterable[Json]] = {
             "itself": [instance],
-            "members": [*members.values()],
-            "names": [*members],
+            "members": members.values(),
+            "names": members,
             "items": as_list(instance),
         }
         for keyword, value in schema.items():
@@ -294,10 +294,10 @@ class Schema:
     # -- checking --------------------------------------------------------------------------------------------
 
     def problems(self, value: Json) -> list[Problem]:
-        """What is wrong with ``value``, the first of it; advisory problems only where there are no others.
+        """Returns the first problems of ``value``; advisory ones only if there are no others.
 
-        A schema that is not :attr:`usable`, or that has too much work with this value, checks nothing: the server has the
-        last word. Nor is a value checked with a number out of range, which the validator would take for null.
+        A schema that is not :attr:`usable`, or that would take too much work, checks nothing: the server has the last
+        word. Nor is a value checked that has a number out of range, which the validator would take for null.
         """
         if not self.usable or not self.within(value):
             return []
@@ -329,7 +329,7 @@ def _deep(value: Json) -> bool:
 
 
 def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
-    """The objects in a schema, values that it merely holds left out; ``most`` of them."""
+    """Yields the objects in a schema, without those in plain values such as defaults; ``most`` of them."""
     waiting: list[Json] = [value]
     while waiting and most > 0:
         each = waiting.pop()
@@ -351,7 +351,7 @@ TYPE_NAMES: Final = {
     "object": "an object",
     "string": "a text",
 }
-"""What a person is told that a type is."""
+"""The names of types for people."""
 
 
 class ArgumentError(ValueError):
@@ -359,10 +359,10 @@ class ArgumentError(ValueError):
 
 
 def parse_json(text: str, *, once: bool = False) -> Json:
-    """Parses JSON that a person typed, strictly: no ``NaN``, nothing that is not finite, and no name twice where ``once``.
+    """Parses JSON that a person typed, strictly: only finite numbers and, if ``once``, no name twice in an object.
 
     Raises:
-        ValueError: it is no JSON; :func:`mistake` says where.
+        ValueError: it is not JSON; :func:`mistake` says where.
     """
     pairs = _once if once else None
     try:
@@ -374,7 +374,7 @@ def parse_json(text: str, *, once: bool = False) -> Json:
 
 
 def mistake(error: ValueError) -> str:
-    """What is wrong with a text that :func:`parse_json` did not take, and where."""
+    """Returns what is wrong with a text that :func:`parse_json` refused, and where."""
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
     return str(error)
@@ -409,13 +409,13 @@ def wanted(types: Iterable[str]) -> str:
 
 
 def typed_argument(schema: Json, name: str, text: str) -> Json:
-    """The value that ``NAME=VALUE`` means under a tool's ``inputSchema``.
+    """Returns the value of ``NAME=VALUE`` by a tool's ``inputSchema``.
 
     A string stays as typed (``012`` too); numbers, booleans, arrays and objects are read as JSON; without a type, JSON
     where it parses and text otherwise.
 
     Raises:
-        ArgumentError: the text is no value of the type that the schema asks for.
+        ArgumentError: the text is not a value of the type in the schema.
     """
     whole = Schema(schema)
     types = whole.types_of(as_object(whole.whole.get("properties")).get(name))
@@ -426,16 +426,16 @@ def typed_argument(schema: Json, name: str, text: str) -> Json:
     if not types or any(is_of(value, kind) for kind in types - {"string"}):
         return value
     if "string" in types:
-        return text  # it is nothing else that the schema permits (``null``, say)
+        return text
     shown = text if len(text) <= 80 else f"{text[:79]}…"
     raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}")
 
 
 def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
-    """What is wrong with a tool's arguments, in one sentence, or an empty string.
+    """Returns what is wrong with a tool's arguments, in one sentence, or an empty string.
 
-    A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing:
-    the server has the last word.
+    A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing: the server has the
+    last word.
     """
     found = next(iter(Schema(schema).problems(arguments)), None)
     if found is None or found.advisory:

@@ -1,9 +1,9 @@
-"""Saved calls: a tool with its arguments, kept under a name, and the server that it was called on; and recent servers.
+"""Saved calls: a tool with its arguments and its server, under a name; and recent servers.
 
-One file a server, in a folder of their own, for their owner only (0600). A saved call has to run as it is, so its arguments
-are kept as they are; where the journal would redact some of them, saving is refused until a person confirms it. Of the
-server only what is no secret is kept: names of variables and headers without their values, and a command line or URL with
-a secret in it not at all. Then the server has to be named when the call is run.
+Each server has a file that only its owner may read (0600). A saved call has to run as it is, so its arguments are kept as
+they are; if the journal would redact some of them, saving needs a confirmation. Of the server no secret is kept: only the
+names of variables and headers, and no command line or URL with a secret in it. Then the server has to be named when the
+call is run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 class SecretArguments(ConfigError):
-    """Arguments hold what the journal would redact. ``names`` are those of the arguments."""
+    """The arguments in ``names`` hold what the journal would redact."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{', '.join(names)} looks like a secret. It is saved unencrypted.")
@@ -42,7 +42,7 @@ class SecretArguments(ConfigError):
 
 @fact
 class SavedServer:
-    """How a server is found again: by the name that config files have for it, as ``demo``, by command or URL; or not.
+    """A server by its name in config files (or ``demo``), its command, or its URL.
 
     ``env`` and ``headers`` are names whose values were not kept.
     """
@@ -62,7 +62,7 @@ class SavedServer:
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """A name for people."""
         return self.name or self.url or " ".join(self.command) or "a server that was not saved"
 
 
@@ -77,7 +77,7 @@ class SavedCall:
 
 
 def server_of(target: Target) -> SavedServer:
-    """What is kept of a server. One with a name is looked up again in the config files: they may have changed."""
+    """Returns what is kept of a server. A named one is looked up in the config files again: they may have changed."""
     if target.name:
         return SavedServer(name=target.name)
     if isinstance(target, HttpTarget):
@@ -89,11 +89,11 @@ def server_of(target: Target) -> SavedServer:
 
 
 def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
-    """Keep a call, in place of one of the same name for the same server; returns the file. ``secrets`` confirms them.
+    """Saves a call, in place of one with the same name and server; returns the file. ``secrets`` confirms secrets.
 
     Raises:
-        SecretArguments: there are some, and nobody confirmed.
-        ConfigError: the name is none, or the file cannot be written, or holds what cannot be read.
+        SecretArguments: there are secrets, not confirmed.
+        ConfigError: the name is not valid, or the file cannot be written, or cannot be read.
     """
     if not call.name.strip() or len(call.name) > NAME or not call.name.isprintable():
         raise ConfigError(f"The name must have 1 to {NAME} printable characters.")
@@ -115,7 +115,7 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
 
 
 def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
-    """Every saved call, by name; and a sentence for each file that cannot be read."""
+    """Returns every saved call, by name, and a sentence for each file that cannot be read."""
     calls: list[SavedCall] = []
     problems: list[str] = []
     for file in sorted(folder.glob("*.json")):
@@ -127,7 +127,7 @@ def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
 
 
 def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCall:
-    """The saved call of a name; that of ``server`` where several servers have one.
+    """Returns the saved call of a name; if several servers have one, that of ``server``.
 
     Raises:
         ConfigError: there is none, or there are several.
@@ -151,7 +151,7 @@ def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCal
 
 
 def _word(server: SavedServer) -> str:
-    """A name for the file of a server: words to recognise it by, and a hash to tell it from others."""
+    """Returns a file name for a server: words to recognise it by, and a hash."""
     start = server.command[-1] if server.command else server.url.partition("://")[2]
     title = server.name or start or "other"
     whole = json.dumps([server.name, server.command, server.cwd, server.url])
@@ -169,15 +169,11 @@ def _read(file: Path) -> list[SavedCall]:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     command, env, headers = (tuple(texts_in(said.get(name))) for name in ("command", "env", "headers"))
-    server = SavedServer(
-        name=as_text(said.get("name")),
-        command=command,
-        cwd=as_text(said.get("cwd")),
-        url=as_text(said.get("url")),
-        transport=as_text(said.get("transport")) or "auto",
-        env=env,
-        headers=headers,
+    server_name, cwd, url, transport = (
+        as_text(said.get(each)) for each in ("name", "cwd", "url", "transport")
     )
+    told = {"command": command, "env": env, "headers": headers}
+    server = SavedServer(name=server_name, cwd=cwd, url=url, transport=transport or "auto", **told)
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
         kept = as_object(value)
@@ -190,8 +186,8 @@ def _read(file: Path) -> list[SavedCall]:
 
 # -- the servers that were opened last -----------------------------------------------------------------------------
 #
-# By the name that config files have for them, or as they were typed. What has a secret in it, or was given variables or
-# headers, is not remembered: it could not be opened again.
+# By their name in config files, or as they were typed. A server with a secret in its line, or with variables or headers,
+# is not remembered: it could not be opened again.
 
 MOST: Final = 12
 """Servers that are remembered."""
@@ -201,11 +197,11 @@ LINE: Final = 4_000
 
 
 Recent = tuple[Literal["server", "line"], str]
-"""One of them: the name of a ``server``, or the ``line`` that was typed."""
+"""The name of a ``server``, or the ``line`` that was typed."""
 
 
 def load_recent() -> list[Recent]:
-    """Those that are remembered; none where the file cannot be read."""
+    """Returns the servers that are remembered; none if the file cannot be read."""
     with suppress(ConfigError, ValueError, RecursionError):
         entries = objects_in(json.loads(read_text(recent_file(), 256 * 1024)))
         found: list[Recent] = [
@@ -216,7 +212,7 @@ def load_recent() -> list[Recent]:
 
 
 def remember(target: Target) -> None:
-    """Put a target first. That it cannot be written is no reason to stop."""
+    """Puts a target first. A file that cannot be written is not an error."""
     server = server_of(target)
     if server.env or server.headers or server.cwd or not server.found:
         return

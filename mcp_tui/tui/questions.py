@@ -1,4 +1,4 @@
-"""The questions of a server that wait for the person at the screen."""
+"""The questions of a server that wait for an answer on the screen."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _WANTS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks 
 
 
 class Question:
-    """One inquiry at the screen.
+    """One inquiry on the screen.
 
     Attributes:
-        about: the request of ours that it belongs to, in words; empty where nothing says so.
-        draft: what was typed by the time it was put aside.
-        shown: whether it was put before the person, or announced.
+        about: the request of ours that it belongs to, in words; empty if that is not known.
+        draft: what was typed before it was postponed.
+        shown: whether it was opened or announced.
     """
 
     def __init__(self, inquiry: Inquiry, waiting: Sequence[Question] = ()) -> None:
@@ -32,21 +32,21 @@ class Question:
 
     @property
     def wants(self) -> SafeText:
-        """What the server wants with it, after the server's name."""
+        """What the server asks for, to follow the server's name."""
         return _WANTS.get(self.inquiry.method, words("asks for input"))
 
     @property
     def others(self) -> int:
-        """How many more wait beside it, now."""
+        """The number of other questions that wait."""
         return sum(each is not self for each in self._waiting)
 
     @property
     def over(self) -> str:
-        """Why no answer is needed any more; empty while one is."""
+        """The reason that no answer is needed any more; empty while one is."""
         return self.inquiry.over.result() if self.inquiry.over.done() else ""
 
     def answer(self, answer: Answer) -> bool:
-        """Give the answer; false where none is needed any more."""
+        """Sets the answer; returns false if none is needed any more."""
         if self.over or self.answered.done():
             return False
         self.answered.set_result(answer)
@@ -54,13 +54,13 @@ class Question:
 
 
 class Questions:
-    """All of them, oldest first, and behind them those that were put aside."""
+    """All questions, oldest first; postponed ones come last."""
 
     def __init__(self) -> None:
         self.waiting: list[Question] = []
 
     async def respond(self, inquiry: Inquiry) -> Answer:
-        """Wait for the person's answer; this is what a client is given."""
+        """Waits for the person's answer to an inquiry of the client."""
         question = Question(inquiry, self.waiting)
         self.waiting.append(question)
         try:
@@ -70,7 +70,7 @@ class Questions:
         return question.answered.result() if question.answered.done() else Refusal("withdrawn")
 
     def aside(self, question: Question) -> None:
-        """Put a question behind the others."""
+        """Postpones a question: it goes behind the others."""
         if question in self.waiting:
             self.waiting.remove(question)
             self.waiting.append(question)

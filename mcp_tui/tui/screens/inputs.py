@@ -1,4 +1,4 @@
-"""What a config file asks for before its server can start: a field for each, a secret unseen."""
+"""The inputs that a config file asks for before its server can start; secrets are hidden."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mcp_tui.tui.widgets.editor import LineInput
 
 
 class InputsScreen(Dialog[dict[str, str] | None]):
-    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept here.
+    """Dismisses the answers by the ids of the inputs, or ``None`` on esc. They are not kept here.
 
-    ``name`` is the server that asks; without ``ask`` it is the whole title. ``typed`` stands in the fields at first.
+    ``name`` is that of the server; without ``ask`` it is the whole title. ``typed`` are the first values of the fields.
     """
 
     OF_SERVER = False
@@ -68,7 +68,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     @property
     def typed(self) -> dict[str, str]:
-        """What stands in the fields, by the ids of what is asked."""
+        """The values of the fields, by the ids of the inputs."""
         return {each.id: input_.value for each, input_ in self._fields}
 
     def on_input_changed(self) -> None:

@@ -1,4 +1,4 @@
-"""One answer on one page: read, folded, searched, copied, saved, and its links followed."""
+"""An answer on one page, to read, fold, search, copy, and save; its links can be followed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
 Made = TypeVar("Made")
 
 LARGE: Final = 64 * 1024
-"""Bytes from which an answer is read beside the screen."""
+"""Bytes up to which an answer is read at once; larger ones are read in a thread."""
 
 COPIED: Final = 256 * 1024
-"""Bytes that are handed to the terminal's clipboard; most take less."""
+"""Bytes for the terminal's clipboard, at most."""
 
 
 class ResultScreen(Dialog[str | None]):
-    """Shows an answer; dismisses the URI of a link that is to be read, or ``None``.
+    """Shows an answer; dismisses the URI of a link to read, or ``None``.
 
     Args:
         raw: the frame as it came.
@@ -67,7 +67,6 @@ class ResultScreen(Dialog[str | None]):
         self._flat: set[int] = set()
         self._page: PartsPage | None = None
         self._over = ""
-        self._path_of: int | None = None
         self._heading = place("heading")
         self._pager = Pager()
         self._promise = place("broken")
@@ -90,7 +89,7 @@ class ResultScreen(Dialog[str | None]):
 
     @property
     def _link(self) -> Part | None:
-        """The part under the cursor, where it is a link that can be read."""
+        """The part under the cursor, if it is a link that can be read."""
         part = self._parts[self._at] if self._parts and self._follow else None
         return part if part is not None and part.sort is PartKind.LINK else None
 
@@ -102,11 +101,11 @@ class ResultScreen(Dialog[str | None]):
             await self._decode(number, part)
 
     async def _reading(self, read: Callable[[], Made]) -> Made:
-        """What is read of the answer: of a small one before the next key, of a large one, in seconds, beside the keys."""
+        """Reads a small answer before the next key, a large one, which takes seconds, in a thread."""
         return read() if len(self._raw) <= LARGE else await asyncio.to_thread(read)
 
     async def _decode(self, number: int, part: Part) -> None:
-        """Draw an image; what is known of it stands there meanwhile, or why it is not drawn."""
+        """Shows an image: first its facts, then the image, or the reason if it is not drawn."""
         why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
         self._put(number, _told(part, why or words("Reading the image …")))
         found = why or await decode(part)
@@ -116,7 +115,7 @@ class ResultScreen(Dialog[str | None]):
             self._put(number, _told(part, found))
 
     def _put(self, number: int, page: Page) -> None:
-        """Show a part in another way; the cursor stays in its part."""
+        """Replaces the page of a part; the cursor stays in its part."""
         if self._page is None:
             return
         part, at = self._page.part_at(self._pager.at)
@@ -131,7 +130,7 @@ class ResultScreen(Dialog[str | None]):
         self._tell()
 
     def _tell(self) -> None:
-        """Say above the page which part the cursor is in."""
+        """Shows above the page which part the cursor is in."""
         if self._parts:
             part, count = self._parts[self._at], len(self._parts)
             where = safe("{:,} of {:,}", self._at + 1, count) if count > 1 else NOTHING
@@ -160,13 +159,13 @@ class ResultScreen(Dialog[str | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_part(self, by: int) -> None:
-        """To the next part, or the one before."""
+        """Moves the cursor to the next part or the one before."""
         if self._page is not None and not self._path.display:
             self._pager.put_cursor(self._page.start_of((self._at + by) % len(self._parts)))
             self.say(self._said_)
 
     async def action_switch(self) -> None:
-        """JSON as a tree, or as the text that it came as."""
+        """Switches JSON between a tree and the text as it came."""
         at = self._at
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
@@ -179,7 +178,7 @@ class ResultScreen(Dialog[str | None]):
             self.dismiss(self._link.uri)
 
     def action_copy(self) -> None:
-        """Hand the result to the terminal's clipboard, without secrets."""
+        """Copies the result, without secrets."""
         if not self._parts:
             return
         if len(self._raw) > COPIED:
@@ -190,13 +189,11 @@ class ResultScreen(Dialog[str | None]):
         self._note(hint(said), "$text-muted")
 
     def action_save(self) -> None:
-        """Ask where the part is to be written."""
+        """Asks for the path to save the part to."""
         if not self._parts:
             return
         self._over = ""
-        if self._path_of != self._at:
-            self._path_of = self._at
-            self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
+        self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
         self._path.cursor_position = len(self._path.value)
         self._path.display = True
         self.set_focus(self._path)
@@ -223,7 +220,6 @@ class ResultScreen(Dialog[str | None]):
             why = getattr(error, "strerror", None) or str(error)
             self._note(safe("Cannot write {}: {}", brief(str(path), 200), brief(why)), "$error")
             return
-        self._path_of = None
         self._done(safe("{} written to {}", durations.size(len(data)), brief(str(path), 300)), "$success")
 
     def _done(self, text: SafeText, style: str) -> None:
@@ -236,7 +232,7 @@ class ResultScreen(Dialog[str | None]):
         self.say(self._said_, (clip(text, max(20, 2 * self.size.width - 4)), style))
 
     def action_close(self) -> None:
-        """Close the question for a path, or the screen."""
+        """Closes the field for a path, or the screen."""
         if self._path.display:
             self._done(words("Nothing written"), "$text-muted")
         else:
@@ -244,7 +240,7 @@ class ResultScreen(Dialog[str | None]):
 
 
 def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
-    """The parts of an answer and their page, laid out; all of it as JSON comes last, folded."""
+    """Returns the parts of an answer and their page, laid out; the whole as JSON comes last, folded."""
     message = parsed(raw)
     members = as_object(message)
     if isinstance(message, str):
@@ -268,7 +264,7 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
 
 
 def _told(part: Part, *more: SafeText) -> Page:
-    """What is known of what is no text, and no more."""
+    """Returns the page of data that is not text: its facts."""
     return TextPage("\n".join([*facts(part), *more, "", hint("{result.save} saves it to a file.")]))
 
 

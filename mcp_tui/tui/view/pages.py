@@ -1,7 +1,7 @@
-"""Results of any size as lines: text wrapped where it is in sight, JSON folded, both searched.
+"""Results of any size as lines: wrapped text and folded JSON, both searched.
 
-Nothing is laid out that nobody looks at, and what is laid out is bounded: a page of a 64 MB text knows how many lines it
-has, one of a JSON value of a million items shows ranges of them.
+Only visible lines are laid out: a page of a 64 MB text knows how many lines it has, and one of a JSON value of a million
+items shows ranges of them.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
 
 TEXT: Final = 32 * 1024 * 1024
-"""Characters of a text that are shown; a file takes all of it."""
+"""Characters of a text that are shown; saving it keeps all of them."""
 
 KIDS: Final = 500
-"""Members that a container shows at once; of more it shows ranges."""
+"""Members that a container shows at once; if it has more, it shows ranges."""
 
 OPENED: Final = 400
 """Lines of JSON that are unfolded at first."""
 
 FOUND: Final = 10_000
-"""Places that a search finds, at most."""
+"""Matches of a search, at most."""
 
 Place = tuple[int, ...]
-"""Where something was found: the number of a line and a column; in JSON the numbers of members, from the root."""
+"""The place of a match: the number of a line and a column; in JSON the numbers of members, from the root."""
 
 
 class TextPage:
-    """A text. As every page it is lines, from 0 up to :attr:`count`."""
+    """A text. Like every page it has lines, from 0 up to :attr:`count`."""
 
     def __init__(self, text: str) -> None:
         # Line by line: one long search would hold up the loop even from a thread of its own.
@@ -51,18 +51,18 @@ class TextPage:
 
     @property
     def count(self) -> int:
-        """Lines at the width laid out for."""
+        """The number of lines at the current width."""
         return self._ends[-1] if self._ends else 0
 
     def lay_out(self, cells: int) -> None:
-        """Lay out for a width."""
+        """Sets the width."""
         cells = max(2, cells)
         if cells != self._cells:
             self._cells = cells
             self._ends = list(accumulate(self._rows(each) for each in self._lines))
 
     def _chunk(self, text: str) -> int:
-        """Characters of a line that always fit: two cells are the widest."""
+        """Returns how many characters always fit into a line: the widest take two cells."""
         return self._cells if text.isascii() else self._cells // 2
 
     def _rows(self, text: str) -> int:
@@ -76,11 +76,11 @@ class TextPage:
         return line(clean(text[start : start + chunk]))
 
     def toggle(self, number: int) -> bool:
-        """Fold or unfold what a line is the head of; whether anything changed."""
+        """Folds or unfolds below a line; returns whether anything changed."""
         return False
 
     def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
-        """Where a text stands, whatever its case, until ``stop``. It changes nothing, and may run beside the screen."""
+        """Returns the places of a text, ignoring case, until ``stop``. It changes nothing, and may run in a thread."""
         wanted = wanted.casefold()
         found: list[Place] = []
         for number, text in enumerate(self._lines):
@@ -96,7 +96,7 @@ class TextPage:
         return found
 
     def reveal(self, place: Place) -> int:
-        """The line of a place that was found, unfolded where it was folded away."""
+        """Returns the line of a place, and unfolds what hides it."""
         number, column = place
         before = self._ends[number - 1] if number else 0
         text = self._lines[number]
@@ -244,7 +244,7 @@ class JsonPage:
         return self._nodes.index(node)
 
     def _opened(self, node: _Node, number: int) -> _Node:
-        """The member of a container by its number, unfolded down to it."""
+        """Returns a member of a container by its number, and unfolds down to it."""
         while True:
             if not node.open:
                 self._unfold(node)
@@ -259,7 +259,7 @@ Page = TextPage | JsonPage
 
 
 class PartsPage:
-    """Several pages as one, each below its heading if it has one. The last is searched only where no other has the text."""
+    """Several pages as one, each below its heading if it has one. The last is searched only if no other matches."""
 
     def __init__(self, pages: Sequence[tuple[SafeText, Page]]) -> None:
         self._heads = [head for head, _ in pages]
@@ -275,23 +275,23 @@ class PartsPage:
         self._place()
 
     def _place(self) -> None:
-        """Know where each page begins: at the blank line above its heading."""
+        """Computes the start of each page: the blank line above its heading."""
         sizes = [page.count + 2 * bool(head) for head, page in zip(self._heads, self._pages, strict=True)]
         *self._starts, self.count = accumulate(sizes, initial=0)
 
     def replace(self, part: int, page: Page) -> None:
-        """Show another page in the place of one."""
+        """Replaces one page."""
         page.lay_out(self._cells)
         self._pages[part] = page
         self._place()
 
     def part_at(self, number: int) -> tuple[int, int]:
-        """The number of the page that a line belongs to, and the line's number in it; below 0 in its heading."""
+        """Returns the number of the page of a line, and the line's number in it; below 0 for its heading."""
         part = max(0, bisect_right(self._starts, number) - 1)
         return part, number - self.start_of(part)
 
     def start_of(self, part: int) -> int:
-        """The first line of a page, below its heading."""
+        """Returns the first line of a page, below its heading."""
         return self._starts[part] + 2 * bool(self._heads[part])
 
     def line(self, number: int) -> Line:

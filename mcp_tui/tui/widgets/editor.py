@@ -1,6 +1,6 @@
-"""Text that a person types, in the order of typing: each character takes a cell that can be seen, whatever was pasted.
+"""Text fields that handle keys in the order of typing and show every character, whatever was pasted.
 
-Keys are typed in a hurry: what follows a key that moved the focus belongs to the widget that has the focus now.
+Keys may be typed ahead: those after a key that moved the focus belong to the widget that has the focus now.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ else:
 
 
 class InOrder(_Widget):
-    """Obeys every key where it arrives, in the order of typing; a key behind one that moved the focus is handed on.
+    """Handles keys in the order of typing; hands a key on that follows one that moved the focus.
 
-    Textual runs a binding when its key has bubbled up to the app; a character typed behind it would overtake it.
+    Textual runs a binding only after its key has bubbled up to the app; a character typed after it would overtake it.
     """
 
     async def _on_key(self, event: events.Key) -> None:
         focused = self.screen.focused
         if focused is not None and focused is not self and self in focused.ancestors:
-            return  # it bubbles up from a part of this widget
+            return  # the key bubbles up from a part of this widget
         if focused is not None and focused is not self:
             event.stop()
             event.prevent_default()
@@ -44,13 +44,13 @@ class InOrder(_Widget):
 
 
 class LineInput(Input):
-    """A field of one line whose cursor is always in sight."""
+    """A field of one line whose cursor does not blink."""
 
     cursor_blink = reactive(False, init=False)
 
 
 class Editor(InOrder, TextArea):
-    """Plain text. What could not be seen is drawn as a dot; the text itself stays as it is."""
+    """Plain text. Invisible characters are drawn as dots; the text itself is unchanged."""
 
     def __init__(self, text: str = "", *, line_numbers: bool = False) -> None:
         super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)

@@ -1,4 +1,4 @@
-"""How a person calls what a server offers: a tool or a prompt by its form, a template filled in, a resource at once."""
+"""Calls of what a server offers: tools, prompts, and templates by a form, resources at once."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from mcp_tui.tui.widgets.form import FormDraft
 
 EARLIER: Final = 20
-"""Arguments of one tool, prompt or template that are kept for this session."""
+"""Earlier arguments that are kept for each tool, prompt, or template."""
 
 _VERBS: Final = {"tools/call": words("Call"), "prompts/get": words("Get"), "resources/read": words("Read")}
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
-"""Params that a later round of a request has, and no first one."""
+"""Params that only later rounds of a request have."""
 
 Arguments = dict[str, Json]
 
 
 @dataclass(eq=False)
 class Calling:
-    """Opens forms over the workbench and sends what was filled in, or what was sent before.
+    """Opens forms over the workbench and sends the calls; repeats earlier ones.
 
     Attributes:
         asked: definitions of destructive tools that a person has agreed to call.
@@ -62,7 +62,7 @@ class Calling:
         check_results(self._session.client, self._session.catalogue.promised)
 
     async def edit(self) -> None:
-        """Open the form of the selected call with the arguments that it was sent with."""
+        """Opens the form of the selected call with its arguments."""
         row = self._table.selected
         asked = None if row is None else self._payloads.request(row)
         if row is None or asked is None or row.method != "tools/call":
@@ -72,7 +72,7 @@ class Calling:
             await self.tools(row.name, arguments=arguments, task="task" in asked[1])
 
     async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
-        """Open the list of tools, or the form of one with its ``arguments``; ``task`` asks for a task (2025-11-25)."""
+        """Opens the list of tools, or the form of one with ``arguments``; ``task`` asks for a task (2025-11-25)."""
         tools = self._session.catalogue.tools
         connecting = self._session.link is Link.CONNECTING
         if not connecting and not self._connection.connected():
@@ -94,7 +94,7 @@ class Calling:
         more: Arguments | None = None,
         template: str = "",
     ) -> None:
-        """Open a form, or the list of several, and send the request for what was filled in."""
+        """Opens a form, or the list of several, and sends the request that is filled in."""
         from mcp_tui.tui.screens.call import CallScreen
 
         reference: Arguments = {"type": "ref/prompt", "name": name}
@@ -103,7 +103,6 @@ class Calling:
         completes = method != "tools/call"
 
         def uri(arguments: Arguments) -> str:
-            # the arguments of such a form are texts, and lists of them
             return expand(template, cast("dict[str, Value]", arguments))
 
         def chosen(call: tuple[str, Arguments] | None) -> None:
@@ -133,18 +132,18 @@ class Calling:
         await self._screen.ask(screen, chosen)
 
     def offer(self) -> None:
-        """Fill the list of tools, where it was opened before there were any."""
+        """Fills a list that was opened before the tools were known."""
         tools = self._session.catalogue.tools
         if self._list is not None and tools:
             self._list.offer(tools)
             self._list = None
 
     def again(self) -> None:
-        """The selected request again, or the marked ones, each with a new id."""
+        """Repeats the selected request, or the marked ones, each with a new id."""
         rows = self._copying.requests()
         if not rows or not self._screen.app.guard.may_repeat():
             return
-        # A key that is held down repeats what it has just sent itself, whatever became of that.
+        # A key that is held down may repeat what it has just sent itself.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
         sent: set[RequestId] = set()
@@ -152,7 +151,7 @@ class Calling:
             asked = self._payloads.request(row)
             arguments = self._session.unsent(row) if asked is None else asked[1]
             if arguments is not None:
-                # What a person answered in a later round was an answer to that round alone.
+                # An answer in a later round belongs to that round alone.
                 arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
             if row.internal:
                 self._screen.refuse(safe("Request {} is internal and cannot be repeated", row.id))
@@ -164,7 +163,7 @@ class Calling:
         self._table.unmark()
 
     async def entry(self, entry: Entry) -> None:
-        """Call an entry of the catalogue."""
+        """Calls an entry of the catalogue."""
         if not self._connection.connected() or not self._screen.steady():
             return
         match entry.kind:

@@ -1,4 +1,4 @@
-"""The questions of a server, put before the person one after the other."""
+"""The questions of a server, shown one after the other."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from mcp_tui.tui.view.text import brief, safe, words
 
 
 class QuestionPrompts:
-    """A question about a request that the person made opens by itself, unless something else is being typed.
+    """Opens a question about a request of the person's, unless another screen is open.
 
-    Any other is announced, and waits for a key: nothing may come between a person and the keys that they are about to
-    press.
+    Other questions are announced and wait for a key: nothing may open between a person and the keys they are typing.
     """
 
     def __init__(self, screen: LayoutScreen, session: Session) -> None:
@@ -24,7 +23,7 @@ class QuestionPrompts:
         self._open = False
 
     async def answer(self) -> None:
-        """Open the oldest question that waits and was not put aside, else that which was put aside first."""
+        """Opens the oldest question that was not postponed, else the one postponed first."""
         waiting = self._session.questions.waiting
         if not waiting:
             self._screen.refuse(words("No question pending"))
@@ -32,12 +31,12 @@ class QuestionPrompts:
         await self.put(waiting[0])
 
     def put_new(self) -> None:
-        """Put what was not put yet; while something else is open, say once that it waits."""
+        """Opens a new question; while something else is open, announces it once."""
         screen = self._screen
         for question in self._session.questions.waiting:
             expected = self._expected(question)
             if question.shown or (self._open and expected):
-                continue  # the one that is open counts it, and it opens next
+                continue  # the open question counts it, and it opens next
             question.shown = True
             if expected and screen.on_top:
                 screen.app.run_worker(self.put(question), group="questions", exit_on_error=True)
@@ -50,18 +49,18 @@ class QuestionPrompts:
                 screen.app.notify(said, severity="warning", markup=False)
 
     def _expected(self, question: Question) -> bool:
-        """Whether it is about a request that the person made and that goes on."""
+        """Whether it is about an open request that the person made."""
         parent = question.inquiry.parent
         row = None if parent is None else self._session.client.book.get(parent)
         return row is not None and row.open and not row.internal
 
     async def put(self, question: Question) -> None:
-        """Put one question before the person."""
+        """Opens a question."""
         from mcp_tui.tui.screens.interaction import screen_for
 
         screen, session = self._screen, self._session
         if not screen.on_top:
-            question.shown = False  # another screen came first: it is announced there
+            question.shown = False  # another screen opened first: the question is announced there
             return
         parent = question.inquiry.parent
         row = None if parent is None else session.client.book.get(parent)

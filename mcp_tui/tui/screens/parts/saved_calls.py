@@ -1,4 +1,4 @@
-"""Calls that are saved under a name: those of this server to be sent, and the selected one to be saved."""
+"""Saved calls: sends those of this server, and saves the selected one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SavedCalls:
         return self._session.settings.saved_folder
 
     def offers(self) -> Iterator[Offer]:
-        """The selected call to be saved, and the calls that are saved for this server."""
+        """Yields the commands that save the selected call and run the saved calls of this server."""
         row = self._table.selected
         if row is not None and row.method == "tools/call" and not row.internal:
             title = safe("Save call {} {}", row.id, request(row))
@@ -53,7 +53,7 @@ class SavedCalls:
                 yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
 
     async def choose(self) -> None:
-        """List them."""
+        """Opens a menu of the commands."""
         from mcp_tui.tui.screens.dialog import MenuScreen
 
         if not self._connection.connected():
@@ -72,7 +72,7 @@ class SavedCalls:
             self._screen.refuse(words(said))
 
     def _ask_name(self, row: Request) -> None:
-        """Ask for a name, then save."""
+        """Asks for a name, then saves the call."""
         from mcp_tui.config.definitions import Input
         from mcp_tui.tui.screens.inputs import InputsScreen
 
