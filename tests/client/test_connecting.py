@@ -106,12 +106,6 @@ async def test_a_probe_that_is_answered_after_the_fallback_began(
 # -- stdio: no session -----------------------------------------------------------------------------------------
 
 
-async def test_a_server_that_exits_at_once_is_told_with_its_last_words():
-    text = await refused("dies-at-once")
-    assert "code 9" in text
-    assert "no licence found" in text
-
-
 async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
     assert text == (

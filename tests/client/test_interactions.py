@@ -115,20 +115,18 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert [each.outcome for each in made.book.server_requests] == ["accept"]
 
 
-async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
-    async def respond(inquiry: Inquiry) -> Answer:
-        return Refusal("not today")
+async def _no(inquiry: Inquiry) -> Answer:
+    return Refusal("not today")
 
-    async with asking("2025-11-25", tmp_path / "heard", respond) as (made, _):
+
+async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
+    async with asking("2025-11-25", tmp_path / "heard", _no) as (made, _):
         given = said(await made.wait(made.call_tool("folders", {})))["given"]
         assert given == {"code": -1, "message": "not today"}
 
 
 async def test_a_refusal_ends_the_call_in_2026_07_28_and_nothing_is_sent(tmp_path: Path) -> None:
-    async def respond(inquiry: Inquiry) -> Answer:
-        return Refusal("not today")
-
-    async with asking("2026-07-28", tmp_path / "heard", respond) as (made, _):
+    async with asking("2026-07-28", tmp_path / "heard", _no) as (made, _):
         id_ = made.call_tool("folders", {})
         await made.wait(id_)
         found = row(made, id_)

@@ -65,6 +65,8 @@ CALLS = _rows(
     ("201 for a request", plain(b"201 Created", b"{}"), "failed", "HTTP 201 with JSON instead of HTTP 200"),
     ("204 for a request", b"HTTP/1.1 204 No Content\r\n\r\n", "failed", "HTTP 204 with an empty body"),
     ("400 with an error in JSON", plain(b"400 Bad Request", b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"so not"}}'), "failed", "so not"),
+    ("500 with an error in JSON", plain(b"500 Internal Server Error", b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":"so not"}}', b"text/plain"), "failed", "so not"),
+    ("a body above the cap", plain(body=ANSWER.replace(b"came", b"y" * 300_000)), "failed", "above the cap"),
     ("401", plain(b"401 Unauthorized", b"who are you", b"text/plain", b"www-authenticate: Bearer realm=x\r\n"), "failed", "requires sign-in (HTTP 401)"),
     ("403", plain(b"403 Forbidden", b"go away", b"text/plain"), "failed", "denies access (HTTP 403)"),
     ("400 in plain words", plain(b"400 Bad Request", b"no \x1b\n way", b"text/plain"), "failed", "HTTP 400 Bad Request (it says: no \ufffd way)"),

@@ -1,8 +1,11 @@
-"""Streamable HTTP over real sockets: the session, and the end of the connection."""
+"""Streamable HTTP over real sockets: requests, cancels, the session, and the end of the connection."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -30,8 +33,12 @@ from tests.servers.http_scripted import (
 from tests.servers.recorder import (
     Closed,
     Happened,
+    Received,
+    SignalAccepted,
+    SignalLeaving,
     Signalled,
     StreamEnded,
+    Writing,
     Written,
     recorder,
 )
@@ -119,3 +126,132 @@ async def test_close_is_bounded_whatever_the_server_does():
             "notifications/cancelled",
             "DELETE",
         ]
+
+
+# -- a request and its answer ----------------------------------------------------------------------------------
+
+
+async def test_the_life_of_a_request_answered_by_json():
+    async with connected(polite) as (server, transport, heard):
+        assert not server.calls, "opening sends nothing"
+        message = request(1, headers={"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"})
+        transport.send(message)
+        await heard.until(StreamEnded)
+        assert heard.items == [
+            Writing(id=1),
+            Written(message=message),
+            Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
+            StreamEnded(id=1),
+        ]
+    call = server.calls[0]
+    assert (call.method, call.path, call.body) == ("POST", "/mcp", message.raw)
+    assert call.headers["accept"] == "application/json, text/event-stream"
+    assert call.headers["content-type"] == "application/json"
+    assert call.headers["accept-encoding"] == "identity"
+    assert call.headers["mcp-protocol-version"] == "2026-07-28"
+    assert call.headers["mcp-method"] == "tools/call"
+    assert "mcp-session-id" not in call.headers
+
+
+async def test_the_life_of_a_request_answered_by_a_stream():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.chunk(b": hello\n\n")
+        await call.event({"method": "notifications/progress"}, name="message", id="x")
+        await call.event({"a": 1}, name="stranger")
+        await call.chunk(b"retry: 5\nid: 3\ndata:\n\n")  # primes, and is no message
+        await call.result()
+        await call.event({"after": "the answer"})
+        await call.end()
+
+    async with connected(script) as (_, transport, heard):
+        transport.send(request("a"))
+        await heard.until(StreamEnded)
+        assert [json.loads(item.raw) for item in heard.of(Received)] == [
+            {"method": "notifications/progress"},
+            {"jsonrpc": "2.0", "id": "a", "result": {}},
+            {"after": "the answer"},
+        ]
+        assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
+        assert heard.of(StreamEnded) == [StreamEnded(id="a")]
+        assert "stranger" in heard.of(Happened)[0].text
+
+
+# -- cancelling by closing -------------------------------------------------------------------------------------
+
+
+async def open_stream(call: Call) -> None:
+    await call.stream()
+    await call.event({"method": "notifications/message"})
+    await call.disconnected()
+
+
+async def half_a_body(call: Call) -> None:
+    await call.head(200, {"Content-Type": "application/json", "Content-Length": "1000"})
+    await call.raw(b'{"jsonrpc"')
+    await call.disconnected()
+
+
+@pytest.mark.parametrize("script", [silent, open_stream, half_a_body])
+async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Callable[[Call], Any]):
+    """The cancel of 2026-07-28: nothing is posted, and the connection is never used again."""
+
+    async def either(call: Call) -> None:
+        await (script(call) if call.id == 1 else call.answer())
+
+    async with connected(either) as (server, transport, heard):
+        transport.negotiated(LATEST)
+        transport.send(request(1))
+        call = await server.until(lambda _: True)
+        if script is not silent:
+            await turns()
+        before = len(heard.items)
+        transport.signal(1, Signal.STREAM_CLOSED, None)
+        assert heard.items[before:] == [
+            SignalLeaving(id=1),
+            Signalled(id=1, signal=Signal.STREAM_CLOSED),
+        ]
+        async with asyncio.timeout(HANG):
+            while not call.gone:
+                await asyncio.sleep(0.01)
+        transport.send(request(2))
+        await heard.until(StreamEnded)
+        assert [item.id for item in heard.of(StreamEnded)] == [2]
+    assert [call.rpc for call in server.calls] == ["tools/call", "tools/call"]
+    assert server.calls[0].connection != server.calls[1].connection
+
+
+# -- cancelling by notification --------------------------------------------------------------------------------
+
+
+async def test_a_cancel_overtakes_everything_and_blocks_nothing():
+    """The server answers neither the request nor its cancel: the next call goes on all the same."""
+    hanging = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        match call.rpc:
+            case "notifications/cancelled":
+                await hanging.wait()
+                await call.respond(202)
+            case "tools/call" if call.id == 1:
+                await call.disconnected()
+            case _:
+                await call.answer()
+
+    async with connected(script) as (server, transport, heard):
+        transport.send(request(1))
+        await heard.until(Written)
+        message = cancelled(1)
+        transport.signal(1, Signal.NOTIFICATION, message)
+        assert (await server.until(is_rpc("notifications/cancelled"))).body == message.raw
+        transport.send(request(2))
+        await heard.until(StreamEnded, lambda item: item.id == 2)
+        assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
+        transport.recall(1)  # too late
+        assert heard.of(Signalled) == [
+            Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw, answered=True)
+        ]
+        assert not heard.of(SignalAccepted)
+        hanging.set()
+        assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
+        assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"

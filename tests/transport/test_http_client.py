@@ -1,20 +1,23 @@
-"""Addresses, headers, proxies and TLS over real sockets."""
+"""Connections, addresses, headers, proxies, and TLS over real sockets."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.http_client import MAKING, HttpClient
 from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import (
+    HANG,
     Heard,
     HttpScript,
     Stateful,
@@ -26,7 +29,8 @@ from tests.servers.http_scripted import (
     request,
     shake_hands,
 )
-from tests.servers.recorder import Happened, NotSent, Received, recorder
+from tests.servers.recorder import Happened, NotSent, Received, StreamEnded, recorder
+from tests.waiting import turns
 
 
 async def test_a_tunnel_that_is_reset_is_tried_again_on_a_new_connection(monkeypatch: pytest.MonkeyPatch):
@@ -148,3 +152,71 @@ async def test_a_host_that_nobody_knows():
     async with opened(transport) as heard:
         transport.send(request(1))
         assert "unknown host name" in (await heard.until(NotSent)).detail
+
+
+class Deaf:
+    """A listener that never shakes hands over TLS, so that every connection to it stays in the making."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.count = 0
+        self.gone = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.count += 1
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(65536):
+                pass
+        self.gone += 1
+        writer.close()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(HANG):
+            while self.count < count:
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def deaf() -> AsyncGenerator[Deaf]:
+    made = Deaf()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    yield made
+    server.close()
+
+
+async def test_a_request_that_waits_is_taken_back_without_a_connection_and_leaves_its_place_to_the_next(
+    deaf: Deaf,
+):
+    transport = http(deaf.url, insecure=True)
+    async with opened(transport) as heard:
+        for number in range(MAKING + 2):
+            transport.send(request(number))
+        await deaf.until(MAKING)
+        transport.unqueue(MAKING)
+        await turns()
+        assert deaf.count == MAKING, "one that waited never had a connection"
+        transport.unqueue(0)
+        await deaf.until(MAKING + 1)
+        assert deaf.gone <= 1
+        transport.unqueue(MAKING + 1)  # the last one is connecting now, and can be taken back as well
+        await turns()
+        assert deaf.count == MAKING + 1
+        assert heard.names() == []
+
+
+async def test_a_listener_that_refuses_at_first_is_tried_again():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        transport = http(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await turns()
+            listener.setblocking(False)
+            listener.listen()
+            async with HttpScript(polite) as other:
+                server = await asyncio.start_server(other._accepted, sock=listener)  # pyright: ignore[reportPrivateUsage]
+                await heard.until(Received)
+                await heard.until(StreamEnded)
+                server.close()
+            assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +38,6 @@ from tests.servers.stdio_scripted import HANG, Wire, cancel, over_stdio, process
 from tests.waiting import turns
 
 MB = 1 << 20
-"""Seconds that closing may take, by contract."""
 
 
 @pytest.fixture
@@ -227,17 +230,18 @@ async def test_a_server_that_exits_while_a_child_holds_its_pipes_open_is_over(
         assert processes(str(tmp_path)) == []
 
 
-async def test_closing_ends_a_server_by_closing_its_stdin() -> None:
-    async with wire("echo") as it:
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [(("echo",), []), (("polite", 0), [b'"ready"', b'"goodbye"'])],
+    ids=["stdin", "SIGTERM"],
+)
+async def test_closing_ends_a_server_by_closing_its_stdin_or_by_sigterm(
+    mode: tuple[str, int], lines: list[bytes]
+) -> None:
+    async with wire(*mode) as it:
+        await it.until(lambda: it.lines == lines[:1])
         await it.transport.close()
-        assert it.items[-1] == Closed(detail="server exited with code 0", code=0, expected=True)
-
-
-async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
-    async with wire("polite", 0) as it:
-        await it.until(lambda: it.lines)
-        await it.transport.close()
-        assert it.lines == [b'"ready"', b'"goodbye"']
+        assert it.lines == lines
         assert it.items[-1] == Closed(detail="server exited with code 0", code=0, expected=True)
 
 
@@ -388,3 +392,31 @@ async def test_a_server_has_a_session_its_pipes_and_its_folder_and_nothing_else(
         assert Path(got["cwd"]).samefile(tmp_path)
         assert got["argv"][2:] == ["an argument", "", "*"]
         assert Happened(text=f"started {sys.executable} (pid {it.transport.pid})") in it.items
+
+
+class Refusing:
+    """The operating system, refusing the next starts."""
+
+    def __init__(self, number: int, times: int) -> None:
+        self.number, self.times, self.asked = number, times, 0
+        self._popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+
+    def __call__(self, *words: Any, **how: Any) -> subprocess.Popen[bytes]:
+        self.asked += 1
+        if self.asked <= self.times:
+            raise OSError(self.number, os.strerror(self.number))
+        return self._popen(*words, **how)
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EFAULT])
+async def test_a_start_that_is_refused_for_the_moment_is_tried_once_more(
+    number: int, monkeypatch: pytest.MonkeyPatch
+):
+    refusing = Refusing(number, 1)
+    monkeypatch.setattr(subprocess, "Popen", refusing)
+    transport = over_stdio([sys.executable, "-S", "-c", "input()"])
+    items: list[Item] = []
+    await transport.open(recorder(items.append))
+    assert transport.pid
+    assert refusing.asked == 2
+    await transport.close()
