@@ -41,9 +41,8 @@ def test_every_value_has_its_origin():
 
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
     file = settings('timers = "fast"\n[limits]\nidle = "x"\nidel = 1\n')
-    run("info", "--demo").sentence(
-        Exit.USAGE, f"{file}:1: timers must be", "(and 1 more; see mcp-tui config)"
-    )
+    more = "(and 1 more; see mcp-tui config)"
+    run("info", "--demo").sentence(Exit.USAGE, f"{file}:1: timers must be", more)
     ran = run("config")
     assert ran.status == Exit.USAGE
     assert [line.split(":")[2] for line in ran.err.splitlines()] == ["1", "3", "4"]
@@ -61,9 +60,8 @@ def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
     file = settings('[keys]\n"request.cancel" = "enter"\n"request.nwe" = "x"\n')
     ran = run("config")
     unknown, clash = sorted(ran.err.splitlines(), key=lambda line: "means" in line)
-    assert clash == (
-        f"mcp-tui: {file}:2: request.cancel = 'enter': enter already means Detail (requests.activate)"
-    )
+    means = "enter already means Detail (requests.activate)"
+    assert clash == f"mcp-tui: {file}:2: request.cancel = 'enter': {means}"
     assert unknown.startswith(f"mcp-tui: {file}:3: unknown action request.nwe; did you mean request.new")
     assert "request.cancel" in run("config", "--keys").out
 
@@ -92,10 +90,8 @@ PLAIN = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"SOME":
 
 
 def save(name: str, target: StdioTarget, tool: str, **arguments: object) -> None:
-    saved.save(
-        DEFAULTS.saved_folder,
-        SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target)),
-    )
+    call = SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target))
+    saved.save(DEFAULTS.saved_folder, call)
 
 
 def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
@@ -111,9 +107,8 @@ def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
 def test_a_saved_call_on_a_named_server_asks_once_for_what_that_needs(tmp_path: Path):
     file = tmp_path / "mcp.json"
     server = {"command": sys.executable, "args": ["-m", "mcp_tui.demo"], "env": {"A": "${input:word}"}}
-    file.write_text(
-        json.dumps({"servers": {"asks": server}, "inputs": [{"id": "word", "type": "promptString"}]})
-    )
+    inputs = [{"id": "word", "type": "promptString"}]
+    file.write_text(json.dumps({"servers": {"asks": server}, "inputs": inputs}))
     save("hello", StdioTarget(command=("x",), name="asks"), "echo", text="kept")
     words = ("call", "--saved", "hello", "--server", "asks", "--config", str(file))
     terminal, end = os.openpty()

@@ -12,6 +12,7 @@ import pytest
 
 from mcp_tui.cli.output import Exit
 from tests.cli.running import MCP_TUI, Ran, run
+from tests.config.placing import marking
 
 ARGS = ["-m", "mcp_tui.demo"]
 
@@ -24,9 +25,7 @@ class Machine:
         (self.project / "sub").mkdir(parents=True)
 
     def server(self, *more: str) -> dict[str, Any]:
-        mark = f"import pathlib, runpy; pathlib.Path({str(self.mark)!r}).touch()"
-        code = f"{mark}; runpy.run_module('mcp_tui.demo', run_name='__main__')"
-        return {"command": sys.executable, "args": ["-c", code, *more]}
+        return marking(self.mark, *more)
 
     def own(self, text: str = "", **servers: object) -> Path:
         return self.write(self.home / ".cursor" / "mcp.json", text, servers)
@@ -86,13 +85,6 @@ def test_hostile_names_reach_no_terminal(machine: Machine):
         assert "red" in ran.out + ran.err
 
 
-def test_a_server_of_one_s_own_starts_by_its_name(machine: Machine):
-    machine.own(mine=machine.server())
-    ran = machine.run("call", "echo", "text=hi", "--server", "mine", "--no-journal")
-    assert (ran.status, ran.out) == (0, "hi\n")
-    assert machine.mark.exists()
-
-
 def test_a_project_s_server_is_refused_without_consent_and_told_how_to_give_it(machine: Machine):
     file = machine.shared(theirs=machine.server())
     machine.run("tools", "--server", "theirs").sentence(
@@ -113,6 +105,7 @@ def test_consent_on_the_command_line_holds_until_the_definition_changes(machine:
     assert not machine.mark.exists()
     assert machine.listed()["theirs"]["state"] == "usable"
     assert machine.run("call", "echo", "text=hi", "--server", "theirs").out == "hi\n"
+    assert machine.mark.exists()
     machine.shared(theirs=machine.server("--other"))
     assert machine.run("tools", "--server", "theirs").status == Exit.USAGE
     machine.shared(theirs=machine.server())
@@ -130,12 +123,9 @@ def test_on_a_terminal_consent_is_asked_and_the_default_is_no(
     machine.shared(theirs=machine.server())
     for name, value in machine.env.items():
         monkeypatch.setenv(name, value)
+    words = [*MCP_TUI[1:], "servers", "--trust", "theirs"]
     child: pexpect.spawn[str] = pexpect.spawn(
-        MCP_TUI[0],
-        [*MCP_TUI[1:], "servers", "--trust", "theirs"],
-        cwd=str(machine.project),
-        encoding="utf-8",
-        timeout=30,
+        MCP_TUI[0], words, cwd=str(machine.project), encoding="utf-8", timeout=30
     )
     child.expect_exact("[y/N] ")
     child.sendline(answer)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 from mcp_tui.config.sources import Surroundings
 
@@ -22,6 +24,13 @@ def place(source: Path, target: Path, **instead: Path) -> None:
         for name, path in instead.items():
             raw = raw.replace(f"@{name}@".encode(), str(path).encode())
         to.write_bytes(raw)
+
+
+def marking(mark: Path, *more: str) -> dict[str, Any]:
+    """The definition of a server that creates a file when it is started."""
+    code = f"import pathlib, runpy; pathlib.Path({str(mark)!r}).touch(); "
+    code += "runpy.run_module('mcp_tui.demo', run_name='__main__')"
+    return {"command": sys.executable, "args": ["-c", code, *more]}
 
 
 def surroundings(

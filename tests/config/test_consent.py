@@ -25,9 +25,8 @@ class Project:
         self.file.parent.mkdir(parents=True)
 
     def server(self, **fields: object) -> Definition:
-        self.file.write_text(
-            json.dumps({"servers": {"a": fields}, "inputs": [{"id": "key", "type": "promptString"}]})
-        )
+        inputs = [{"id": "key", "type": "promptString"}]
+        self.file.write_text(json.dumps({"servers": {"a": fields}, "inputs": inputs}))
         return find("a", around=surroundings(self.folder / "home", self.folder))
 
 

@@ -87,10 +87,8 @@ def test_claude_desktop_expands_nothing(machine: Machine):
 def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(machine: Machine):
     assert machine.http("sentry").headers == {"Authorization": "Bearer s3cret", "X-Price": "$TOKEN"}
     assert machine.http("sentry").transport == "http"
-    assert (machine.http("asana").url, machine.http("asana").transport) == (
-        "https://mcp.asana.com/sse",
-        "sse",
-    )
+    asana = machine.http("asana")
+    assert (asana.url, asana.transport) == ("https://mcp.asana.com/sse", "sse")
     shared = machine.stdio("shared")
     assert shared.command == ("npx", "-y", "@acme/tools@latest")
     assert shared.env == {"ACME_TOKEN": "s3cret", "DIR": "."}
@@ -136,7 +134,7 @@ def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     assert made.command[-1] == "--region=eu"
     assert made.env == {"PERPLEXITY_API_KEY": "pplx"}
     with pytest.raises(
-        ConfigError, match=r"'perplexity-key' is not set .or set MCP_TUI_INPUT_PERPLEXITY_KEY.\."
+        ConfigError, match=r"'perplexity-key' is not set .or set MCP_TUI_INPUT_PERPLEXITY_KEY"
     ):
         machine.target("perplexity")
     assert perplexity.unread == ("dev",)
@@ -183,11 +181,8 @@ def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(ma
 def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
     tools = machine.named("pythonTools")
     assert tools.find_problem() == "directory not found: /srv/tools"
-    assert machine.stdio("pythonTools").env == {
-        "DATABASE_URL": "postgres://db",
-        "API_KEY": "s3cret",
-        "PRICE": "5$",
-    }
+    env = {"DATABASE_URL": "postgres://db", "API_KEY": "s3cret", "PRICE": "5$"}
+    assert machine.stdio("pythonTools").env == env
     streamed = machine.http("streamed")
     assert (streamed.transport, streamed.headers) == ("http", {"Authorization": "Bearer s3cret"})
     assert machine.http("events").transport == "sse"
@@ -201,11 +196,8 @@ def test_codex_is_toml_and_names_variables_in_fields_of_their_own(machine: Machi
     assert docs.command == ("npx", "-y", "docs-server")
     assert docs.env == {"LANG": "C", "HOME_DIR": "$HOME", "TOKEN": "s3cret"}
     figma = machine.http("figma")
-    assert figma.headers == {
-        "X-Figma-Region": "us-east-1",
-        "X-Trace": "t-1",
-        "Authorization": "Bearer s3cret",
-    }
+    given = {"X-Figma-Region": "us-east-1", "X-Trace": "t-1"}
+    assert figma.headers == {**given, "Authorization": "Bearer s3cret"}
     assert machine.named("off").disabled
     assert [each.name for each in machine.found.servers] == ["docs", "figma", "off"]
 

@@ -49,15 +49,11 @@ def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
     saved.save(tmp_path, call(server=TWO))
     assert len(list(tmp_path.iterdir())) == 2
     calls, problems = saved.load(tmp_path)
-    assert [(each.name, each.arguments) for each in calls if each.server == ONE] == [
-        ("mine", {"text": "new"}),
-        ("other", {}),
-    ]
+    found = [(each.name, each.arguments) for each in calls if each.server == ONE]
+    assert found == [("mine", {"text": "new"}), ("other", {})]
     assert problems == []
-    with pytest.raises(
-        ConfigError,
-        match=r"'mine' is saved for several servers: everything, npx -y one. Give the server, too.",
-    ):
+    sentence = r"'mine' is saved for several servers: everything, npx -y one. Give the server, too."
+    with pytest.raises(ConfigError, match=sentence):
         saved.find(tmp_path, "mine")
     assert saved.find(tmp_path, "mine", TWO).server == TWO
 

@@ -73,30 +73,25 @@ class TestFind:
 
     def test_equal_ones_are_one_and_the_person_s_own_needs_no_consent(self, tmp_path: Path):
         write(tmp_path / ".vscode" / "mcp.json", "servers", one={"command": "x", "args": ["a"]})
-        write(
-            tmp_path / "home" / ".codeium" / "windsurf" / "mcp_config.json",
-            one={"command": "x", "args": ["a"]},
-        )
+        own = tmp_path / "home" / ".codeium" / "windsurf" / "mcp_config.json"
+        write(own, one={"command": "x", "args": ["a"]})
         found = find("one", around=surroundings(tmp_path / "home", tmp_path))
         assert (found.source.id, found.project) == ("windsurf", False)
 
     def test_nobody_of_that_name(self, tmp_path: Path):
         file = write(tmp_path / "some.json", everything={"command": "x"}, other={"command": "x"})
         around = surroundings(tmp_path / "home", tmp_path)
-        with pytest.raises(
-            ConfigError, match=r"No server 'everythin' in .*some.json. Did you mean 'everything'\?$"
+        for name, hint in (
+            ("everythin", r"Did you mean 'everything'\?"),
+            ("zzz", r"Choose from: everything, other\."),
         ):
-            find("everythin", file, around)
-        with pytest.raises(
-            ConfigError, match=r"No server 'zzz' in .*some.json. Choose from: everything, other.$"
-        ):
-            find("zzz", file, around)
+            with pytest.raises(ConfigError, match=rf"No server '{name}' in .*some.json. {hint}$"):
+                find(name, file, around)
 
     def test_a_broken_file_elsewhere_is_told_where_it_may_be_the_reason(self, tmp_path: Path):
         (tmp_path / ".mcp.json").write_text("{")
-        with pytest.raises(
-            ConfigError, match=r"No server 'a' in the config files.*Skipped .*\.mcp\.json:1:2: not valid"
-        ):
+        sentence = r"No server 'a' in the config files.*Skipped .*\.mcp\.json:1:2: not valid"
+        with pytest.raises(ConfigError, match=sentence):
             find("a", around=surroundings(tmp_path / "home", tmp_path))
 
 

@@ -46,14 +46,10 @@ def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
 
 
 def test_each_value_says_where_it_came_from(tmp_path: Path):
-    found = read(
-        tmp_path, "\n[limits]\nidle = 5\nmaximum = 7.5\n", MCP_TUI_MAX_TIMEOUT="9", MCP_TUI_THEME="2024"
-    )
-    assert (found.settings.limits.idle, found.settings.limits.maximum, found.settings.theme) == (
-        5,
-        9,
-        "2024",
-    )
+    text = "\n[limits]\nidle = 5\nmaximum = 7.5\n"
+    found = read(tmp_path, text, MCP_TUI_MAX_TIMEOUT="9", MCP_TUI_THEME="2024")
+    limits = found.settings.limits
+    assert (limits.idle, limits.maximum, found.settings.theme) == (5, 9, "2024")
     assert found.origins["limits.idle"] == f"{found.file}:3"
     assert found.origins["limits.maximum"] == "MCP_TUI_MAX_TIMEOUT"
     assert found.origins["theme"] == "MCP_TUI_THEME"

@@ -221,9 +221,8 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         await driven.press("ctrl+n", "ctrl+n")
         await driven.until(lambda: "web" not in driven.inside("server"))
         lost = server(driven, 2)
-        driven.app.benches[lost].connection.call(
-            "tools/call", {"name": "crash", "arguments": {"seconds": 0.1}}
-        )
+        crash = {"name": "crash", "arguments": {"seconds": 0.1}}
+        driven.app.benches[lost].connection.call("tools/call", crash)
         await driven.until(lambda: lost.link is Link.LOST)
         await driven.until(lambda: "∅ web lost" in driven.inside("server"))
         await driven.until(lambda: "web lost: server " in toasts(driven))
@@ -255,11 +254,8 @@ async def test_quitting_asks_once_over_all_servers_and_cancels_at_all_of_them():
         await driven.press("ctrl+q")
         assert isinstance(driven.top, ConfirmScreen)
         assert "2 requests in flight" in driven.text()
-        assert {"· demo", "· web"} <= {
-            line.replace("│", "").strip()[-len("· demo") :].strip()
-            for line in driven.text().splitlines()
-            if "tools/call silent" in line
-        }
+        lines = [line for line in driven.text().splitlines() if "tools/call silent" in line]
+        assert {"demo", "web"} <= {line.strip("│ ").rpartition("· ")[2] for line in lines}
         await driven.press("y")
         await driven.until(lambda: driven.left)
         assert {row.reason for row in rows} == {"client is shutting down"}

@@ -56,18 +56,8 @@ def test_a_dark_and_a_light_theme_ship_and_load():
 @pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
 def test_every_text_is_readable_where_it_stands(theme: Theme):
     colours = theme.to_color_system().generate()
-    inks = [
-        "foreground",
-        "text",
-        "text-muted",
-        "primary",
-        "secondary",
-        "accent",
-        "warning",
-        "error",
-        "success",
-    ]
-    inks += [f"text-{name}" for name in ("primary", "secondary", "accent", "warning", "error", "success")]
+    named = ("primary", "secondary", "accent", "warning", "error", "success")
+    inks = ["foreground", "text", "text-muted", *named, *(f"text-{name}" for name in named)]
     papers = ["background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background"]
     pairs = list(product(inks, papers))
     pairs += [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.view.server import Link
+from tests.config.placing import marking
 from tests.tui.driving import Driven, driving
 from tests.tui.hostile import assert_harmless
 
@@ -28,9 +28,7 @@ class Files:
         self.project, self.mark = project, project / "started"
 
     def server(self, **more: object) -> dict[str, Any]:
-        touch = f"import pathlib, runpy; pathlib.Path({str(self.mark)!r}).touch()"
-        code = f"{touch}; runpy.run_module('mcp_tui.demo', run_name='__main__')"
-        return {"command": sys.executable, "args": ["-c", code], **more}
+        return {**marking(self.mark), **more}
 
     def own(self, **servers: object) -> None:
         self._write(Path(os.environ["HOME"]) / ".cursor" / "mcp.json", {"mcpServers": servers})
