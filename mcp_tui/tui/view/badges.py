@@ -1,4 +1,4 @@
-"""What a row is called. States are few; "timed out" and "late, ignored" come of a state, a cause and the evidence."""
+"""The badges of rows. States are few; "timed out" and "late, ignored" follow from a state, a cause, and the evidence."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ FAILED: Final = Badge(words("failed"), words("✗"), "failed")
 LOST: Final = Badge(words("lost"), words("∅"), "lost")
 
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
-"""Every badge there is, in the order in which they stand above."""
+"""All badges, in the order above."""
 
 STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
-"""The names of styles that badges use; a widget has a component class for each."""
+"""The names of the styles of badges."""
 
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
-"""Causes that a badge has a word of its own for; their reason only repeats it."""
+"""Causes with a badge of their own; their reason only repeats it."""
 
 
 def badge(row: Request, now: float | None = None) -> Badge:
-    """The badge of ``row`` at ``now``, in monotonic seconds; without it, at the end of what was seen.
+    """Returns the badge of a row at ``now``, in monotonic seconds; without it, at the end of what was seen.
 
-    It claims only what was seen: one message of progress that crossed the cancel is no sign that the work goes on.
+    One progress message after the cancel may have crossed it, so it does not mean that the work goes on.
     """
     match row.state:
         case State.QUEUED:
@@ -82,11 +82,11 @@ def badge(row: Request, now: float | None = None) -> Badge:
 # -- requests of the server's ----------------------------------------------------------------------------------
 
 FROM_SERVER: Final = words("◂")
-"""What comes from the server to us."""
+"""The glyph of messages from the server."""
 
 
 def server_request_badge(server_request: ServerRequest) -> Badge:
-    """What became of a request of the server's; ``asks`` while it waits for an answer."""
+    """Returns the badge of a request of the server's; ``asks`` while it waits for an answer."""
     word, style = words("asks"), "awaiting-input"
     if server_request.ended_at is not None:
         match server_request.outcome.partition(" ")[0]:
@@ -102,6 +102,6 @@ def server_request_badge(server_request: ServerRequest) -> Badge:
 
 
 def outcome_of(server_request: ServerRequest) -> SafeText:
-    """What became of it, as it was told."""
+    """Returns the outcome of a request of the server's."""
     waits = server_request.ended_at is None
     return words("waits for an answer") if waits else brief(server_request.outcome, 80)

@@ -1,4 +1,4 @@
-"""Durations, moments and sizes in words. Durations are seconds, sizes are bytes."""
+"""Durations in seconds, moments, and sizes in bytes as text."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
-    """A running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
+    """Returns a duration, rounded down: ``12.4s``, ``2:05``, ``1:02:03``."""
     return clean(units.elapsed(seconds))
 
 
 @lru_cache(512)
 def limit(seconds: float | None) -> SafeText:
-    """A limit as it was set: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` where there is none."""
+    """Returns a limit: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``, ``none``."""
     return clean(units.limit(seconds))
 
 
 def quiet(seconds: float) -> SafeText:
-    """How long nothing was heard, to the second: ``8s``, ``2:05``."""
+    """Returns a silence in seconds: ``8s``, ``2:05``."""
     return safe("{}s", int(max(0.0, seconds))) if seconds < 60 else elapsed(seconds)
 
 
 def lag(seconds: float) -> SafeText:
-    """How much later something came: ``+412 ms``, ``+4.1 s``, ``+12 min``."""
+    """Returns a delay: ``+412 ms``, ``+4.1 s``, ``+12 min``."""
     return safe("+{}", units.span(seconds))
 
 
 def offset(seconds: float) -> SafeText:
-    """A moment of a request's history, counted from its start: ``+0.000``, ``+12.345``."""
+    """Returns the time since the start of a request: ``+0.000``, ``+12.345``."""
     return safe("{:+.3f}", seconds)
 
 
 def moment(at: float, origin: float) -> SafeText:
-    """The local time of day of a monotonic moment: ``12:04:31.880``.
+    """Returns the local time of day of a monotonic moment: ``12:04:31.880``.
 
     Args:
         at: monotonic seconds.
@@ -49,7 +49,7 @@ def moment(at: float, origin: float) -> SafeText:
 
 
 def stamp(epoch: float) -> SafeText:
-    """The local date and time of a moment: ``2026-11-21 12:04:31``; empty where no calendar has it."""
+    """Returns the local date and time of a moment: ``2026-11-21 12:04:31``; empty if it is out of range."""
     try:
         return clean(clock.local_stamp(epoch))
     except ValueError:
@@ -57,11 +57,11 @@ def stamp(epoch: float) -> SafeText:
 
 
 def up(seconds: float) -> SafeText:
-    """How long a connection has stood: ``00:14:09``."""
+    """Returns the age of a connection: ``00:14:09``."""
     whole = int(max(0.0, seconds))
     return safe("{:02}:{:02}:{:02}", whole // 3600, whole // 60 % 60, whole % 60)
 
 
 def size(count: int) -> SafeText:
-    """``98 B``, ``1.8 kB``, ``20.0 MB``, in powers of 1,000."""
+    """Returns a size in powers of 1,000: ``98 B``, ``1.8 kB``, ``20.0 MB``."""
     return clean(units.size(count))

@@ -1,7 +1,6 @@
-"""Filters as they are typed: ``state:late name:slow /an expression/ words "a phrase"``, each with a ``-`` before it for what
-is not wanted. All that is asked for must hold. First what all of them share, then the filter of the table.
+"""Filters as they are typed: ``state:late name:slow /regex/ words "a phrase"``, each with a ``-`` before it to exclude.
 
-Expressions are those of Rust: they take time that grows with the text alone, whatever is typed.
+All terms must match. Regular expressions have Rust's syntax, which takes linear time.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ Subject = TypeVar("Subject")
 
 Test = Callable[[Subject], bool]
 Field = Callable[[str], Test[Subject]]
-"""Makes the test of a field from its value, which is never empty and in lower case."""
+"""Returns the test of a field for a value, which is in lower case and not empty."""
 
 
 SEARCHED: Final = 20_000
-"""Characters of one text that an expression is looked for in."""
+"""Characters of one text that an expression searches."""
 
 EXPRESSION: Final = 500
 """Characters of an expression, at most."""
@@ -44,9 +43,9 @@ _TERM: Final = re.compile(
 
 @dataclass(frozen=True)
 class Terms(Generic[Subject]):
-    """A filter as it was typed, and the tests that it stands for.
+    """A filter as it was typed, and its tests.
 
-    ``problem`` says what of it is not valid, in a sentence; that is left out, as if it were not there yet.
+    ``problem`` says in a sentence which term is not valid; such a term is ignored.
     """
 
     text: str = ""
@@ -57,7 +56,7 @@ class Terms(Generic[Subject]):
         return bool(self.tests)
 
     def matches(self, subject: Subject) -> bool:
-        """Whether ``subject`` passes every test."""
+        """Returns whether a subject passes every test."""
         return all(test(subject) for test in self.tests)
 
 
@@ -68,13 +67,13 @@ def read(
     said: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]] | None = None,
 ) -> Terms[Subject]:
-    """Read a filter. Whatever has no field is a word to look for; case is ignored. An unknown field is a problem.
+    """Parses a filter; a term without a field is a word to search for, in any case.
 
     Args:
-        text: as typed.
+        text: the filter as typed.
         fields: the fields by their names.
-        said: every text that a word or a phrase is looked for in.
-        searched: those that an expression is looked for in; the same where none are given.
+        said: returns every text of a subject that a word or a phrase is searched in.
+        searched: returns those that an expression is searched in; the same by default.
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
@@ -110,7 +109,7 @@ def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
 
 @lru_cache(maxsize=64)
 def expression(pattern: str) -> Callable[[str], bool] | SafeText:
-    """What finds a regular expression in a text, whatever the case; or why it is none."""
+    """Returns a function that searches a text for an expression in any case, or why the expression is not valid."""
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     if len(pattern) > EXPRESSION:
@@ -127,7 +126,7 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
 
 
 def _whole(text: str) -> str:
-    """``text`` without lone surrogates, which no expression takes."""
+    """Returns a text without lone surrogates, which expressions do not accept."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -144,30 +143,30 @@ def _not(test: Test[Subject]) -> Test[Subject]:
 
 
 def part(of: Callable[[Subject], str]) -> Field[Subject]:
-    """A field whose value is a part of a text."""
+    """Returns a field whose value is a part of a text."""
     return lambda value: lambda subject: value in of(subject).casefold()
 
 
 def start(of: Callable[[Subject], str]) -> Field[Subject]:
-    """A field whose value is the start of a text."""
+    """Returns a field whose value is the start of a text."""
     return lambda value: lambda subject: of(subject).casefold().startswith(value)
 
 
 # -- the table -------------------------------------------------------------------------------------------------
 
 Shown = Request | ServerRequest
-"""What a row may show: a request of ours, or one of the server's."""
+"""The subject of a row: a request of ours, or one of the server's."""
 
 Filter = Terms[Shown]
 """A filter of the table."""
 
 
 def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
-    """Read a filter of the table, see :func:`read`.
+    """Parses a filter of the request table, see :func:`read`.
 
     ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:`` (or
-    ``tool:``), ``method:``, ``reason:``, ``cause:`` and ``server:`` a part. ``/an expression/`` is looked for in method,
-    name, error and summary, words and phrases in all that a row says. ``server`` is what the server of the rows is called.
+    ``tool:``), ``method:``, ``reason:``, ``cause:``, and ``server:`` a part. Expressions search the method, the name, the
+    error, and the summary; words search every text of a row. ``server`` returns the name of the server.
     """
     return read(
         text,
@@ -203,7 +202,7 @@ def _state(value: str) -> Test[Shown]:
 
 
 def is_open(row: Shown) -> bool:
-    """Whether an answer is still waited for."""
+    """Returns whether a request is still waiting for its answer."""
     return row.ended_at is None if isinstance(row, ServerRequest) else row.open
 
 

@@ -1,4 +1,4 @@
-"""How the room is shared out among the panes, in shares of the whole: what keys change, and a file keeps."""
+"""The sizes of the panes as shares of the screen; keys change them, and a file keeps them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final, Literal
 from mcp_tui.protocol.values import fact
 
 Border = Literal["left", "right", "split", "lower", "tabs"]
-"""What can be moved: the right edge of the catalogue; the left one of the detail; the border between the cancellations and
-what stands beside them; the top of the lower row, where panes stand side by side; and the edge of the tabs."""
+"""The borders that can be moved: the right edge of the catalogue, the left edge of the detail, the right edge of the
+cancellations, the top of the lower row in three columns, and the top of the tabs otherwise."""
 
 LEAST: Final = 0.1
-"""The share that every pane keeps."""
+"""The least share of a pane."""
 
 
 @fact
 class Shares:
-    """Places of the borders, from the left or from the top."""
+    """The places of the borders, from the left or from the top."""
 
     left: float = 0.171
     right: float = 0.764
@@ -26,7 +26,7 @@ class Shares:
     tabs: float = 0.55
 
     def moved(self, border: Border, to: float) -> Shares:
-        """These with a border elsewhere, as near to ``to`` as the others and their panes permit."""
+        """Returns the shares with a border moved, as near to ``to`` as the other panes permit."""
         low, high = {
             "left": (LEAST, self.split - LEAST),
             "right": (self.split + LEAST, 1 - LEAST),
@@ -38,31 +38,29 @@ class Shares:
         return replace(self, **changed)
 
     def raised(self, by: float, *, wide: bool) -> Shares:
-        """These with more room for the panes below the requests."""
+        """Returns the shares with more room for the panes below the requests."""
         return self.moved("lower", self.lower - by) if wide else self.moved("tabs", self.tabs - by)
 
     def widened(self, pane: str, by: float) -> Shares:
-        """These with more room at the sides, or for a pane in the row below: ``cancellations``, or ``log`` beside them."""
-        made = self
+        """Returns the shares with more room at both sides, or for one pane: ``cancellations`` and ``log`` share a border."""
         if pane in {"cancellations", "log"}:
-            return made.moved("split", made.split + (by if pane == "cancellations" else -by))
-        if pane != "detail":
-            made = made.moved("left", made.left + by)
+            return self.moved("split", self.split + (by if pane == "cancellations" else -by))
+        made = self if pane == "detail" else self.moved("left", self.left + by)
         return made if pane == "catalogue" else made.moved("right", made.right - by)
 
     def columns(self) -> str:
-        """The columns of the grid where panes stand side by side, as a stylesheet has them."""
+        """Returns the columns of the grid in three columns, in the syntax of a stylesheet."""
         widths = (self.left, self.split - self.left, self.right - self.split, 1 - self.right)
         return " ".join(f"{round(1000 * each)}fr" for each in widths)
 
     def rows(self, *, wide: bool) -> str:
-        """Its rows."""
+        """Returns the rows of the grid."""
         upper = self.lower if wide else self.tabs
         return f"{round(1000 * upper)}fr {round(1000 * (1 - upper))}fr"
 
 
 def shares(told: dict[str, object]) -> Shares:
-    """Shares from a file that anybody may have written to: what is no share, or leaves a pane no room, is not taken."""
+    """Reads shares from a file, and ignores values that are not valid or leave a pane no room."""
     made = Shares()
     for border in ("split", "left", "right", "lower", "tabs"):
         to = told.get(border)

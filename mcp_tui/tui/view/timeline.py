@@ -1,4 +1,4 @@
-"""Requests as bars on a shared clock: which of them, the window of time, a bar, the axis, the sparkline, and percentiles."""
+"""The timeline: the window of time, the bars of requests, the axis, the rate of messages, and percentiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPANS: Final = (
     *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 43_200.0, 86_400.0),
 )
-"""Seconds that a window may show."""
+"""Spans of a window in seconds."""
 
 _TICKS: Final = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
@@ -36,13 +36,14 @@ _TICKS: Final = (
 """Seconds between two labels of the axis."""
 
 _SPARKS: Final = "▁▂▃▄▅▆▇█"
-_EMPTY: Final = " "
 
 
 @frozen
 class Window:
-    """The time in sight: ``cells`` cells of ``step`` seconds each. Cells are numbered from the monotonic clock's 0 on,
-    so that a window which follows the clock moves by whole cells, and what is drawn in it does not flicker.
+    """The time on the screen: ``cells`` cells of ``step`` seconds each.
+
+    Cells are counted from 0 of the monotonic clock, so that a window which follows the clock moves by whole cells and its
+    bars do not flicker.
     """
 
     first: int
@@ -51,23 +52,23 @@ class Window:
 
     @classmethod
     def ending(cls, at: float, span: float, cells: int) -> Window:
-        """The window of a span in seconds whose last cell has a moment in it."""
+        """Returns the window of ``span`` seconds whose last cell contains a moment."""
         cells = max(1, cells)
         step = span / cells
         return cls(math.floor(at / step) - cells + 1, cells, step)
 
     @property
     def begin(self) -> float:
-        """The moment of its left edge."""
+        """The time of the left edge."""
         return self.first * self.step
 
     @property
     def end(self) -> float:
-        """The moment of its right edge."""
+        """The time of the right edge."""
         return (self.first + self.cells) * self.step
 
     def cell(self, at: float) -> int:
-        """The cell of a moment, counted from the left edge; it may be outside."""
+        """Returns the cell of a moment, counted from the left edge; it may be outside of the window."""
         return math.floor(min(1e15, at / self.step)) - self.first
 
 
@@ -75,52 +76,42 @@ class Window:
 
 
 class _Track:
-    """Cells of one line, each with a character and a style."""
+    """The cells of one line, each with a character and a style."""
 
     def __init__(self, cells: int) -> None:
-        self._glyphs = [_EMPTY] * cells
-        self._tones = [""] * cells
+        self._cells: list[tuple[str, str]] = [(" ", "")] * cells
 
     def put(self, cell: int, glyph: LiteralString | SafeText, tone: str) -> None:
-        if 0 <= cell < len(self._glyphs):
-            self._glyphs[cell], self._tones[cell] = glyph, tone
+        self.fill(cell, cell, glyph, tone)
 
-    def fill(self, first: int, last: int, glyph: LiteralString, tone: str) -> None:
-        """From a cell up to and with another."""
-        first, last = max(0, first), min(len(self._glyphs) - 1, last)
-        if first <= last:
-            self._glyphs[first : last + 1] = [glyph] * (last + 1 - first)
-            self._tones[first : last + 1] = [tone] * (last + 1 - first)
+    def fill(self, first: int, last: int, glyph: LiteralString | SafeText, tone: str) -> None:
+        """Fills the cells from the first to the last."""
+        for cell in range(max(0, first), min(last + 1, len(self._cells))):
+            self._cells[cell] = glyph, tone
 
     def say(self, cell: int, text: SafeText, tone: str) -> bool:
-        """Words from a cell on, where there is room for them; returns whether there is."""
-        room = text.isascii() and cell >= 0 and cell + len(text) <= len(self._glyphs)
+        """Writes a text from a cell on if there is room for it; returns whether there is."""
+        room = text.isascii() and cell >= 0 and cell + len(text) <= len(self._cells)
         if room:
-            self._glyphs[cell : cell + len(text)] = text
-            self._tones[cell : cell + len(text)] = [tone] * len(text)
+            self._cells[cell : cell + len(text)] = [(each, tone) for each in text]
         return room
 
     def beside(self, first: int, last: int, text: SafeText, tone: str) -> None:
-        """Words behind a bar that goes from a cell to another; before it, where there is no room behind it."""
-        if not self.say(last + 2, text, tone) and last < len(self._glyphs):
+        """Writes a text after a bar, or before it if there is no room after it."""
+        if not self.say(last + 2, text, tone) and last < len(self._cells):
             self.say(first - 1 - len(text), text, tone)
 
     def segments(self) -> Segments:
-        """The cells, those of one style that stand together in one piece."""
-        made: list[tuple[SafeText, str]] = []
-        at = 0
-        for tone, run in groupby(self._tones):
-            count = sum(1 for _ in run)
-            made.append((clean("".join(self._glyphs[at : at + count])), tone))
-            at += count
-        return tuple(made)
+        """Returns the cells, neighbours of one style as one piece."""
+        runs = groupby(self._cells, key=lambda cell: cell[1])
+        return tuple((clean("".join(glyph for glyph, _ in run)), tone) for tone, run in runs)
 
 
 def bar(row: Request, window: Window, now: float) -> Segments:
-    """A request in a window, in as many cells as that has.
+    """Returns the bar of a request in a window.
 
-    Dotted while it is queued, then solid to its outcome, or to ``now`` while it is open; a tick at each progress that its
-    history still has; its cancel at that instant, and behind it what came late, with the lag.
+    It is dotted while the request is queued, then solid up to the outcome, or to ``now`` while the request is open. It has a
+    mark for each progress in the history and one for the cancel, and after that what came late, with the lag.
     """
     track = _Track(window.cells)
     shown = badge(row)
@@ -144,7 +135,7 @@ def bar(row: Request, window: Window, now: float) -> Segments:
 
 
 def _history(track: _Track, row: Request, window: Window, until: float, running: str) -> None:
-    """Progress, and the time in which a person was asked."""
+    """Draws progress, and the time in which a person was asked."""
     paused: float | None = None
     for event in row.history:
         match event:
@@ -162,7 +153,7 @@ def _history(track: _Track, row: Request, window: Window, until: float, running:
 
 
 def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
-    """The cancel, or the loss, and what came after it."""
+    """Draws the cancel or the loss, and what came after it."""
     given_up = row.ended_at or row.cancel_at or 0.0
     at = window.cell(given_up)
     answer, going_on = late_answer(row), late_progress(row)
@@ -191,7 +182,7 @@ def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
 
 
 def label_cells(row: Request) -> int:
-    """The cells that :func:`label` takes, with nothing cut."""
+    """Returns the cells that :func:`label` takes if nothing is cut."""
     return width(_label(row)) + 4
 
 
@@ -200,7 +191,7 @@ def _label(row: Request) -> SafeText:
 
 
 def label(row: Request, cells: int, *, selected: bool) -> Segments:
-    """What stands left of a bar: the mark of the cursor, the badge, the id and what was asked for."""
+    """Returns the text left of a bar: the mark of the cursor, the badge, the id, and the name."""
     shown = badge(row)
     return (
         (words("›" if selected else " "), "accent"),
@@ -213,7 +204,7 @@ def label(row: Request, cells: int, *, selected: bool) -> Segments:
 
 
 def axis(window: Window, *, origin: float, now: float) -> Segments:
-    """Times of day below which things happened, as many as there is room for, and ``now`` where it is in sight."""
+    """Returns the axis with as many times of day as there is room for, and ``now`` if it is in the window."""
     fine = next((tick for tick in _TICKS if tick / window.step >= 11), _TICKS[-1])
     tick = fine if fine >= 1 else next((each for each in _TICKS if each / window.step >= 15), 1.0)
     track = _Track(window.cells)
@@ -236,7 +227,7 @@ def axis(window: Window, *, origin: float, now: float) -> Segments:
 
 
 def sparkline(counts: Sequence[int], most: int) -> SafeText:
-    """Counts as blocks of an eighth to eight eighths of ``most``; nothing for none."""
+    """Returns counts as blocks of one to eight eighths of ``most``; blank for 0."""
     top = max(1, most)
     return clean(
         "".join(_SPARKS[(each * 8 - 1) // top if each < top else 7] if each else " " for each in counts)
@@ -244,13 +235,13 @@ def sparkline(counts: Sequence[int], most: int) -> SafeText:
 
 
 def rate(count: int, seconds: float) -> SafeText:
-    """Messages a second: ``412/s``, ``0.4/s``."""
+    """Returns messages per second: ``412/s``, ``0.4/s``."""
     found = count / seconds if seconds else 0.0
     return safe("{:,.0f}/s", found) if found >= 10 or found == 0 else safe("{:.1f}/s", found)
 
 
 def span_words(seconds: float) -> SafeText:
-    """How much time a window shows: ``50ms``, ``30s``, ``5m``."""
+    """Returns the span of a window: ``50ms``, ``30s``, ``5m``."""
     return safe("{:.0f}ms", seconds * 1000) if seconds < 1 else durations.limit(seconds)
 
 
@@ -259,7 +250,7 @@ def span_words(seconds: float) -> SafeText:
 
 @frozen
 class Latency:
-    """How long the answers to one sort of request took, in seconds."""
+    """The response times of requests with one method and name, in seconds."""
 
     label: SafeText
     answers: int
@@ -268,31 +259,24 @@ class Latency:
 
 
 def latencies(rows: Iterable[Request]) -> list[Latency]:
-    """Percentiles of the requests that were answered, by method and name, the most frequent first.
+    """Returns percentiles of the requests that were answered, by method and name, the most frequent first.
 
-    They are nearest ranks, so each is a time that was seen. What was cancelled, lost or refused by ourselves was not
-    answered.
+    They are nearest ranks, so each is a time that was measured. Cancelled, lost, and refused requests were not answered.
     """
-    found: dict[tuple[str, str], list[float]] = {}
-    labels: dict[tuple[str, str], Request] = {}
+    times: dict[SafeText, list[float]] = {}
     for row in rows:
         if row.state is State.COMPLETED or (row.state is State.FAILED and row.origin is ev.Origin.SERVER):
-            sort = row.method, row.name
-            labels.setdefault(sort, row)
-            found.setdefault(sort, []).append(row.elapsed(0.0))
-    made: list[Latency] = []
-    for sort, times in found.items():
-        times.sort()
-        made.append(Latency(request(labels[sort]), len(times), _rank(times, 0.50), _rank(times, 0.95)))
+            times.setdefault(request(row), []).append(row.elapsed(0.0))
+    made = [Latency(sort, len(each), _rank(each, 0.50), _rank(each, 0.95)) for sort, each in times.items()]
     return sorted(made, key=lambda each: (-each.answers, each.label))
 
 
 def _rank(times: Sequence[float], share: float) -> float:
-    return times[max(0, math.ceil(share * len(times)) - 1)]
+    return sorted(times)[max(0, math.ceil(share * len(times)) - 1)]
 
 
 def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Segments:
-    """``p50/p95  tools/call crawl 1.2s/4.0s ×12 · …`` in so many cells; the sort that is asked for stands first."""
+    """Returns ``p50/p95  tools/call crawl 1.2s/4.0s ×12 …`` in so many cells, beginning with the label ``first``."""
     if not found:
         return ((fit(words(" p50/p95  no responses yet"), cells), "muted"),)
     pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
@@ -308,7 +292,7 @@ def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Se
 
 
 def precise(seconds: float) -> SafeText:
-    """A duration of which thousandths matter: ``12ms``, ``1.2s``, ``2:05``."""
+    """Returns a duration to the millisecond below one second: ``12ms``, ``1.2s``, ``2:05``."""
     if seconds < 1:
         return safe("{}ms", int(seconds * 1000))
     return durations.elapsed(seconds)
@@ -317,14 +301,14 @@ def precise(seconds: float) -> SafeText:
 # -- a window of a session -------------------------------------------------------------------------------------
 
 LOOKED: Final = 2_000
-"""Requests that one key, and one frame where most are filtered out, looks through at most."""
+"""Requests that one frame looks through at most, if most are filtered out."""
 
 MEASURED: Final = 1_000
-"""The newest requests that percentiles are made of."""
+"""The number of newest requests for percentiles."""
 
 
 def rates(spans: Spans, window: Window, gutter: int) -> Segments:
-    """The messages of each cell as a sparkline, with the most of them in words before it."""
+    """Returns the messages of each cell as a sparkline, after their peak in words."""
     edges = range(window.first, window.first + window.cells + 1)
     before_each = [spans.messages(edge * window.step) for edge in edges]
     counts = [max(0, after - before) for before, after in pairwise(before_each)]
@@ -336,10 +320,10 @@ def rates(spans: Spans, window: Window, gutter: int) -> Segments:
 # -- requests and messages by their time ---------------------------------------------------------------------
 
 BLOCK: Final = 64
-"""Requests that are left out together, where all of them had ended before."""
+"""Requests that are skipped together if all of them had ended before."""
 
 _FINAL: Final = frozenset({State.COMPLETED, State.FAILED})
-"""States after which nothing makes a request longer: an answer that comes to any other is late."""
+"""States after which a bar no longer grows; in all others a late response may still come."""
 
 
 def _under_way(
@@ -350,7 +334,7 @@ def _under_way(
     end: float,
     late: Collection[int] = (),
 ) -> Iterator[int]:
-    """The places of requests between two moments, and of the ``late`` ones; ``latest`` is the last end in a block."""
+    """Yields the places of requests between two moments and of late ones; ``latest`` returns the last end of a block."""
     kept = {each // BLOCK for each in late}
     place = bisect_right(begins, end) - 1
     while place >= 0:
@@ -364,7 +348,7 @@ def _under_way(
 
 
 class BookSpans:
-    """Requests of a book that grows, by when they were under way: from a call to its outcome, or to what came late.
+    """The requests of a session by the time from their call to their outcome, or to a late response.
 
     Times are monotonic seconds. ``origin`` is the epoch, in seconds, at which that clock read 0.
     """
@@ -380,11 +364,10 @@ class BookSpans:
         self._seen = -1
 
     def update(self) -> bool:
-        """Take in what happened; returns whether anything did."""
+        """Takes in changes; returns whether there were any."""
         if self._book.version == self._seen:
             return False
-        changed = self._book.changed_since(self._seen)
-        self._seen = self._book.version
+        changed, self._seen = self._book.changed_since(self._seen), self._book.version
         order = self._book.order
         for place in [*(self._watched if changed is None else changed)]:
             if place < len(self._begins):
@@ -405,21 +388,21 @@ class BookSpans:
         self._latest[place // BLOCK] = max(self._ends[begin : begin + BLOCK])
 
     def first(self) -> float | None:
-        """When the first request was called."""
+        """Returns when the first request was called."""
         return self._begins[0] if self._begins else None
 
     def during(self, begin: float, end: float) -> Iterator[Request]:
-        """The requests under way between two moments, newest first."""
+        """Returns the requests running between two moments, newest first."""
         places = _under_way(self._begins, self._ends, self._latest.__getitem__, begin, end)
         return map(self._book.row, places)
 
     def messages(self, until: float) -> int:
-        """How many messages went either way before a moment."""
+        """Returns the number of messages in both directions before a moment."""
         return self._frames.hidden + self._frames.until(until)
 
 
 class RecordedSpans:
-    """The same of a recording at a moment: found by the numbers of events, so that no request is folded but those given."""
+    """The same for a recording at a moment, found by the numbers of events: only requests that are returned are folded."""
 
     def __init__(self, book: RecordedBook, *, origin: float) -> None:
         self.origin = origin
@@ -445,7 +428,7 @@ class RecordedSpans:
         return map(book.row, _under_way(table.first, table.over, self._last_over, since, until - 1, late))
 
     def _late(self, since: int, until: int) -> set[int]:
-        """The requests that were answered late between two positions."""
+        """Returns the requests that were answered late between two positions."""
         table, found = self._book.recording.table, set[int]()
         at = table.moves.find(LATE, since, until)
         while at >= 0:
@@ -454,7 +437,7 @@ class RecordedSpans:
         return found
 
     def _last_over(self, block: int) -> int:
-        """The event that ended the last one of a block; of whole blocks it is kept, since it only ever comes down."""
+        """Returns the last event that ended a request of a block; cached for whole blocks, since it only gets earlier."""
         over = self._book.recording.table.over
         while len(self._blocks) <= block and (len(self._blocks) + 1) * BLOCK <= len(over):
             begin = len(self._blocks) * BLOCK
@@ -467,10 +450,10 @@ class RecordedSpans:
 
 
 def ended(row: Request) -> float:
-    """When the last thing that can be drawn of a request happened; infinity while it is under way."""
+    """Returns the time of the last thing to draw of a request, infinity while it is running."""
     if row.ended_at is None or row.state is State.CANCEL_REQUESTED:
         return math.inf
-    return max(row.ended_at, *(row.ended_at + each.last_after for each in row.late), row.ended_at)
+    return row.ended_at + max((0.0, *(each.last_after for each in row.late)))
 
 
 Spans: TypeAlias = BookSpans | RecordedSpans

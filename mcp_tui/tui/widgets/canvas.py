@@ -1,6 +1,4 @@
-"""What the widgets of the workbench have in common: lines drawn from styled pieces, the styles of those pieces, and lists to
-move through with one cursor, one way to follow, and one way to stay in place.
-"""
+"""Base classes of widgets: lines drawn from styled pieces, and lists with a cursor that can follow the newest line."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from textual.widget import Widget
 from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
 
 COPIED: Final = 10_000
-"""Lines that one copy takes at most."""
+"""The most lines that can be copied at once."""
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
@@ -40,10 +38,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tones: dict[str, Style] = {}
-        self._inner: Size | None = None  # while lines are drawn: Textual reckons it anew for each
+        self._inner: Size | None = None  # only while lines are drawn: Textual computes it each time
 
     def watch_virtual_size(self, size: Size) -> None:
-        """Fit the scrollbar to the lines, and what is as high as its lines."""
+        """Fits the scrollbar, and the height if it is automatic, to the lines."""
         if self.styles.auto_dimensions:
             self.refresh(layout=True)
         self._scroll_update(size)  # as Textual does after a layout
@@ -51,7 +49,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     # -- styles ----------------------------------------------------------------------------------------------
 
     def tone(self, name: str) -> Style:
-        """The style of a tone on this widget's background; the plain style for the empty or an unknown name.
+        """Returns the style of a tone on the background of this widget; the plain style for an unknown name.
 
         A colour is a tone of its own: ``#rrggbb``, or ``#rrggbb on #rrggbb`` with a background.
         """
@@ -70,12 +68,12 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return self._tones[name]
 
     def notify_style_update(self) -> None:
-        """Styles changed (theme, focus): nothing drawn so far is right any more."""
+        """Draws everything again after a change of theme or focus."""
         super().notify_style_update()
         self.forget()
 
     def forget(self) -> None:
-        """Draw everything anew."""
+        """Draws everything again."""
         self._tones.clear()
         self.refresh()
 
@@ -90,11 +88,11 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def inner(self) -> Size:
-        """Cells of a line, and lines that are visible, without border and scrollbar."""
+        """The size without border and scrollbar."""
         return self._inner or self.scrollable_content_region.size
 
     def paint(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> list[Segment]:
-        """Pieces of text with their tones as segments, on the cursor's background where ``cursor``."""
+        """Returns pieces of text with their tones as segments, with ``cursor`` on its background."""
         over = self._over() if cursor else None
         segments: list[Segment] = []
         for text, name in pieces:
@@ -104,30 +102,30 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return segments
 
     def _over(self) -> Style:
-        """What the cursor does to a line. Where the colours are the terminal's, none can be laid below another."""
+        """Returns the style of the cursor's line. The terminal's own colours cannot be blended, so it is reversed there."""
         if self.app.native_ansi_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
             return Style(reverse=True) if self.has_focus else Style(underline=True)
         return Style(bgcolor=self.tone("cursor").bgcolor)
 
     def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
-        """A whole line of pieces, cropped or filled to the width of the widget."""
+        """Returns a line of pieces, cropped or filled to the width of the widget."""
         return self.fill(self.paint(pieces, cursor=cursor), cursor=cursor)
 
     def fill(self, segments: Iterable[Segment], *, cursor: bool = False) -> Strip:
-        """A whole line of segments, cropped or filled to the width of the widget."""
+        """Returns a line of segments, cropped or filled to the width of the widget."""
         rest = self.paint(((words(" "), ""),), cursor=cursor)[0].style
         return Strip(segments).adjust_cell_length(self.inner.width, rest)
 
     def blank(self) -> Strip:
-        """An empty line."""
+        """Returns an empty line."""
         return Strip.blank(self.inner.width, self.tone(""))
 
     def say(self, text: SafeText, tone: str = "muted") -> Strip:
-        """One line of words in place of content."""
+        """Returns a line of text in place of content."""
         return self.strip(((fit(text, self.inner.width), tone),))
 
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
-        """Line ``y`` of words in place of content, each of their lines in as many as it takes."""
+        """Returns line ``y`` of a text in place of content, wrapped to the width of the widget."""
         lines = [
             line
             for each in text.split("\n")
@@ -136,10 +134,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:
-        """Let the border say something else, where the widget does not say by itself what it shows."""
+        """Sets the title in the border, unless the widget has its own."""
 
     def caption(self, title: SafeText, subtitle: SafeText) -> None:
-        """Set what stands in the border. Neither is ever read as markup."""
+        """Sets the texts in the border, neither of them as markup."""
         if (title, subtitle) != self._captions:
             self._captions = title, subtitle
             self.border_title = Content(title)
@@ -149,12 +147,12 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def styled(pieces: Iterable[tuple[SafeText, str]]) -> Content:
-    """Pieces as Textual's text, none of it read as markup."""
+    """Returns pieces as Textual's content, without markup."""
     return Content("").join(Content.styled(text, style) for text, style in pieces)
 
 
 def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
-    """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
+    """Returns a strip with the characters of ``span`` selected; an end of -1 is the end of the line."""
     if span is None:
         return strip
     text, whole = strip.text, strip.cell_length
@@ -166,7 +164,7 @@ def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
 def selected_text(
     selection: Selection, offsets: Iterable[int], text: Callable[[int], str]
 ) -> tuple[str, str] | None:
-    """The part of lines that is selected; ``offsets`` are their places in it, ``text`` says the first, the second, …"""
+    """Returns the selected part of lines; ``offsets`` are their places in the selection, ``text`` returns a line."""
     start, end = selection.start or Offset(0, -1), selection.end
     taken: list[str] = []
     for line, at in enumerate(offsets):
@@ -186,7 +184,7 @@ class Bar(Canvas, can_focus=False):
 
 
 class AsciiTwins(LineFilter):
-    """Draws the ASCII twins of the glyphs: in every line of every widget, where the terminal cannot show them."""
+    """Replaces glyphs by ASCII in every line of every widget, for terminals that cannot show them."""
 
     def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:
         return [Segment(text.translate(TO_ASCII), style, control) for text, style, control in segments]
@@ -194,7 +192,7 @@ class AsciiTwins(LineFilter):
 
 @lru_cache(maxsize=1 << 14)
 def _coloured(name: str) -> Style:
-    """The style of a colour, and of its background where it has one."""
+    """Returns the style of a colour, with a background if it has one."""
     colour, _, ground = name.partition(" on ")
     return Style(color=Color.parse(colour), bgcolor=Color.parse(ground) if ground else None)
 
@@ -203,34 +201,34 @@ def _coloured(name: str) -> Style:
 
 
 class KeyedLines(Protocol):
-    """The lines of a list, 0 on top. A key means the same line for as long as there is one."""
+    """The lines of a list, 0 on top. A key belongs to the same line as long as that exists."""
 
     def __len__(self) -> int: ...
 
     def key(self, line: int) -> Any:
-        """The key of a line from 0 up to the length."""
+        """Returns the key of a line."""
         ...
 
     def line(self, key: Any) -> int | None:
-        """The line of a key, or ``None`` where it is not shown."""
+        """Returns the line of a key, or ``None`` where it is not shown."""
         ...
 
     def nearest(self, key: Any) -> int:
-        """The line of a key, or the one that it would be at."""
+        """Returns the line of a key, or where it would be."""
         ...
 
 
 class ListCanvas(Canvas):
-    """Scrolls through :attr:`lines` with a cursor on one of them, held by its key.
+    """A list of :attr:`lines` with a cursor on one of them, held by its key.
 
-    While the list follows, its newest line is in sight; scrolling away stops that, and scrolling back starts it again.
-    Otherwise the cursor's line, or the topmost where that is out of sight, stays where it is on the screen.
+    While the list follows, its newest line is on the screen; scrolling away stops that, and scrolling back starts it again.
+    Otherwise the cursor's line, or the topmost if that is off the screen, keeps its place on the screen.
 
     Attributes:
-        lines: what is shown now. Replaced or changed, it is laid out anew by :meth:`settle`.
-        title: stands in the border, where the list puts it there.
-        newest_on_top: the newest line is line 0, else the last.
-        cursor_in_sight: following stops short of pushing the cursor's line out of sight.
+        lines: what is shown. After a change, call :meth:`settle`.
+        title: text in the border.
+        newest_on_top: the newest line is line 0 instead of the last.
+        cursor_in_sight: following never scrolls the cursor's line off the screen.
         header: rows of the screen above the lines.
         footer: rows of the screen below them.
     """
@@ -241,13 +239,13 @@ class ListCanvas(Canvas):
 
     @dataclass
     class Selected(Message):
-        """The cursor went to another line; ``about`` is what that is about."""
+        """The cursor moved to another line; ``about`` is its subject."""
 
         lines: ListCanvas
         about: Any
 
     class Activated(Selected):
-        """Enter or a double click on a line."""
+        """Enter or a double click was pressed on a line."""
 
     def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -256,18 +254,18 @@ class ListCanvas(Canvas):
         self._cursor: Any = None
         self._follow = True
 
-    # -- for the list to say -----------------------------------------------------------------------------------
+    # -- to override --------------------------------------------------------------------------------------------
 
     def about(self, line: int) -> Any:
-        """What a line is about."""
+        """Returns the subject of a line."""
         return self.lines.key(line)
 
     def opened(self, line: int) -> None:
-        """Enter, or a double click."""
+        """Called for enter or a double click."""
         self.post_message(self.Activated(self, self.about(line)))
 
     def placed(self) -> None:
-        """Other lines are in sight, or the cursor or the number of lines has changed."""
+        """Called after scrolling, and after a change of the cursor or the number of lines."""
 
     def retitle(self, title: SafeText) -> None:
         self.title = title
@@ -277,7 +275,7 @@ class ListCanvas(Canvas):
 
     @property
     def follow(self) -> bool:
-        """Whether the newest line is kept in sight."""
+        """Whether the list scrolls to the newest line."""
         return self._follow
 
     @follow.setter
@@ -287,12 +285,12 @@ class ListCanvas(Canvas):
 
     @property
     def room(self) -> int:
-        """Rows of the screen for lines."""
+        """The number of lines that fit on the screen."""
         return max(1, self.inner.height - self.header - self.footer)
 
     @property
     def cursor_line(self) -> int | None:
-        """The line that the cursor is on, if it is shown."""
+        """The line of the cursor, if it is shown."""
         return None if self._cursor is None else self.lines.line(self._cursor)
 
     @property
@@ -303,7 +301,7 @@ class ListCanvas(Canvas):
 
     @property
     def line_on_screen(self) -> int | None:
-        """The row of the terminal with the cursor's line; ``None`` where that is out of sight."""
+        """The row of the terminal with the cursor's line; ``None`` if that is off the screen."""
         line = self.cursor_line
         if line is None or not self.in_sight:
             return None
@@ -315,14 +313,14 @@ class ListCanvas(Canvas):
         return range(top, max(top, min(len(self.lines), top + self.room)))
 
     def line_at(self, y: int) -> int | None:
-        """The line at a row of the screen, counted within the border."""
+        """Returns the line at a row within the border."""
         line = y - self.header + self.scroll_offset.y
         return line if self.header <= y < self.header + self.room and line < len(self.lines) else None
 
     # -- places ------------------------------------------------------------------------------------------------
 
     def anchored(self) -> tuple[Any, int] | None:
-        """A line that is to stay, by its key, and its distance from the top of the screen; taken before a change."""
+        """Returns the key of a line that should not move, and its distance from the top; called before a change."""
         if not len(self.lines):
             return None
         top = self.scroll_offset.y
@@ -332,7 +330,7 @@ class ListCanvas(Canvas):
         return self.lines.key(line), line - top
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
-        """Lay out anew after a change of what is shown."""
+        """Lays out the list after a change of its lines."""
         if not self.size:
             return
         self.resize()
@@ -349,7 +347,7 @@ class ListCanvas(Canvas):
         self.refresh()
 
     def resize(self) -> None:
-        """Let the list be as long as its lines are now."""
+        """Sets the height of the list to the number of its lines."""
         self.virtual_size = Size(self.inner.width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
@@ -373,7 +371,7 @@ class ListCanvas(Canvas):
     # -- cursor ------------------------------------------------------------------------------------------------
 
     def put_cursor(self, line: int) -> None:
-        """The cursor on a line, and that in sight."""
+        """Puts the cursor on a line and scrolls to it."""
         if not 0 <= line < len(self.lines):
             return
         key = self.lines.key(line)
@@ -393,7 +391,7 @@ class ListCanvas(Canvas):
         self.refresh()
 
     def move(self, lines: int) -> None:
-        """The cursor so many lines down. The first key, and one after its line was hidden, take up what is in sight."""
+        """Moves the cursor down. The first key, and one after its line was hidden, only puts it on a visible line."""
         if not len(self.lines):
             return
         line = self.cursor_line

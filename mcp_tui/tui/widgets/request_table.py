@@ -1,4 +1,4 @@
-"""The table of requests: newest first, live timers, what belongs to a row under it, marks, and orders."""
+"""The table of requests: newest first, with live timers, children, marks, and orders."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 
 YOUNG: Final = 10.0
-"""Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""
+"""Seconds after which a timer is drawn once a second instead of ten times."""
 
 RESORTED: Final = 1.0
-"""Seconds between two times that rows are put in order by themselves, while the cursor is at the top."""
+"""Seconds between automatic sorts while the cursor is at the top."""
 
 _GUTTER: Final = 3
 """Cells before the first column: the cursor, the glyph, and the mark."""
 
 _KNOWN: Final = 4096
-"""Rows of which it is known what they need: measuring them anew each time takes as long as drawing them."""
+"""Measured rows to remember: measuring takes as long as drawing."""
 
 
 class RowPainter:
-    """Paints rows in columns, each once for a change. Columns only grow with what comes into sight."""
+    """Paints rows in columns, each row once per change. Columns only grow while rows come into view."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
@@ -51,20 +51,20 @@ class RowPainter:
         self.layout: Layout[TableLine] = Layout()
 
     def reset(self) -> None:
-        """Fit the columns to what is shown from now on alone."""
+        """Forgets the widths of rows shown so far."""
         self._widths.reset()
         self._measured.clear()
 
     def forget(self) -> None:
-        """Paint everything anew."""
+        """Paints everything again."""
         self._still.clear()
         self._strips.clear()
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
-        """Take in what these items need in a line of so many cells; whether that moves a column."""
+        """Fits the columns to more items in a line of ``width`` cells; returns whether that moves a column."""
         wide = width >= WIDE
         if wide is not (self._width >= WIDE):
-            self.reset()  # other words stand in rows of another width
+            self.reset()  # the words depend on the width
         if len(self._measured) > _KNOWN:
             self._measured.clear()
         new: list[TableLine] = []
@@ -85,11 +85,11 @@ class RowPainter:
         return moved
 
     def header(self) -> Strip:
-        """The titles of the columns."""
+        """Returns the titles of the columns."""
         return self._canvas.strip(((words(" " * _GUTTER), ""), *self.layout.header()))
 
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
-        """The line of an item. Where clocks stand ``still``, none is counted down."""
+        """Returns the line of an item; with ``still``, nothing counts down."""
         row, canvas = item.row, self._canvas
         own = row is not None and item.after is None  # others say how long after another they came
         warm = row is not None and is_warm(row, now)
@@ -119,7 +119,7 @@ def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
 
 
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
-    """What tells whether an item may say something of another length than before: its clocks do once a second at most."""
+    """Returns values that change whenever the width of an item's texts may change: clocks do once a second at most."""
     row = item.row
     if row is None:
         return (item.server_request and item.server_request.outcome,)
@@ -127,18 +127,16 @@ def _said_by(item: Item, now: float) -> tuple[object, ...]:
 
 
 class RequestTable(ListCanvas):
-    """Requests of one book.
+    """The requests of one book; call :meth:`refresh_rows` from the screen's timer.
 
-    ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes. Call
-    :meth:`refresh_rows` from the screen's timer, as often as may be: it draws only what changed, and changes no row.
-
-    What belongs to a row stands under it once it is opened: later rounds, errands, the server's requests. In an order other
-    than *newest* rows stay where they are, until they are put in order by a key or while the cursor is at the top.
+    ``timers`` is ``live``, ``slow`` (once a second), or ``off`` (drawn only after a change). Children of a row are below it
+    while it is expanded. In an order other than *newest*, rows keep their place until a key sorts them again, or while the
+    cursor is at the top.
 
     Attributes:
-        server: what the server of these rows is called, for the filter.
-        empty: what stands where there are no requests.
-        marks: the marked rows by their keys, in the order in which they were marked.
+        server: returns the name of the server, for the filter.
+        empty: the sentence for a table without requests.
+        marks: the keys of the marked rows, in the order in which they were marked.
     """
 
     ALLOW_SELECT = False
@@ -165,7 +163,7 @@ class RequestTable(ListCanvas):
 
     @property
     def filter(self) -> str:
-        """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
+        """The filter as typed, see :mod:`mcp_tui.tui.view.filters`."""
         return self.terms.text
 
     @filter.setter
@@ -174,17 +172,17 @@ class RequestTable(ListCanvas):
 
     @property
     def terms(self) -> Filter:
-        """The filter as it was understood."""
+        """The parsed filter."""
         return self._outline.filter
 
     @property
     def wanted(self) -> SafeText:
-        """The filter, to be shown."""
+        """The filter as safe text."""
         return clean(self.filter)
 
     @property
     def show_internal(self) -> bool:
-        """Whether the client's own requests are shown when they are over; running ones always are."""
+        """Whether finished internal requests are shown; running ones always are."""
         return self._outline.show_internal
 
     @show_internal.setter
@@ -198,40 +196,40 @@ class RequestTable(ListCanvas):
         self.settle(anchor)
 
     def shows(self, row: Request) -> bool:
-        """Whether a request passes the filter; those that stand under another do not."""
+        """Returns whether a request is a top-level line."""
         return self._outline.shows(row)
 
     @property
     def shown(self) -> int:
-        """Lines that are shown."""
+        """The number of lines."""
         return len(self._outline)
 
     def items(self) -> Iterator[Item]:
-        """Everything that is shown, from the top."""
+        """Returns all lines from the top."""
         return map(self._outline.item, range(len(self._outline)))
 
     # -- the line under the cursor ---------------------------------------------------------------------------
 
     @property
     def item(self) -> Item | None:
-        """What is under the cursor; ``None`` where that is hidden by the filter."""
+        """The item under the cursor; ``None`` if the filter hides it."""
         line = self.cursor_line
         return None if line is None else self._outline.item(line)
 
     @property
     def selected(self) -> Request | None:
-        """The request under the cursor; ``None`` where that is hidden by the filter, so that no key acts unseen."""
+        """The request under the cursor; ``None`` if the filter hides it, so that no key acts on it."""
         item = self.item
         return None if item is None else item.row
 
     @property
     def server_request(self) -> ServerRequest | None:
-        """The request of the server's under the cursor."""
+        """The server's request under the cursor."""
         item = self.item
         return None if item is None else item.server_request
 
     def select(self, id: RequestId) -> bool:
-        """Put the cursor on a request and bring it into sight; false where it is not shown."""
+        """Puts the cursor on a request and scrolls to it; returns false if it is not shown."""
         self._outline.update()
         line = self._outline.reveal((type(id), id))
         if line is None:
@@ -241,14 +239,14 @@ class RequestTable(ListCanvas):
         return True
 
     def about(self, line: int) -> RequestId | None:
-        """The id of the request; ``None`` for one of the server's."""
+        """Returns the id of the request; ``None`` for one of the server's."""
         row = self._outline.item(line).row
         return None if row is None else row.id
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
     def refresh_rows(self) -> None:
-        """Draw what changed: all rows after an event, else only timers that moved visibly."""
+        """Draws all rows after an event, otherwise only timers that moved."""
         if not self.is_mounted or not self.size:
             return
         anchor = self.anchored()
@@ -273,7 +271,7 @@ class RequestTable(ListCanvas):
         return self._painter.strip(item, self.now(), selected=selected, marked=marked, still=still)
 
     def _refresh_timers(self) -> None:
-        """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
+        """Draws the live columns of visible open rows, ten times a second for young ones, otherwise once."""
         if self.timers == "off":
             return
         now, view = self.now(), self.in_view()
@@ -291,7 +289,7 @@ class RequestTable(ListCanvas):
             self._repaint([line for line, _ in live], left=_GUTTER + self._painter.layout.live_at)
 
     def _repaint(self, lines: list[int], *, left: int = 0) -> None:
-        """Draw lines on the screen anew, from the cell ``left`` on."""
+        """Draws lines again, from the cell ``left`` on."""
         top = self.header + lines[0] - self.scroll_offset.y
         self.refresh(Region(left, top, max(0, self.size.width - left), lines[-1] - lines[0] + 1))
 
@@ -307,7 +305,7 @@ class RequestTable(ListCanvas):
         self.caption(words("Requests"), self._about())
 
     def _measure(self) -> None:
-        """Fit the columns to what came into sight."""
+        """Fits the columns to the rows in view."""
         if self._painter.measure(map(self._outline.item, self.in_view()), self.now(), self.inner.width):
             self.refresh()
 
@@ -318,12 +316,12 @@ class RequestTable(ListCanvas):
 
     @property
     def counted(self) -> SafeText:
-        """How many requests are shown, of how many, and how many internal ones are hidden."""
+        """The number of requests shown, of all, and of hidden internal ones."""
         outline, shows = self._outline, key_of("view.internal")
         return counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
 
     def _about(self) -> SafeText:
-        """What is said below it: how it is looked at, and how much there is."""
+        """Returns the text of the lower border."""
         parts = [words("following")] if self.follow else []
         if self.sort is not NEWEST:
             parts.insert(0, safe("sort {}", self.sort.value))
@@ -348,10 +346,8 @@ class RequestTable(ListCanvas):
         return self._outline.sort
 
     def resort(self, sort: Sort | None = None) -> bool:
-        """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""
-        wanted = self.sort if sort is None else sort
-        if wanted is not NEWEST and not self._sortable:
-            wanted = NEWEST
+        """Sorts the rows by an order, or again by the current one; returns false if there are too many."""
+        wanted = (sort or self.sort) if self._sortable else NEWEST
         anchor = self.anchored()
         self._outline.update()
         self._put_in_order(wanted)
@@ -367,31 +363,30 @@ class RequestTable(ListCanvas):
         self._sorted_at = self.now()
 
     def _at_rest(self) -> bool:
-        """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
+        """Returns whether to sort automatically: nobody aims at a row while the cursor is at the top."""
         if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
         return self.cursor_line in {None, 0} and self._sortable
 
     def action_newest(self) -> None:
-        """To the newest row, and follow from there; rows in another order are put in it anew."""
+        """Goes to the newest row and follows; sorts again if there is another order."""
         if self.sort is not NEWEST:
             self.resort()
         self.action_top()
         self.follow = True
 
-    def action_oldest(self) -> None:
-        self.action_bottom()
+    action_oldest = ListCanvas.action_bottom
 
     # -- what belongs to a row, and marks --------------------------------------------------------------------
 
     def belonging(self, row: Request) -> list[Item]:
-        """Later rounds, errands and the server's requests that belong to a row, in the order in which they came."""
+        """Returns the children of a row, in the order in which they came."""
         return self._outline.children(row)
 
     def unfold(self, *, expanded: bool | None = None) -> bool:
-        """Open or close the row under the cursor, or the one that this stands under; false where nothing belongs to it.
+        """Expands or collapses the row under the cursor or above it; returns false if it has no children.
 
-        Where ``expanded`` is ``None`` an open row is closed and a closed one opened.
+        Without ``expanded`` it is toggled.
         """
         line = None if self.item is None else self._outline.top_of(self.item)
         if line is None:
@@ -408,12 +403,12 @@ class RequestTable(ListCanvas):
 
     @property
     def marked_rows(self) -> list[Request]:
-        """The marked rows that are shown, so that no key acts unseen; in the order of the lines."""
+        """The marked rows that are shown, in the order of the lines; no key acts on hidden ones."""
         lines = sorted(line for mark in self.marks if (line := self._outline.line(mark)) is not None)
         return [row for line in lines if (row := self._outline.item(line).row) is not None]
 
     def mark(self) -> bool:
-        """Mark the row under the cursor, or take its mark away; false where none can be."""
+        """Marks or unmarks the row under the cursor; returns false if there is none."""
         row = self.selected
         if row is None:
             return False
@@ -426,13 +421,13 @@ class RequestTable(ListCanvas):
         return True
 
     def mark_all(self) -> None:
-        """Mark all rows that are shown, but those that stand under another; where all are marked, take the marks away."""
+        """Marks all top-level rows that are shown, or unmarks them if all are marked."""
         shown = [item.row for item in self.items() if item.row is not None and item.after is None]
         marks = {row_key(row): None for row in shown if not row.internal}
         self.marks = {} if marks.keys() <= self.marks.keys() else {**self.marks, **marks}
         self.settle(self.anchored())
 
     def unmark(self) -> None:
-        """Take all marks away."""
+        """Removes all marks."""
         self.marks.clear()
         self.settle(self.anchored())

@@ -21,11 +21,11 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, wor
 from mcp_tui.tui.widgets.canvas import ListCanvas
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
-"""Seconds between two frames in which only the time has passed."""
+"""Seconds between two frames in which only the time has changed."""
 
 
 class _Requests:
-    """Requests as lines of a list, the newest on top; those that were looked for so far."""
+    """The requests found so far as lines, the newest on top."""
 
     def __init__(self, rows: list[Request]) -> None:
         self.rows = rows
@@ -35,7 +35,7 @@ class _Requests:
         return len(self.rows)
 
     def key(self, line: int) -> Key:
-        """The key of the request."""
+        """Returns the key of a request."""
         return row_key(self.rows[line])
 
     def line(self, key: Key) -> int | None:
@@ -46,19 +46,19 @@ class _Requests:
 
 
 class Timeline(ListCanvas):
-    """Requests by their time, and nothing that changes them.
+    """Requests by their time; call :meth:`refresh_spans` from the screen's timer.
 
-    Call :meth:`refresh_spans` from the screen's timer. While :attr:`follow` is on the present is at the right edge; who
-    pans away from it stops that. Until a person zooms, the window grows with the session.
+    While :attr:`follow` is on, the present is at the right edge; panning away turns it off. Until a person zooms, the window
+    grows with the session.
 
     Args:
         spans: the requests by their time.
-        shows: whether a request passes the table's filter.
-        get: the request of an id.
-        now: monotonic seconds.
+        shows: returns whether a request passes the filter of the table.
+        get: returns the request of an id.
+        now: returns monotonic seconds.
 
     Attributes:
-        window: the time in sight.
+        window: the time on the screen.
     """
 
     ALLOW_SELECT = False
@@ -86,14 +86,14 @@ class Timeline(ListCanvas):
         self._span: float | None = None
         self._right = 0.0
         self._shows = shows
-        self._left_out = False  # whether it was not looked to the end, because too many did not pass
+        self._left_out = False  # whether there are more requests than one frame looks through
         self._latencies: list[view.Latency] = []
         self._measured_at = -math.inf
         self.window = view.Window(0, 1, 1.0)
         self._drawn_at = 0.0
-        self._longest = 0  # cells of a request's label: they only grow, so that bars do not jump
+        self._longest = 0  # cells of a label; they only grow, so that bars do not jump
 
-    # -- what the screen sets and asks -------------------------------------------------------------------------
+    # -- for the screen ----------------------------------------------------------------------------------------
 
     @property
     def follow(self) -> bool:
@@ -109,12 +109,12 @@ class Timeline(ListCanvas):
 
     @property
     def span(self) -> float:
-        """Seconds in sight."""
+        """The seconds on the screen."""
         if self._span is not None:
             return self._span
         first = self._spans.first()
         age = 0.0 if first is None else self.now() - first
-        return next((each for each in view.SPANS if 10 <= each <= 300 and each * 0.9 >= age), 300.0)
+        return next(each for each in view.SPANS if each == 300 or (each >= 10 and each * 0.9 >= age))
 
     @property
     def rows(self) -> list[Request]:
@@ -122,7 +122,7 @@ class Timeline(ListCanvas):
         return [self._requests.rows[line] for line in self.in_view()]
 
     def select(self, id: RequestId | None) -> None:
-        """Put the cursor on the table's request; its time comes into sight, unless the present is followed."""
+        """Puts the cursor on a request, and scrolls to its time unless the timeline follows the present."""
         wanted = None if id is None else (type(id), id)
         if wanted == self._cursor:
             return
@@ -135,7 +135,7 @@ class Timeline(ListCanvas):
         self._bring()
 
     def zoom(self, steps: int, at: float | None = None) -> None:
-        """Show less time, or more for a negative number; what is at a moment stays in its place."""
+        """Shows less time, or more for a negative number; the moment ``at`` stays in its place."""
         span = self.span
         nearest = min(range(len(view.SPANS)), key=lambda place: abs(view.SPANS[place] - span))
         self._span = view.SPANS[max(0, min(len(view.SPANS) - 1, nearest - steps))]
@@ -149,14 +149,13 @@ class Timeline(ListCanvas):
         self._bring()
 
     def refresh_spans(self) -> None:
-        """Draw what changed, or what the time alone has moved."""
+        """Draws what changed, or what moved with the time."""
         if not self.is_mounted or not self.size:
             return
         changed = self._spans.update()
         now = self.now()
         if not changed:
-            wait = _WAITS.get(self.timers)
-            if wait is None or (now - self._drawn_at < wait and now >= self._drawn_at):
+            if 0 <= now - self._drawn_at < _WAITS.get(self.timers, math.inf):
                 return
             moves = self._present and self._place(now) != self.window
             if not moves and not any(row.open for row in self.rows):
@@ -171,12 +170,12 @@ class Timeline(ListCanvas):
 
     @property
     def _gutter(self) -> int:
-        """Cells left of the bars: what names need, up to a third of the width."""
+        """The cells left of the bars: as many as names need, up to a third of the width."""
         cells = self.inner.width
         return max(14, min(34, cells // 4), min(self._longest, cells // 3))
 
     def draw(self, *, all_: bool = False) -> None:
-        """Look at everything anew; at all that can be scrolled to where ``all_``, else at the next pages."""
+        """Finds the requests of the window and draws them; all with ``all_``, otherwise those of the next pages."""
         if not self.is_mounted or not self.size:
             return
         now = self.now()
@@ -202,7 +201,7 @@ class Timeline(ListCanvas):
         self.settle(anchor)
 
     def _bring(self) -> None:
-        """Look at everything anew, with the line of the cursor in sight, where its time is."""
+        """Draws everything, and scrolls to the cursor if its time is on the screen."""
         self.draw()
         if self._cursor is not None and self.cursor_line is None:
             self.draw(all_=True)
@@ -252,11 +251,8 @@ class Timeline(ListCanvas):
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
     def placed(self) -> None:
-        parts: list[SafeText] = []
-        if self._present:
-            parts.append(words("following"))
-        else:
-            parts.append(safe("ends {} ago", view.span_words(max(0.0, self.now() - self._right))))
+        ago = view.span_words(max(0.0, self.now() - self._right))
+        parts = [words("following") if self._present else safe("ends {} ago", ago)]
         if self.scroll_offset.y:
             parts.append(words("newer above"))
         if self.in_view().stop < len(self.lines):
@@ -266,7 +262,7 @@ class Timeline(ListCanvas):
     # -- cursor --------------------------------------------------------------------------------------------------
 
     def _row(self) -> Request | None:
-        """The request under the cursor, in sight or not."""
+        """Returns the request under the cursor, on the screen or elsewhere."""
         return None if self._cursor is None else self._get(self._cursor[1])
 
     def about(self, line: int) -> RequestId:
@@ -283,7 +279,7 @@ class Timeline(ListCanvas):
     # -- time ----------------------------------------------------------------------------------------------------
 
     def action_pan(self, eighths: int) -> None:
-        """To what was before, or after, by eighths of what is in sight."""
+        """Moves the window by eighths of its span."""
         now = self.now()
         right = (now if self._present else self._right) + eighths * self.span / 8
         first = self._spans.first()
@@ -296,12 +292,12 @@ class Timeline(ListCanvas):
         self.draw()
 
     def action_newest(self) -> None:
-        """To the present, and follow it."""
+        """Goes to the present and follows it."""
         self._present = self._follow = True
         self.draw()
 
     def action_oldest(self) -> None:
-        """To the first request."""
+        """Goes to the first request."""
         first = self._spans.first()
         if first is None:
             return

@@ -1,4 +1,4 @@
-"""What the lists show: a filter for each, the orders of requests and cancellations, and the messages of one request."""
+"""The filters of the lists, the orders of requests and cancellations, and the messages of one request."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Levels of log messages, the least first (RFC 5424)."""
+"""Levels of log messages, the least severe first (RFC 5424)."""
 
 COUNTED: Final = 2000
-"""Cancellations whose outcomes are counted."""
+"""Cancellations above which their outcomes are not counted."""
 
 _LISTS: Final = {
     "requests": (words("Filter requests"), "state:late  name:slow  id:7  -name:poll  /text/  words"),
@@ -47,11 +47,11 @@ _LISTS: Final = {
         "outcome:late  cause:user  name:slow  reason:wrong  id:7  words",
     ),
 }
-"""What the line of the filter says of each list, and an example."""
+"""The label and the placeholder of the filter line, for each list."""
 
 
 class FilterLine(Horizontal):
-    """The line in which a filter is typed: of which list it is, and how many pass it."""
+    """The line to type a filter in, with the name of its list and the number of matches."""
 
     def __init__(self) -> None:
         self.what = Label(markup=False)
@@ -62,7 +62,7 @@ class FilterLine(Horizontal):
 
 
 class Filtering:
-    """The line in which a filter is typed is one, and of the focused list."""
+    """The filters of all lists, typed in one line for the focused list."""
 
     def __init__(self, screen: LayoutScreen, scene: Scene, table: RequestTable, messages: Messages) -> None:
         self._screen = screen
@@ -84,26 +84,26 @@ class Filtering:
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, NOTHING
         self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
-        self._narrowed: dict[str, FilteredLines[Any]] = {
+        self._filtered: dict[str, FilteredLines[Any]] = {
             "cancellations": self.cancellations,
             "log": FilteredLines(scene.log),
             "wire": FilteredLines(scene.wire, around=messages.marked),
         }
-        for name, narrowed in self._narrowed.items():
-            self._lists[name].source = narrowed
+        for name, filtered in self._filtered.items():
+            self._lists[name].source = filtered
 
     def refresh(self, *, all_: bool = True) -> None:
-        """Draw what came in the lists that are in sight; where not ``all_``, only those that a filter still looks at."""
-        for name, narrowed in self._narrowed.items():
+        """Draws what is new in the visible lists; without ``all_``, only in those that are still being searched."""
+        for name, filtered in self._filtered.items():
             pane = self._lists[name]
-            if pane.display and (all_ or narrowed.waiting):
-                narrowed.update()
+            if pane.display and (all_ or filtered.waiting):
+                filtered.update()
                 pane.refresh_source()
                 pane.tell(*self._about(name))
         self._count()
 
     def _count(self) -> None:
-        """Say in the line of the filter how many pass it; once it is typed, it goes with its list."""
+        """Updates the number of matches; the line is hidden with its list, unless it has the focus."""
         pane = self._typed_list
         if not self.input.has_focus:
             self.line.display = bool(self.input.value) and pane.display
@@ -116,16 +116,14 @@ class Filtering:
 
     @property
     def _typed_list(self) -> LineList | RequestTable:
-        """The list that the line is for."""
+        """The list of the filter line."""
         return self._lists.get(self._typed_for, self._table)
 
     def _about(self, name: str) -> list[SafeText]:
-        """What stands in the lower border of a list."""
-        parts: list[SafeText] = []
-        if name == "cancellations":
-            parts.append(self._outcomes())
-            if self._cancel_sort is not NEWEST:
-                parts.append(safe("sort {}", self._cancel_sort.value))
+        """Returns the texts for the lower border of a list."""
+        parts = [self._outcomes() if name == "cancellations" else NOTHING]
+        if name == "cancellations" and self._cancel_sort is not NEWEST:
+            parts.append(safe("sort {}", self._cancel_sort.value))
         if name == "wire" and self._only is not None:
             parts.append(safe("request {} only", brief(str(self._only.id), 40)))
         if self._terms[name].text:
@@ -133,7 +131,7 @@ class Filtering:
         return [part for part in parts if part]
 
     def _outcomes(self) -> SafeText:
-        """How many of the cancellations that are shown came to what."""
+        """Returns the outcomes of the cancellations that are shown, counted."""
         shown = self.cancellations
         known = shown.version, len(shown.numbers)
         if len(shown.numbers) > COUNTED:
@@ -145,7 +143,7 @@ class Filtering:
     # -- the line --------------------------------------------------------------------------------------------
 
     def open_input(self) -> None:
-        """Open the line of the filter, for the focused list or else the requests."""
+        """Opens the filter line for the focused list, or for the requests."""
         focused = self._screen.focused
         self._typed_for = str(focused.id) if isinstance(focused, LineList) else "requests"
         with self.input.prevent(Input.Changed):
@@ -156,23 +154,23 @@ class Filtering:
         self._screen.set_focus(self.input)
 
     def type(self, text: str) -> None:
-        """Filter the list that the line is for."""
+        """Filters the list of the filter line."""
         self._filter(self._typed_for, text)
 
     def submit(self) -> None:
-        """Go back to the list; the line stays where it says something."""
+        """Returns to the list; the line stays unless it is empty."""
         self.line.display = bool(self.input.value)
         self._screen.set_focus(self._typed_list)
 
     def close_input(self) -> None:
-        """Show everything again, and go back to the list."""
+        """Clears the filter and returns to the list."""
         self.clear(self._typed_for)
         self._screen.set_focus(self._typed_list)
 
     # -- filters ---------------------------------------------------------------------------------------------
 
     def clear(self, name: str) -> None:
-        """Show everything in a list again."""
+        """Clears the filter of a list."""
         if name == "wire":
             self._only = None
         if self._typed_for == name:
@@ -182,7 +180,7 @@ class Filtering:
         self._filter(name, "")
 
     def clear_focused(self) -> bool:
-        """Show everything in the focused list again; false where that is so already."""
+        """Clears the filter of the focused list; returns false if there is none."""
         pane = self._screen.focused
         if not isinstance(pane, LineList | RequestTable) or not pane.wanted:
             return False
@@ -190,14 +188,14 @@ class Filtering:
         return True
 
     def _filter(self, name: str, text: str) -> None:
-        """Show what passes a filter, and say what of it is not understood."""
+        """Sets the filter of a list, and says what is wrong with it."""
         before = self._terms[name].problem
         if name == "requests":
             self._table.filter = text
             self._terms[name] = self._table.terms
         else:
             self._terms[name] = self._readers[name](text)
-            self._narrow(name)
+            self._apply(name)
         problem = self._terms[name].problem
         if problem:
             self._screen.tell(problem)
@@ -205,8 +203,8 @@ class Filtering:
             self._screen.keys.hush()
         self._screen.forget()
 
-    def _narrow(self, name: str) -> None:
-        """Put the filter of a list to work: of the wire with the one request, of the cancellations in their order."""
+    def _apply(self, name: str) -> None:
+        """Applies the filter of a list, together with the request of the wire and the order of the cancellations."""
         pane, terms = self._lists[name], self._terms[name]
         tests, told = terms.tests, [clean(terms.text)]
         if name == "wire" and self._only is not None:
@@ -219,16 +217,16 @@ class Filtering:
             pane.tell(*self._about(name))
         else:
             order = self._cancel_sort.at(self._scene.now()) if name == "cancellations" else None
-            self._narrowed[name].filter(passes, order)
+            self._filtered[name].filter(passes, order)
 
     # -- orders ----------------------------------------------------------------------------------------------
 
     def sort(self) -> None:
-        """The next order of the focused list: of the cancellations, or else the requests."""
+        """Sorts the cancellations, if they have the focus, or the requests by the next order."""
         screen = self._screen
         if screen.focused is self._lists["cancellations"]:
             self._cancel_sort = after(self._cancel_sort, SORTS)
-            self._narrow("cancellations")
+            self._apply("cancellations")
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
             return
@@ -242,7 +240,7 @@ class Filtering:
     # -- messages of one request -----------------------------------------------------------------------------
 
     def messages_of_selected(self) -> None:
-        """Show the messages of the selected request alone; those of all again, where they are shown already."""
+        """Shows only the messages of the selected request, or those of all again."""
         screen = self._screen
         row, wire = self._table.selected, self._lists["wire"]
         if self._only is not None and (row is None or row is self._only or screen.focused is wire):
@@ -256,12 +254,12 @@ class Filtering:
             said = "Messages of {} {} only; {} shows all"
             told = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
             screen.tell(told, "muted", seconds=4)
-        self._narrow("wire")
+        self._apply("wire")
         screen.choose_pane("wire")
         screen.set_focus(wire)
 
     def go_to(self, id: RequestId) -> None:
-        """Put the cursor on a request and show its detail, whatever the filter shows."""
+        """Selects a request and shows its detail; clears a filter that hides it."""
         if not self._table.select(id) and self._table.filter:
             self.clear("requests")
         if self._table.select(id):
@@ -269,11 +267,11 @@ class Filtering:
             self._screen.set_focus(self._table)
 
 
-# -- what the filters of the panes mean ------------------------------------------------------------------------
+# -- the filters of the panes ----------------------------------------------------------------------------------
 
 
 def catalogue_filter(text: str) -> Terms[Entry]:
-    """``kind:prompts`` are the entries of one list; words are of a name, a title, a description or a URI."""
+    """Parses a filter: ``kind:prompts``, or words of a name, a title, a description, or a URI."""
     return read(text, {"kind": start(lambda entry: entry.kind)}, said=_said_of_entry)
 
 
@@ -283,7 +281,7 @@ def _said_of_entry(entry: Entry) -> Iterable[str]:
 
 
 def log_filter(text: str) -> Terms[ev.Event]:
-    """``level:warning`` is what the server logs at that level or louder; ``logger:`` and ``source:`` are a part."""
+    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part."""
     return read(
         text,
         {
@@ -309,7 +307,7 @@ def _level(value: str) -> Test[ev.Event]:
 
 
 def wire_filter(text: str) -> Terms[FrameHead | None]:
-    """``dir:in`` and ``dir:out``, the whole ``id:``, a part of a ``method:``; of a frame's bytes nothing is looked at."""
+    """Parses a filter: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``; the body is not searched."""
     return read(
         text,
         {
@@ -328,7 +326,7 @@ def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
 
 
 def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> Terms[Request]:
-    """``outcome:late`` is the start of a word of the outcome; ``cause:``, ``name:`` and ``reason:`` are a part."""
+    """Parses a filter: ``outcome:late`` is the start of a word; ``cause:``, ``name:``, and ``reason:`` take a part."""
     return read(
         text,
         {
@@ -353,6 +351,6 @@ def _said_of_cancel(row: Request) -> Iterable[str]:
 
 
 def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
-    """All that came of a cancel, in words."""
+    """Returns all outcomes of a cancel in words."""
     until = end_of_watching(row, None if now is None else now())
     return " ".join(map(outcome_words, outcomes(row, until)))
