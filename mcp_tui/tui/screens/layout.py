@@ -1,4 +1,4 @@
-"""Where things stand on a screen: the requests, and the panes around or below them; the first frame has only these."""
+"""The places of the requests and the panes on a screen; the first frame has nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mcp_tui.tui.widgets.canvas import Canvas
 Result = TypeVar("Result")
 
 SHARED: Final = ("log", "wire", "timeline")
-"""The panes that share one place in three columns."""
+"""The panes that are tabs of one place in three columns."""
 
 TABS: Final = {
     "detail": words("Detail"),
@@ -42,16 +42,16 @@ FRAME: Final = 6
 """Cells of a border beside its title."""
 
 WIDE: Final = 140
-"""Cells from which on the panes stand side by side, in three columns."""
+"""Cells from which on the panes are in three columns."""
 
 BESIDE: Final = 100
-"""Cells from which on the detail stands beside the tabs below the requests; where there are fewer, it is one of the tabs."""
+"""Cells from which on the detail is beside the tabs; on a narrower screen it is one of them."""
 
 STEP: Final = 0.02
-"""The share that one key moves a border."""
+"""The share of the screen by which a key moves a border."""
 
 HOPS: Final = 50
-"""Steps of the event loop in which a screen that was opened comes to hear keys."""
+"""Steps of the event loop until an opened screen receives keys."""
 
 
 class LayoutScreen(Screen[None]):
@@ -61,7 +61,7 @@ class LayoutScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
-    """The widget of each pane, by its name."""
+    """The widgets of the panes by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class LayoutScreen(Screen[None]):
         self.set_class(self.app.ascii, "-ascii")
 
     def before_key(self) -> None:
-        """Called before a key is looked at, while no other screen covers this one."""
+        """Called before a key is handled, while no other screen covers this one."""
 
     # -- what parts use --------------------------------------------------------------------------------------
 
@@ -89,16 +89,16 @@ class LayoutScreen(Screen[None]):
         return self.app.screen is self
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
-        """Say one sentence in place of the keys, for a while."""
+        """Shows a sentence in place of the keys for a while."""
         self.keys.tell(text, tone, seconds=seconds)
 
     def refuse(self, text: SafeText, tone: str = "warning") -> None:
-        """Say why a key did nothing, and let what is typed behind it go."""
+        """Says why a key did nothing, and ignores keys typed right after it."""
         self.tell(text, tone)
         self.app.guard.hold(text)
 
     def steady(self) -> bool:
-        """Whether a key may act on what is under the cursor; says so where not."""
+        """Returns whether a key may act on the line under the cursor, and says so if it may not."""
         if self.app.guard.steady:
             return True
         self.refuse(words("This changed just now. Press the key again."))
@@ -107,9 +107,9 @@ class LayoutScreen(Screen[None]):
     async def ask(
         self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
     ) -> None:
-        """Open a dialog over this screen and wait until it hears keys; what was typed ahead is meant for it.
+        """Opens a dialog over this screen and waits until it receives keys, so that keys typed ahead reach it.
 
-        Of two that are asked for before the first one stands, the second is let go.
+        A second dialog that is asked for before the first one is open is ignored.
         """
         if not self.on_top:
             return
@@ -120,21 +120,21 @@ class LayoutScreen(Screen[None]):
             await asyncio.sleep(0)
 
     def look(self, *, lists: bool = True) -> None:
-        """Draw what changed since the last look, the lists where ``lists``."""
+        """Draws what changed, with ``lists`` also in the lists."""
 
     def forget(self) -> None:
-        """Draw every pane anew."""
+        """Draws every pane again."""
 
     # -- places ----------------------------------------------------------------------------------------------
 
     @property
     def body(self) -> Container:
-        """What holds the panes."""
+        """The container of the panes."""
         return self.query_one("#body", Container)
 
     @property
     def wide(self) -> bool:
-        """Whether the panes stand in three columns."""
+        """Whether the panes are in three columns."""
         return self._columns == 3
 
     @property
@@ -144,16 +144,16 @@ class LayoutScreen(Screen[None]):
 
     @property
     def sharing(self) -> tuple[str, ...]:
-        """The panes that share one place, as tabs."""
+        """The panes that are tabs of one place."""
         return SHARED if self.wide else tuple(TABS)[1:] if self.beside else tuple(TABS)
 
     def place(self, width: int) -> None:
-        """Know before the first layout where the panes stand, so that it need not be made twice."""
+        """Sets the number of columns before the first layout, so that it is not made twice."""
         self._columns = _columns(width)
         self.add_class(("-narrow", "-beside", "-wide")[self._columns - 1])
 
     def placed(self, table: Widget) -> list[Widget]:
-        """The requests and the panes in the order in which they fill the body, from the left to the right."""
+        """Returns the requests and the panes in the order of the grid."""
         detail, catalogue, *others = self.panes.values()
         return [catalogue, table, detail, *others] if self.wide else [table, detail, catalogue, *others]
 
@@ -173,7 +173,7 @@ class LayoutScreen(Screen[None]):
     # -- sizes -----------------------------------------------------------------------------------------------
 
     def share_out(self, shares: Shares | None = None) -> None:
-        """Lay the panes out, by other shares where they are given. Those that they come with are in the stylesheet."""
+        """Lays out the panes, with other shares if given. The stylesheet has the default ones."""
         before, self.shares = self.shares, shares or self.shares
         if self.shares == before == Shares():
             return
@@ -186,7 +186,7 @@ class LayoutScreen(Screen[None]):
         self.call_after_refresh(self.tab_titles.caption)
 
     def action_size(self, border: str, steps: int) -> None:
-        """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""
+        """Moves borders by a key: ``sides`` are those of the focused pane, ``lower`` is the top of the row below."""
         if border == "lower":
             self.share_out(self.shares.raised(steps * STEP, wide=self.wide))
         elif self.wide:
@@ -194,7 +194,7 @@ class LayoutScreen(Screen[None]):
             self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
 
     def show_pane(self, name: str) -> None:
-        """Show a pane. Of those that share a place the one is shown that was asked for last."""
+        """Shows a pane; of tabs, the one that was asked for last."""
         self.pane = name
         self._recent.remove(name)
         self._recent.append(name)
@@ -204,7 +204,7 @@ class LayoutScreen(Screen[None]):
         self.tab_titles.caption()
 
     def choose_pane(self, name: str) -> None:
-        """Show a pane because a person asked for it."""
+        """Shows a pane because a person asked for it."""
         self.chosen = True
         self.show_pane(name)
 
@@ -222,13 +222,13 @@ class TabTitles:
         self._rooms: dict[tuple[str, ...], int] = {}
 
     def count(self, counts: dict[str, int]) -> None:
-        """Say in the tabs how much there is."""
+        """Sets the counts in the tabs."""
         if counts != self._counts:
             self._counts = counts
             self.caption()
 
     def caption(self) -> None:
-        """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
+        """Sets the titles of all panes; the visible one in a place tells how wide that is, once it was laid out."""
         panes = self._screen.panes
         for name, widget in panes.items():
             if widget.display and widget.region:  # one that was hidden has the size that it had then
@@ -237,12 +237,12 @@ class TabTitles:
             widget.retitle(self.title_of(name))
 
     def title_of(self, pane: str) -> SafeText:
-        """The title of a pane: the tabs that share its place."""
+        """Returns the title of a pane: its tabs, or its name."""
         labels, between = self._labels(pane)
         return join(labels.values(), between) if labels else TABS[pane]
 
     def at(self, event: events.Click) -> str:
-        """The name of the pane whose tab was clicked in the border of one; empty for none."""
+        """Returns the pane whose tab was clicked in a border; empty for none."""
         widget = event.widget
         if widget not in self._screen.panes.values() or widget is None or event.screen_y != widget.region.y:
             return ""
@@ -255,10 +255,9 @@ class TabTitles:
         return ""
 
     def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
-        """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
+        """Returns the tabs in the place of a pane, the visible one in brackets, and the text between two tabs.
 
-        Where there is no room, they do without how much is in them, then stand closer together; then those that are not
-        shown are named by their keys.
+        If there is no room, they get shorter: without counts, then closer together, then with keys as names.
         """
         names = self._sharing(active)
         room = self._rooms.get(names, 0) - FRAME
@@ -278,7 +277,7 @@ class TabTitles:
         return labels, between
 
     def _sharing(self, name: str) -> tuple[str, ...]:
-        """The panes that share the place of this one."""
+        """Returns the tabs in the place of a pane."""
         sharing = self._screen.sharing
         return sharing if name in sharing else ()
 
@@ -304,11 +303,11 @@ NOT_YET: Final = frozenset(
         "server.sign-in",
     }
 )
-"""Keys that do nothing before there is a connection, by their ids."""
+"""Keys that do nothing before there is a connection."""
 
 
 class Empty(Canvas):
-    """A place with nothing in it yet but, perhaps, one sentence from its second line on."""
+    """An empty pane, with a sentence from its second line on, if any."""
 
     said: SafeText = words("")
 
@@ -320,7 +319,7 @@ class Empty(Canvas):
 
 
 class Opening(LayoutScreen):
-    """The places of the workbench on a server that is about to be connected, as they looked the last time."""
+    """The empty workbench while a server is being connected, laid out as the last time."""
 
     AUTO_FOCUS = "#requests"
 

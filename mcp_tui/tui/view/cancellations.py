@@ -1,4 +1,4 @@
-"""The cancellation log: every request that was ever cancelled, and what came of that, updated in place."""
+"""The cancellation log: every request that was ever cancelled, with its outcome, updated in place."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ CAUSES: Final = {
     Cause.SHUTDOWN: words("quit"),
     Cause.PARENT: words("parent"),
 }
-"""Who or what cancelled, in words."""
+"""The causes of a cancel in words."""
 
 
 _SECONDS: Final = len("12:04:31")
 """Cells of a time of day without its thousandths."""
 
 _LATEST: Final = 100
-"""Cancellations, the newest, that are said anew each second while something may still come of them."""
+"""The newest cancellations, which are updated each second while something may still arrive."""
 
 FITTED: Final = 1000
-"""Cancellations, the newest, that the columns are fitted to when the width changes."""
+"""The newest cancellations, which the columns are fitted to when the width changes."""
 
 _BOTH: Final = 120
 """Cells from which on a line has a column for the signal even if other columns are cut."""
 
 
 def outcome_words(came: evidence.Outcome) -> SafeText:
-    """What came of a cancel in words: ``no reply``, ``late result``."""
+    """Returns the outcome of a cancel in words: ``no reply``, ``late result``."""
     return clean(evidence.OUTCOME_WORDS[came])
 
 
 def counted(rows: Iterable[Request], now: float) -> SafeText:
-    """How many cancels came to what: ``3 no reply · 1 late result``; what is seldom comes last."""
+    """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
     return tally(came for row in rows for came in evidence.outcomes(row, evidence.end_of_watching(row, now)))
 
 
 def tally(came: Iterable[evidence.Outcome]) -> SafeText:
-    """Outcomes of cancels, counted as :func:`counted` has them."""
+    """Returns outcomes, counted, the most frequent first."""
     counts = Counter(came)
     order = list(evidence.Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
@@ -64,7 +64,7 @@ def tally(came: Iterable[evidence.Outcome]) -> SafeText:
 
 
 def cancellation_json(row: Request, now: float) -> str:
-    """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
+    """Returns a cancellation as one line of JSON, as ``mcp-tui log --json`` does; times are in seconds."""
     made = evidence.cancellation_json(row, evidence.end_of_watching(row, now))
     return json.dumps(made, ensure_ascii=True)
 
@@ -78,12 +78,12 @@ SORTS: Final = (
     Sort("lag", lambda row, _: -max((each.last_after for each in row.late), default=-1.0)),
     BY_NAME,
 )
-"""The orders of the cancellations; by their lag, what was answered latest is first."""
+"""The orders of the cancellations; by lag, the latest answer is first."""
 
 
 @fact
 class CancellationLine:
-    """One line of the log. ``aftermath`` is empty until there is something to say."""
+    """One line of the log; ``aftermath`` is empty at first."""
 
     time: SafeText
     id: SafeText
@@ -96,7 +96,7 @@ class CancellationLine:
 
 
 def cancellation(row: Request, *, origin: float, until: float) -> CancellationLine | None:
-    """The line of ``row``, or ``None`` where it was never cancelled.
+    """Returns the line of a request, or ``None`` if it was never cancelled.
 
     ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0; ``until`` is the end of
     watching on that clock.
@@ -121,7 +121,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
 
 
 def logged(entry: LoggedCancellation) -> CancellationLine:
-    """The line of a cancellation of the index."""
+    """Returns the line of a cancellation of the index."""
     until = evidence.end_of_watching(entry.row, entry.until)
     line = cancellation(entry.row, origin=entry.session.wall - entry.session.mono, until=until)
     assert line is not None  # only rows that were cancelled are in the index
@@ -164,9 +164,9 @@ _EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.s
 
 
 class Cancellations:
-    """The log as a :class:`~mcp_tui.tui.view.lines.LineSource`, oldest first. Its lines' keys are ids.
+    """The log as a source of lines, oldest first; the key of a line is the id of its request.
 
-    The columns are fitted to the newest, as many as ``fitted`` says, and to what changes from then on.
+    The columns are fitted to the ``fitted`` newest lines, and to later changes.
     """
 
     def __init__(self, book: Rows, *, origin: float, now: Callable[[], float], fitted: int = FITTED) -> None:
@@ -199,7 +199,7 @@ class Cancellations:
         return map(self._book.row, self._book.cancelled[-most:])
 
     def _update(self) -> None:
-        """Take in what happened to the book: fit the columns to what changed."""
+        """Takes in changes of the book, and fits the columns to them."""
         book = self._book
         if book.version == self._seen:
             return
@@ -215,12 +215,12 @@ class Cancellations:
             self._columns.measure(rows)
 
     def item(self, number: int) -> Request:
-        """The request of a line."""
+        """Returns the request of a line."""
         return self._book.row(self._book.cancelled[number])
 
     def line(self, number: int, width: int) -> Line:
         self._update()
-        if width != self._width:  # what stood in the columns before need no longer be minded
+        if width != self._width:  # forget the widths of lines seen before
             self._width = width
             self._columns.reset()
             self._columns.measure(self._newest(self._fitted))

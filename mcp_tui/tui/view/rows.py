@@ -1,4 +1,4 @@
-"""A request in the cells of one table row, and what a list says of the number of its lines."""
+"""The texts of a request in a row, and of the number of lines of a list."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mcp_tui.tui.view.badges import TIMEOUTS
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 
 WARN_AT: Final = 0.8
-"""The share of the nearest limit from which on the elapsed time warns."""
+"""The share of the nearest limit from which on the elapsed time is a warning."""
 
 QUIET: Final = 2.0
-"""Seconds without a word from the server after which a row says so."""
+"""Seconds of silence from the server after which a row says so."""
 
 BAR: Final = 10
 """Cells of a progress bar."""
@@ -29,7 +29,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
 def request(row: Request) -> SafeText:
-    """Method and name: ``tools/call slow_sql``."""
+    """Returns method and name: ``tools/call slow_sql``."""
     return join((brief(row.method, 80), brief(row.name)), " ")
 
 
@@ -37,7 +37,7 @@ def request(row: Request) -> SafeText:
 
 
 def near_limit(row: Request, now: float) -> bool:
-    """Whether ``row`` has used 80 % of its nearest limit, or is past it."""
+    """Returns whether a request has used 80 % of its nearest limit, or is past it."""
     if row.overdue_until is not None:
         return row.paused_at is None
     idle, maximum = row.deadlines()
@@ -52,7 +52,7 @@ def _used(start: float | None, end: float | None, now: float) -> float:
 
 
 def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
-    """The time since the request was written, with a ``!`` where ``warn``; blank before."""
+    """Returns the time since the request was sent, with a ``!`` for ``warn``; blank before."""
     if row.sent_at is None:
         return NOTHING
     shown = durations.elapsed(row.elapsed(now))
@@ -60,9 +60,9 @@ def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
 
 
 def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """The limit that comes first: ``60s``, or ``max 10m``; in a wide row both that run: ``60s · max 10m``.
+    """Returns the next limit: ``60s`` or ``max 10m``; for a finished request, the one that applied.
 
-    The one that held, of a request that is over. In a wide row the silence as well.
+    With ``wide``, both running limits and the silence: ``60s · max 10m quiet 8s``.
     """
     if row.paused_at is not None:
         return words("paused")
@@ -72,7 +72,6 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
         idle_span = row.idle_until - row.idle_from
         idle_span = round(idle_span, 0 if idle_span >= 10 else 1)
     if idle is None and maximum is None:
-        # No clock runs: it has not begun, it is over, or there is none.
         by_maximum = row.cause is Cause.MAX_TIMEOUT or idle_span is None
         by_maximum = by_maximum or (maximum_span is not None and maximum_span < (idle_span or math.inf))
     else:
@@ -87,7 +86,7 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
 
 
 def silence(row: Request, now: float) -> SafeText:
-    """How long nothing was heard about an open request: ``quiet 8s``; blank at first."""
+    """Returns the silence about an open request: ``quiet 8s``; blank at first."""
     if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
         return NOTHING
     return join((words("quiet "), durations.quiet(now - row.heard_at)))
@@ -97,7 +96,7 @@ def silence(row: Request, now: float) -> SafeText:
 
 
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """How far it is, or what came of it."""
+    """Returns the progress or the outcome of a request."""
     match row.state:
         case State.QUEUED:
             return words("waiting for a token") if row.paused_at is not None else progress(row, wide=wide)
@@ -119,7 +118,7 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
-    """What the server says of a task: its progress, or its status and message."""
+    """Returns the progress of a task, or its status and message."""
     if row.paused_at is not None:
         return words("waiting for you")
     status = words("needs input") if row.task_status == "input_required" else brief(row.task_status)
@@ -141,7 +140,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     silent = NOTHING if wide else silence(row, now)
     if not silent:
         return far
-    # A narrow row has no other place for the silence; it gives up the bar and the message for it.
+    # A narrow row has no other place for the silence, so it goes without the bar and the message.
     percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
@@ -149,7 +148,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
 
 
 def progress(row: Request, *, wide: bool = False) -> SafeText:
-    """A bar and per cent where the total is known, else the number and the message, else nothing."""
+    """Returns a bar and per cent if the total is known, otherwise the number and the message, if any."""
     return NOTHING if row.progress is None else _progress(row.progress, row.total, row.message or "", wide)
 
 
@@ -170,14 +169,14 @@ def _percent(done: float | None, total: float | None) -> int | None:
 
 
 def bar(share: float, cells: int = BAR) -> SafeText:
-    """A bar of ``cells`` cells, ``share`` of it filled, to an eighth of a cell."""
+    """Returns a bar of ``cells`` cells, filled by ``share`` to an eighth of a cell."""
     eighths = int(min(1.0, max(0.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)
     return clean(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells))
 
 
 def number(value: float) -> SafeText:
-    """A number as a server counts: ``17``, ``0.5``, ``1.2e+30``."""
+    """Returns a number of the server's: ``17``, ``0.5``, ``1.2e+30``."""
     return clean(units.number(value))
 
 
@@ -191,7 +190,7 @@ def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
 
 
 def waits_to_cancel(row: Request) -> bool:
-    """Whether the cancel of a request still waits to be written, for longer than it should."""
+    """Returns whether the cancel of a request is waiting to be written for longer than it should."""
     late = row.delayed.startswith("not written")  # any other detail says why it never will be
     return late and row.state is State.CANCEL_REQUESTED and row.signal is None
 
@@ -206,7 +205,7 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
 
 
 def first_line(text: str) -> SafeText:
-    """The first line of a text that says something, ending in ``…`` where there is more; JSON without its line ends."""
+    """Returns the first line of a text that is not blank, with ``…`` if there are more; JSON as one line."""
     lines = [each.strip() for each in text.strip().splitlines()]
     if text.lstrip()[:1] in ("{", "["):
         lines = [" ".join(lines)]
@@ -214,7 +213,7 @@ def first_line(text: str) -> SafeText:
 
 
 def failure(row: Request) -> SafeText:
-    """Why a request failed: the server's code, or the rule of ours in its stead, and the message."""
+    """Returns why a request failed: the code of the server or the rule of the client, and the message."""
     kind = row.rule if row.code is None else str(row.code)
     label = NOTHING if kind is None else brief(kind, 40)
     if row.origin is Origin.CLIENT and label:
@@ -224,12 +223,12 @@ def failure(row: Request) -> SafeText:
 
 
 def plural(count: int, what: LiteralString = "request") -> SafeText:
-    """``1 request``, ``3 requests``."""
+    """Returns ``1 request``, ``3 requests``."""
     return safe("{:,} {}{}", count, what, "" if count == 1 else "s")
 
 
 def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
-    """Requests by id and name, a few of them."""
+    """Returns the newest requests by id and name, and how many more there are."""
     all_ = list(rows)
     lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-most:][::-1]]
     if len(all_) > most:
@@ -238,11 +237,11 @@ def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
 
 
 def safe_name(text: str) -> str:
-    """``text`` as a part of a file's name."""
+    """Returns a text as a part of a file name."""
     return "".join(each if each.isascii() and each.isalnum() else "-" for each in text[:40])
 
 
-# -- what a list says of itself ------------------------------------------------------------------------------
+# -- the number of lines --------------------------------------------------------------------------------------
 
 _STEPS: Final = (
     ("app.palette", words("Every command")),
@@ -253,7 +252,7 @@ _STEPS: Final = (
 
 
 def first_steps() -> SafeText:
-    """Returns what a session without requests says: that there are none, and the keys to begin with."""
+    """Returns the text for a session without requests, with the keys to begin with."""
     steps = [safe("{} {}", fit(key_of(key), 3), does) for key, does in _STEPS]
     return join((hint("No requests yet. Press {request.new} to call a tool."), words(" "), *steps), "\n")
 
@@ -262,10 +261,10 @@ def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: boo
     """Returns the sentence of a list without a line.
 
     Args:
-        none: what it says where there is nothing at all.
-        wanted: the filter as it was typed, empty for none.
-        hidden: lines that the filter hides.
-        searching: whether there are lines that the filter has not been held against yet.
+        none: the sentence if there is nothing at all.
+        wanted: the filter as typed, empty for none.
+        hidden: the number of lines that the filter hides.
+        searching: whether there are lines that the filter has not looked at.
     """
     if not wanted or not hidden:
         return none
@@ -277,7 +276,7 @@ def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: boo
 def counted(
     shown: int, total: int, what: LiteralString, *, internal: int = 0, key: SafeText = NOTHING
 ) -> SafeText:
-    """Returns how many of the lines are shown, each a ``what``, and how many internal ones ``key`` would show."""
+    """Returns how many lines are shown, each a ``what``, and how many internal ones ``key`` would show."""
     if internal:
         some = safe("{:,} of {:,}", shown, total) if shown != total else safe("{:,} shown", shown)
         return safe("{}, {:,} internal hidden ({} shows)", some, internal, key)

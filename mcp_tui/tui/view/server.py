@@ -1,4 +1,4 @@
-"""The server bar: where we are connected, and how many requests are where."""
+"""The server bar: the connection, and the numbers of requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, s
 
 
 class Link(Enum):
-    """How the connection stands."""
+    """The state of the connection."""
 
     CONNECTING = "connecting"
     CONNECTED = "connected"
@@ -26,11 +26,10 @@ class Link(Enum):
 
 @frozen
 class Counts:
-    """Requests in flight, being cancelled, and answered too late; and the server's questions that wait for the person.
+    """The numbers of requests in flight, being cancelled, and answered late, and of questions for the person.
 
-    The client's own requests in flight count like any other, but for subscriptions, which last. ``progressing`` are
-    cancelled requests whose progress goes on, ``lost`` the rows that say so, cancelled or not; the client's own count in
-    neither.
+    Internal requests in flight count as well, except subscriptions. ``progressing`` are cancelled requests whose progress
+    goes on, ``lost`` are rows with that badge; internal ones count in neither.
     """
 
     in_flight: int = 0
@@ -43,7 +42,7 @@ class Counts:
 
 @frozen
 class BarCount:
-    """One count of the bar: its badge, its word there, what it counts, and how many there are."""
+    """One count of the bar, with its badge, its word, its meaning, and its number."""
 
     badge: Badge
     word: LiteralString
@@ -67,18 +66,18 @@ COUNTERS: Final = (
     ),
     BarCount(LOST, "lost", "requests whose connection ended before an answer", lambda its: its.lost),
 )
-"""The counts of the bar from left to right, as the bar and the legend show them."""
+"""The counts of the bar and the legend, from left to right."""
 
 ALWAYS: Final = (IN_FLIGHT, CANCEL_REQUESTED, LATE)
-"""Counts that the bar shows while there is none, where there is room for that."""
+"""Counts that the bar shows even at 0, if there is room."""
 
 
 @frozen
 class Around:
-    """What a workbench shows of the other servers; nothing while there is no other.
+    """The other servers of a workbench, if any.
 
-    ``place`` is the server's own in the list, from 1, ``of`` how many there are, and ``whose`` what it is called among them.
-    ``wants`` says of others, with a tone each, that one asks something, was lost, or answered late.
+    ``place`` is the number of this server in the list, ``of`` their total, ``whose`` its name there. ``wants`` are notices
+    that another server asks something, was lost, or answered late.
     """
 
     place: int = 1
@@ -92,10 +91,10 @@ ALONE: Final = Around()
 
 @fact
 class ServerFacts:
-    """What the bar says. Texts that came from the server or the configuration are cleaned by who fills this in.
+    """The contents of the bar. Texts of the server or the configuration are already cleaned.
 
-    ``detail`` stands in for the revision while there is none: what is being done, or why the connection was lost.
-    ``up`` is in seconds. ``sign_in`` says that a person has to sign in, or is signing in.
+    ``detail`` replaces the revision until there is one: the current step, or why the connection was lost. ``up`` is in
+    seconds. ``sign_in`` says that a person has to sign in, or is doing so.
     """
 
     link: Link = Link.CONNECTING
@@ -118,20 +117,20 @@ GLYPHS: Final = {
 }
 
 WANT: Final = 16
-"""Cells of what another server wants, at most, where the bar is narrow."""
+"""The most cells for a notice of another server in a narrow bar."""
 
 ROOM: Final = 72
-"""Cells below which there is no room for that."""
+"""Cells below which there is no room for such a notice."""
 
 NAME: Final = 24
-"""Cells of a server's name that are worth more than its process and its revision."""
+"""Cells of the name that take precedence over the process and the revision."""
 
 NARROW: Final = 120
-"""Cells below which the bar leaves out what can be looked up elsewhere."""
+"""Cells below which the bar leaves out what the detail shows as well."""
 
 
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
-    """The bar in ``cells`` cells: the server on the left, the counts on the right; zeros go before a word is cut."""
+    """Returns the bar: the server on the left, the counts on the right; zeros are left out before a word is cut."""
     wide = cells >= NARROW
     if cells < ROOM and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
@@ -148,7 +147,7 @@ def server_bar(facts: ServerFacts, cells: int) -> Segments:
 
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bool]:
-    """The server in so many cells, and whether nothing of it had to be cut."""
+    """Returns the server in so many cells, and whether it is not cut."""
     glyph, tone = GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
@@ -164,7 +163,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bo
     if connected and around.wants:
         state = up = NOTHING
     room = cells - 3 - width(place)
-    # What can be looked up in the detail goes whole, before a name of usual length is cut; why it was lost stays.
+    # Facts that the detail shows as well go before a name of usual length is cut; the reason of a loss stays.
     for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
         if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
@@ -173,7 +172,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bo
     state_tone = "error" if facts.link is Link.LOST else "muted"
     told = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
     rest = [(clean(gap + text), tone) for text, tone in told if text]
-    # Of what is left the name gives way first: it is the longest and the one that a server chooses.
+    # Then the name is cut first: it is the longest, and chosen by the server.
     room -= sum(width(text) for text, _ in rest)
     shown = clip(name, max(8, room))
     pieces = [(safe(" {} ", glyph), tone), (shown, "title"), *rest]
@@ -215,7 +214,7 @@ def _counts(facts: ServerFacts, *, wide: bool, zeros: bool) -> Segments:
 
 
 def title(target: Target) -> SafeText:
-    """A target by its name, its program, or its URL without what is secret in that."""
+    """Returns the name of a target, its program, or its URL without secrets."""
     if target.name:
         return clean(target.name)
     if isinstance(target, StdioTarget):

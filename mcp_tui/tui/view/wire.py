@@ -1,4 +1,4 @@
-"""The wire and the log in lines, and one frame in full."""
+"""The lines of the wire and of the log, and the detail of one frame."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs,
 
 
 def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
-    """A store's frames as lines. The key of a line is the frame's number."""
+    """Returns the frames of a store as lines; the key of a line is the number of its frame."""
     return _kept(frames, lambda frame, width: wire_line(frame, width, origin=origin))
 
 
 def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
-    """Lines of what a store keeps, under numbers that stay while the oldest are let go; made when they are drawn."""
+    """Returns lines of a store under numbers that stay the same while the oldest are dropped."""
 
     def item(number: int) -> Any:
         return kept[number - kept.hidden]
@@ -36,7 +36,7 @@ def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[An
 
 
 def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
-    """One frame in ``room`` cells: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
+    """Returns the line of a frame: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
     out = frame.direction == "out"
     name = brief(frame.method, 80) or words("response")
     if frame.id is not None:
@@ -52,7 +52,7 @@ def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
 
 
 def named(made: Line, head: FrameHead, row: Request | None) -> Line:
-    """A line of the wire with what it is about: the tool of a call and of its response, the request of a notification."""
+    """Adds the subject to a line of the wire: the tool of a call or response, the request of a notification."""
     if row is None:
         return made
     arrow, time, (name, tone), size = made.segments
@@ -69,10 +69,10 @@ def named(made: Line, head: FrameHead, row: Request | None) -> Line:
 # -- one frame in the detail ---------------------------------------------------------------------------------
 
 READ: Final = 1024 * 1024
-"""Bytes of a frame above which it is not read as JSON here."""
+"""The size in bytes above which a frame is not shown as JSON."""
 
 RAW: Final = 16_384
-"""Bytes of a frame that are shown as they came."""
+"""The number of raw bytes that are shown."""
 
 _ROW: Final = 16
 
@@ -80,7 +80,7 @@ _ROW: Final = 16
 def frame_sections(
     head: FrameHead, raw: bytes | None, broken: Sequence[Problem], *, origin: float, revision: str = ""
 ) -> list[Section]:
-    """Everything about a frame. ``broken`` is what it breaks of the schema of ``revision``; ``raw`` its bytes, if kept."""
+    """Returns the detail of a frame: ``broken`` are its schema violations, ``raw`` its bytes, if kept."""
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
     kind = brief(head.method, 120) or words("response")
     rows = (
@@ -107,7 +107,7 @@ def frame_sections(
 
 
 def raw_lines(raw: bytes) -> list[Line]:
-    """Bytes as they came: as text where they are UTF-8, else sixteen to a line in hexadecimal."""
+    """Returns raw bytes as text if they are UTF-8, otherwise in hexadecimal."""
     shown = raw[:RAW]
     try:
         text = shown.decode() if len(raw) <= RAW else shown.decode(errors="ignore")
@@ -129,7 +129,7 @@ def _hex(at: int, row: bytes) -> Line:
 
 
 def parsed(raw: bytes | None) -> Json:
-    """What a frame says; its text where it is not JSON, ``None`` where it is not kept."""
+    """Returns the JSON of a frame, its text if it is not JSON, or ``None`` if it is not kept."""
     if raw is None:
         return None
     try:
@@ -139,7 +139,7 @@ def parsed(raw: bytes | None) -> Json:
 
 
 def marked(made: Line, broken: Sequence[Problem] | None) -> Line:
-    """A line of the wire with a mark after its arrow where the frame breaks the schema."""
+    """Marks a line of the wire if the frame violates the schema."""
     if not broken:
         return made
     (arrow, tone), *rest = made.segments
@@ -147,7 +147,7 @@ def marked(made: Line, broken: Sequence[Problem] | None) -> Line:
 
 
 def reason(broken: Sequence[Problem]) -> SafeText:
-    """What a frame breaks, in one line."""
+    """Returns the schema violations of a frame in one line."""
     more = safe("and {:,} more", len(broken) - 1) if len(broken) > 1 else words("")
     return join((brief(str(broken[0]), 200), more), ", ")
 
@@ -155,23 +155,23 @@ def reason(broken: Sequence[Problem]) -> SafeText:
 # -- the log -------------------------------------------------------------------------------------------------
 
 SHOWN: Final = 2000
-"""Characters of one line of the log that are shown."""
+"""The number of characters shown of one line of the log."""
 
 
 def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
-    """A store's log as lines."""
+    """Returns the log of a store as lines."""
     return _kept(log, lambda event, _: log_line(event, origin=origin))
 
 
 def log_line(event: ev.Event, *, origin: float) -> Line:
-    """One event: when, who says it, and what."""
+    """Returns the line of an event: its time, its source, and its text."""
     source, said, tone = told(event)
     time, whose = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
     return line((time, "muted"), words("  "), (whose, tone or "muted"), (said, tone), key=event)
 
 
 def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:
-    """The source of an event, its words, with the request that it is about, and its tone."""
+    """Returns the source of an event, its text with the id of its request, and its tone."""
     known = describe(event)
     id_ = about(event)
     request = words("") if id_ is None else safe("request {}:", brief(str(id_), 40))

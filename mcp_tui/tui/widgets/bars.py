@@ -1,4 +1,4 @@
-"""Lines across the screen: the server at the top, and the keys that work now at the bottom."""
+"""The server bar at the top of the screen, and the key bar at the bottom."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
 KEPT: Final = frozenset({"app.help", "app.leave"})
-"""Keys that lead to all others and out, by their ids. No sentence covers them."""
+"""Keys to the help and out, by their ids; no sentence covers them."""
 
 _SPACE: Final = words(" ")
 
 
 class KeyBar(Bar, can_focus=False):
-    """Keys with their labels: those that are :attr:`offered` and would do something now, as many as there is room for."""
+    """The keys that are :attr:`offered` and would do something now, as many as there is room for."""
 
     def __init__(self) -> None:
         super().__init__(id="keys")
@@ -43,18 +43,18 @@ class KeyBar(Bar, can_focus=False):
         seconds: float = 6.0,
         holds: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Say one sentence in place of most keys, for a while and no longer than it ``holds``."""
+        """Shows a sentence in place of most keys for a while, but only while it ``holds``."""
         self.said, self._tone, self._until, self._holds = text, tone, time.monotonic() + seconds, holds
         self.refresh()
 
     def hush(self) -> None:
-        """Show the keys again."""
+        """Shows the keys again."""
         if self.said:
             self.said = NOTHING
             self.refresh()
 
     def show(self, idle: AbstractSet[str]) -> None:
-        """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
+        """Hides idle keys, by id, and a sentence whose time is over."""
         if self.said and (time.monotonic() >= self._until or not self._holds()):
             self.hush()
         offered = [*self.offered()]
@@ -63,7 +63,7 @@ class KeyBar(Bar, can_focus=False):
             self.refresh()
 
     def fitting(self) -> list[Key]:
-        """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
+        """Returns the keys that there is room for: the last wide ones are left out first, those of :data:`KEPT` never."""
         offered = self.offered() if self._keys is None else self._keys
         shown = [key for key in offered if key.footer and (key.id not in self._idle or key.id in KEPT)]
         shown.sort(key=lambda key: key.footer)
@@ -90,7 +90,7 @@ class KeyBar(Bar, can_focus=False):
         return self.strip(pieces)
 
     def _start(self, keys: Iterable[Key]) -> int:
-        """The cell where the first of the keys begins: beside a sentence they stand at the right end."""
+        """Returns the first cell of the keys, which are at the right end beside a sentence."""
         return max(2, self.inner.width + 1 - sum(map(_cells, keys))) if self.said else 1
 
     def on_click(self, event: events.Click) -> None:
@@ -110,12 +110,12 @@ def _cells(key: Key) -> int:
 
 
 class ServerBar(Bar, can_focus=False):
-    """One line that says what :meth:`show` was told last."""
+    """The line with the facts of :meth:`show`."""
 
     facts = ServerFacts()
 
     def show(self, facts: ServerFacts) -> None:
-        """Say something else; the same again costs nothing."""
+        """Shows other facts."""
         if facts != self.facts:
             self.facts = facts
             self.refresh()
