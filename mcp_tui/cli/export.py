@@ -222,15 +222,15 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
 
 def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterator[str]:
     """Yields a table of the cancellations, and the timeline of each."""
-    lines: list[str] = []
+    cells: list[tuple[str, ...]] = []
     for row in rows:
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
         if shown is not None:
-            name, reason, came = map(_code_cell, (row.label, shown.reason, shown.aftermath))
-            id_ = _code_cell(shown.id)
-            lines.append(f"| {id_} | {name} | {shown.cause} | {reason} | {shown.signal} | {came} |")
+            texts = (shown.id, row.label, shown.reason, shown.aftermath)
+            id_, name, reason, came = map(_code_cell, texts)
+            cells.append((id_, name, shown.cause, reason, shown.signal, came))
     head = ("id", "request", "cause", "reason", "signal", "what came")
-    yield from _table("Cancellations", recording, head, lines)
+    yield from _table("Cancellations", recording, head, cells)
     for row in rows:
         yield ""
         yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row).word}"
@@ -239,7 +239,7 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
 
 def _markdown_requests(recording: Recording) -> Iterator[str]:
     """Yields a table of the requests, without internal ones."""
-    lines: list[str] = []
+    cells: list[tuple[str, ...]] = []
     for row in RecordedBook.whole(recording).order:
         if row.internal:
             continue
@@ -247,17 +247,19 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
         id_, name, said = map(_code_cell, (str(row.id), row.label, ", ".join(came)))
-        lines.append(f"| {id_} | {name} | {badge(row).word} | {ran} | {said} |")
-    return _table("Requests", recording, ("id", "request", "state", "after", "what came"), lines)
+        cells.append((id_, name, badge(row).word, ran, said))
+    return _table("Requests", recording, ("id", "request", "state", "after", "what came"), cells)
 
 
-def _table(title: str, recording: Recording, head: Sequence[str], lines: Sequence[str]) -> Iterator[str]:
+def _table(
+    title: str, recording: Recording, head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
     """Yields a title with the number of rows, and the table."""
-    yield from _head(f"{title}: {len(lines)}", recording)
-    if lines:
+    yield from _head(f"{title}: {len(rows)}", recording)
+    if rows:
         yield f"| {' | '.join(head)} |"
         yield f"|{'---|' * len(head)}"
-        yield from lines
+        yield from (f"| {' | '.join(row)} |" for row in rows)
     else:
         yield f"No {title.lower()}."
 

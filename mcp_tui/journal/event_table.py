@@ -31,9 +31,11 @@ _LATE: Final = KINDS.index(ev.Late)
 _PROGRESS: Final = KINDS.index(ev.Progress)
 _OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
 
-STAYED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(10)
-"""The effect of an event on its request: no change of state, called, ended, cancel requested, cancel withdrawn, settled,
-first late answer, progress after the cancel, progress that did not increase; or no state of the request permits it."""
+STAYED, COUNTED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(
+    11
+)
+"""The effect of an event on its request: no change of state, only counted, called, ended, cancel requested, cancel
+withdrawn, settled, first late answer, progress after the cancel, progress that did not increase; or not permitted."""
 
 _STATES: Final = tuple(State)
 _ILLEGAL: Final = 0xFF
@@ -43,7 +45,7 @@ _HOUSEKEEPING: Final = 0x04
 """The cancel is the client's own and is not counted (:attr:`~mcp_tui.protocol.requests.Request.cancel_is_internal`)."""
 
 
-def _move(before: State, after: State) -> int:
+def _move(before: State, after: State, kind: type[ev.Event]) -> int:
     if before in OPEN and after in TERMINAL:
         return ENDED
     if before in OPEN and after is State.CANCEL_REQUESTED:
@@ -52,7 +54,7 @@ def _move(before: State, after: State) -> int:
         return WITHDRAWN
     if before is State.CANCEL_REQUESTED and after in TERMINAL:
         return SETTLED
-    return STAYED
+    return COUNTED if kind in {ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus} else STAYED
 
 
 def _tables() -> tuple[bytes, bytes]:
@@ -63,7 +65,7 @@ def _tables() -> tuple[bytes, bytes]:
         for kind in KINDS:
             after = permitted.get(kind) or state
             states.append(_STATES.index(after) if kind in permitted else _ILLEGAL)
-            moves.append(_move(state, after))
+            moves.append(_move(state, after, kind))
     return bytes(states), bytes(moves)
 
 

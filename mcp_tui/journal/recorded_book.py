@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final
 
 from mcp_tui.journal import event_table
-from mcp_tui.journal.event_table import KINDS, NONE
+from mcp_tui.journal.event_table import COUNTED, KINDS, LATE_PROGRESS, NONE, STALLED
 from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
@@ -188,7 +188,7 @@ class RecordedBook:
             number = table.after[number]
         for (kind, move), run in groupby(numbers, lambda each: (table.kinds[each], table.moves[each])):
             events, at = array("I", run), 0
-            while at < len(events) and not (at and (kind, move) in _COUNTABLE and _is_counted(book, move)):
+            while at < len(events) and not (at and _is_counted(book, move)):
                 self._apply(book, events[at])
                 at += 1
             skipped = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
@@ -206,23 +206,10 @@ class RecordedBook:
                 book.apply(event)
 
 
-_COUNTABLE: Final = frozenset(
-    (KINDS.index(kind), move)
-    for kind, move in (
-        (ev.Progress, event_table.STAYED),
-        (ev.Progress, event_table.STALLED),
-        (ev.Delivered, event_table.STAYED),
-        (ev.Duplicate, event_table.STAYED),
-        (ev.TaskStatus, event_table.STAYED),
-        (ev.Late, event_table.LATE_PROGRESS),
-    )
-)
-
-
 def _is_counted(book: Book, move: int) -> bool:
     """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
-    if move != event_table.LATE_PROGRESS or not book.order:
-        return True
+    if move != LATE_PROGRESS or not book.order:
+        return move in {COUNTED, STALLED, LATE_PROGRESS}
     row = book.order[0]
     signalled, last = row.signalled_at, row.progress_at
     return signalled is None or (last is not None and last - signalled > TRANSIT)
