@@ -12,7 +12,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -59,6 +59,7 @@ Tell = Callable[[str | Finding], None]
 """A callback for each step of the probe, in words, and for each finding."""
 
 
+@dataclass(eq=False)
 class Probe:
     """One run against one server.
 
@@ -66,31 +67,23 @@ class Probe:
     ``patience`` is the number of seconds that a named tool may take uncancelled; ``experiments`` are those to run.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        settings: ClientSettings,
-        *,
-        wish: NamedTool | None = None,
-        heartbeat: Path | None = None,
-        store: Callable[[str], Store],
-        tell: Tell,
-        patience: float = 60.0,
-        experiments: Sequence[Experiment] = EXPERIMENTS,
-        tokens: Authorization | None = None,
-    ) -> None:
-        self.target = target
-        self.tokens = tokens
+    target: Target
+    settings: ClientSettings
+    _: KW_ONLY
+    store: Callable[[str], Store]
+    tell: Tell
+    wish: NamedTool = field(default_factory=NamedTool)
+    heartbeat: Path | None = None
+    patience: float = 60.0
+    experiments: Sequence[Experiment] = EXPERIMENTS
+    tokens: Authorization | None = None
+
+    def __post_init__(self) -> None:
         # a tool must not turn into a task of its own accord: that is an experiment of its own
-        self.settings = replace(settings, offers=replace(settings.offers, tasks=False))
-        self.wish = wish or NamedTool()
-        self.patience = patience
-        self.experiments = experiments
+        self.settings = replace(self.settings, offers=replace(self.settings.offers, tasks=False))
         self.server: Server
         self.report: Report
-        self._heartbeat = Heartbeat(heartbeat)
-        self._store = store
-        self._tell = tell
+        self._heartbeat = Heartbeat(self.heartbeat)
         self._began = time.monotonic()
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
@@ -111,7 +104,7 @@ class Probe:
         try:
             await self._prepare()
             await self._experiments()
-            self._tell("ending the servers")
+            self.tell("ending the servers")
         except BaseException:
             for connection in self._open:
                 connection.cancel_all("interrupted")
@@ -131,12 +124,12 @@ class Probe:
     def _found(self, *findings: Finding) -> None:
         for finding in findings:
             self.report.findings[finding.rule] = finding
-            self._tell(finding)
+            self.tell(finding)
 
     # -- connections -----------------------------------------------------------------------------------------------
 
     def _connection(self, name: str) -> ProbeConnection:
-        connection = ProbeConnection(self.server, self._store(name))
+        connection = ProbeConnection(self.server, self.store(name))
         self._open.add(connection)
         return connection
 
@@ -171,9 +164,9 @@ class Probe:
 
     async def _negotiate(self) -> None:
         """Connects once as every client does, to learn the revision, the transport, and the tools."""
-        self._tell("connecting")
+        self.tell("connecting")
         date, notes = utc_stamp(wall()), list[str]()
-        client = Client(self.target, self.settings, store=self._store("connect"), tokens=self.tokens)
+        client = Client(self.target, self.settings, store=self.store("connect"), tokens=self.tokens)
         tools: list[dict[str, Any]] = []
         try:
             info = await client.connect()
@@ -227,7 +220,7 @@ class Probe:
             if wanted[0].destructive:
                 text = f"{self.wish.tool} is marked as destructive; it was called because you named it"
                 self.report.notes.append(text)
-                self._tell(text)
+                self.tell(text)
         else:
             wanted = candidates(server.tools)
         connection = await self._choose(wanted)
@@ -255,7 +248,7 @@ class Probe:
                 connection = self._connection("control")
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
-            self._tell(f"control run of {choice.name} {choice.shown()}{reasons}")
+            self.tell(f"control run of {choice.name} {choice.shown()}{reasons}")
             limit = self.patience if asked else FOUND_LIMIT
             control, why = await _control_run(connection, choice, limit, asked=asked)
             if why:
@@ -266,7 +259,7 @@ class Probe:
                 break
         if not useful:
             report.no_tool = self._no_tool_reason(useless)
-            self._tell(report.no_tool)
+            self.tell(report.no_tool)
             return connection
         choice, control = max(useful, key=lambda each: len(each[1].progress) > 1)
         server.choice, server.control = choice, control
@@ -302,12 +295,10 @@ class Probe:
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in self.experiments:
-            idle = self._obstacle(experiment)
             rules = [rule for rule in experiment.rules if self._applies(rule)]
-            if idle:
-                for rule in rules:
-                    self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
-            elif rules:
+            obstacle = self._obstacle(experiment)
+            self._mark_unseen(experiment, obstacle)
+            if rules and not obstacle:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = TIMES * (1.0 if self.server.control is None else self.server.length) + GRACE
@@ -355,7 +346,7 @@ class Probe:
 
     async def _make(self, experiment: Experiment) -> str:
         """Runs one experiment; returns the reason if it could not be run."""
-        self._tell(experiment.name)
+        self.tell(experiment.name)
         opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
         connection = self._spare.pop() if used else self._connection(experiment.name)
