@@ -391,9 +391,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def _end(self, server: Session) -> None:
         """Ends a server that was closed: its requests, its connection, and its screens."""
-        for worker in self.workers:
-            if worker.group == "connection" and worker.node is self.benches.get(server):
-                worker.cancel()
+        self.workers.cancel_group(self.benches[server], "connection")  # pyright: ignore[reportUnknownMemberType] - any result
         try:
             await server.client.close()
         finally:
@@ -495,9 +493,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def _leave(self, sessions: Sequence[Session], status: int) -> None:
         try:
-            for worker in self.workers:
-                if worker.group == "connection":
-                    worker.cancel()
+            for bench in self.benches.values():
+                self.workers.cancel_group(bench, "connection")  # pyright: ignore[reportUnknownMemberType] - any result
             # together: many take no longer than the slowest
             await asyncio.gather(*(each.client.close() for each in sessions), return_exceptions=True)
         finally:

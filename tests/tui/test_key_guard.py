@@ -21,6 +21,7 @@ from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import Driven, driving
 from tests.tui.test_opening import SILENT
+from tests.tui.widgets.host import Clock
 
 DELIBERATE = ("tools/call", "resources/read", "prompts/get")
 """Methods that only a person's key sends."""
@@ -36,19 +37,9 @@ TYPED = 0.05
 """Seconds between two letters of a burst."""
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 # -- the guard alone -----------------------------------------------------------------------------------------
@@ -59,33 +50,29 @@ def test_what_is_typed_after_a_refusal_is_swallowed_until_a_pause(clock: Clock):
     assert not guard.swallows(text=True)
     guard.hold(words("refused"))
     for _ in range(40):
-        clock.seconds += PAUSE - 0.01
+        clock.now += PAUSE - 0.01
         assert guard.swallows(text=True)
     assert not guard.swallows(text=False), "esc, ctrl+c and arrows still work"
-    clock.seconds += PAUSE
-    assert not guard.swallows(text=True)
-
-
-def test_a_click_ends_the_swallowing(clock: Clock):
-    guard = KeyGuard(clock)
-    guard.hold(words("refused"))
     guard.release()
-    assert not guard.swallows(text=True)
+    assert not guard.swallows(text=True), "a click ends it"
+    guard.hold(words("refused"))
+    clock.now += PAUSE
+    assert not guard.swallows(text=True), "and so does a pause"
 
 
 def test_a_target_that_changed_by_itself_is_acted_on_only_after_a_pause(clock: Clock):
     guard = KeyGuard(clock)
     guard.watch("one")
-    clock.seconds += 10
+    clock.now += 10
     guard.swallows(text=True)
     assert guard.steady
-    clock.seconds += 1
+    clock.now += 1
     guard.watch("one", ended=True)
     for _ in range(30):
-        clock.seconds += TYPED
+        clock.now += TYPED
         guard.swallows(text=True)
         assert not guard.steady, "the burst began before it could be seen"
-    clock.seconds += PAUSE
+    clock.now += PAUSE
     guard.swallows(text=True)
     assert guard.steady
 
@@ -94,10 +81,10 @@ def test_a_target_that_changed_by_itself_is_acted_on_only_after_a_pause(clock: C
 def test_a_target_that_a_key_moved_to_is_acted_on_at_once(clock: Clock, text: bool):
     guard = KeyGuard(clock)
     guard.watch("one")
-    clock.seconds += 10
+    clock.now += 10
     guard.swallows(text=text)
     guard.watch("two")
-    clock.seconds += TYPED
+    clock.now += TYPED
     guard.swallows(text=True)
     assert guard.steady
 
@@ -105,7 +92,7 @@ def test_a_target_that_a_key_moved_to_is_acted_on_at_once(clock: Clock, text: bo
 def test_moving_by_a_letter_hides_no_change_but_an_arrow_shows_that_it_was_seen(clock: Clock):
     guard = KeyGuard(clock)
     guard.watch("one")
-    clock.seconds += 10
+    clock.now += 10
     guard.watch("one", ended=True)
     guard.swallows(text=True)
     guard.watch("two")
@@ -120,7 +107,7 @@ def test_a_held_key_repeats_at_most_four_times_a_second(clock: Clock):
     acted = 0
     for _ in range(200):
         acted += guard.may_repeat()
-        clock.seconds += 0.01
+        clock.now += 0.01
     assert acted == 2.0 / REPEAT
 
 
@@ -137,7 +124,7 @@ async def guarded(
     monkeypatch.chdir(folder)
     async with driving(record=tmp_path / "journal.jsonl", **given) as driven:  # type: ignore[arg-type]
         driven.app.guard.now = clock
-        clock.seconds += 10
+        clock.now += 10
         yield driven
 
 
@@ -145,7 +132,7 @@ async def finished(driven: Driven, clock: Clock) -> None:
     """A row has just finished."""
     await driven.in_flight("silent")
     id_ = driven.call("add", a=1, b=2)
-    clock.seconds += 5
+    clock.now += 5
     await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
     driven.bench.look()
 
@@ -153,7 +140,7 @@ async def finished(driven: Driven, clock: Clock) -> None:
 async def closed(driven: Driven, clock: Clock) -> None:
     """A dialog has just closed by itself."""
     await finished(driven, clock)
-    clock.seconds += 5
+    clock.now += 5
     dialog = ConfirmScreen("Sure?", [words("of what")], yes="yes", no="no")
     await driven.app.push_screen(dialog)
     dialog.close_by_itself()
@@ -162,7 +149,7 @@ async def closed(driven: Driven, clock: Clock) -> None:
 async def lost(driven: Driven, clock: Clock) -> None:
     """The server has just gone."""
     await finished(driven, clock)
-    clock.seconds += 5
+    clock.now += 5
     driven.call("crash")
     await driven.until(lambda: driven.session.link is Link.LOST)
 
@@ -170,7 +157,7 @@ async def lost(driven: Driven, clock: Clock) -> None:
 async def refused(driven: Driven, clock: Clock) -> None:
     """A key has just been refused."""
     await finished(driven, clock)
-    clock.seconds += 5
+    clock.now += 5
     await driven.press("a")
     await driven.until(lambda: "No question pending" in driven.text())
 
@@ -178,7 +165,7 @@ async def refused(driven: Driven, clock: Clock) -> None:
 async def withdrawn(driven: Driven, clock: Clock) -> None:
     """The prompt for a reason has just nothing to cancel any more."""
     row = await driven.in_flight("racer", milliseconds=300)
-    clock.seconds += 5
+    clock.now += 5
     await driven.press("c")
     await driven.until(lambda: row.state is State.COMPLETED)
 
@@ -225,7 +212,7 @@ async def test_twenty_letters_typed_too_late_send_and_write_nothing(
         # what acts on the world comes first, in any order
         for letter in chosen.sample("rwC", 3) + chosen.choices(LETTERS, k=20):
             await driven.pilot.press(letter)
-            clock.seconds += TYPED
+            clock.now += TYPED
         await driven.pilot.pause()
         assert sent() == before
         assert not list(Path.cwd().iterdir())
@@ -237,14 +224,14 @@ async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_i
 ):
     async with guarded(tmp_path, monkeypatch, clock) as driven:
         row = await driven.in_flight("silent")
-        clock.seconds += 5
+        clock.now += 5
         await driven.press("space", "C")
-        clock.seconds += TYPED
+        clock.now += TYPED
         await driven.press("y", "right", "enter")
         assert isinstance(driven.top, ConfirmScreen)
         assert "Just opened: press again." in driven.text()
         assert row.cancel_at is None
-        clock.seconds += PAUSE
+        clock.now += PAUSE
         await driven.press("y")
         await driven.until(lambda: row.cancel_at is not None)
 
@@ -256,7 +243,7 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
         await refused(driven, clock)
         await driven.press("w")
         await driven.until(lambda: "Keys ignored: pause for a second · " in driven.text())
-        clock.seconds += PAUSE
+        clock.now += PAUSE
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
 
@@ -295,10 +282,10 @@ async def test_repeat_sends_what_is_not_written_yet_and_not_more_than_four_times
 ):
     async with guarded(tmp_path, monkeypatch, clock) as driven:
         first = driven.call("silent")
-        clock.seconds += 5
+        clock.now += 5
         for _ in range(50):
             await driven.pilot.press("r")
-            clock.seconds += 0.02
+            clock.now += 0.02
         called = [row for row in driven.session.client.book.order if row.name == "silent"]
         assert len(called) == 1 + 4
         assert "no longer available" not in driven.text()

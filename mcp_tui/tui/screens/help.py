@@ -21,9 +21,6 @@ from mcp_tui.tui.widgets.detail import Detail
 SESSION: Final = frozenset({"workbench", "recording"})
 """Scopes whose screens have a table of requests, by their names."""
 
-KEYS = 14
-"""Cells for keys, at most."""
-
 
 _MEANINGS: Final = {
     badges.QUEUED: words("waits to be written"),
@@ -84,7 +81,7 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         told = help_texts(self._scopes)
-        cells = min(KEYS, max((width(key) for _, keys in told for key, _ in keys), default=0))
+        cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
         of_session = any(each.name in SESSION for each in self._scopes)
         shown = [*legend()] if of_session else []
         for title, keys in told:

@@ -24,9 +24,6 @@ from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
-SAID: Final = 38
-"""Cells of the reason for a lost connection, in front of the key that helps; it is shown in full elsewhere."""
-
 UNREAD: Final = "The server does not read its stdin. {server.menu} can terminate it."
 
 
@@ -177,7 +174,7 @@ class ConnectionKeys:
         elif session.broke:
             way = words("restart it") if self._started else words("reconnect")
             said = safe("{}.", re.split("[,.] ", session.trouble)[0].removesuffix("."))
-            trouble = safe("{} Press {} to {}.", clip(said, SAID), key_of("server.menu"), way)
+            trouble = safe("{} Press {} to {}.", clip(said, 38), key_of("server.menu"), way)
         if trouble == self._trouble:
             return
         self._trouble = trouble

@@ -150,9 +150,6 @@ CHECKED: Final = 64 * 1024
 ROUNDS: Final = 1000
 """The newest requests that are searched for the one that a later round belongs to."""
 
-NOTED: Final = 4096
-"""Bytes of a notification that is read for the request that it names."""
-
 _NOTED: Final = {
     ("notifications/cancelled", "out"): "requestId",
     ("notifications/progress", "in"): "progressToken",
@@ -246,7 +243,7 @@ class Messages:
 
     def _named(self, head: FrameHead) -> Request | None:
         """Returns our request that a line of the wire names."""
-        if head.id is None and head.size <= NOTED and (head.method, head.direction) in _NOTED:
+        if head.id is None and head.size <= 4096 and (head.method, head.direction) in _NOTED:
             params = as_object(as_object(parsed(self._scene.payload(head.seq))).get("params"))
             id_ = params.get(_NOTED[head.method, head.direction])
             return self._row(id_) if messages.is_request_id(id_) else None
@@ -283,10 +280,6 @@ class Messages:
             return "" if row is None else row.method
         server_requests = reversed(self._scene.book.server_requests)
         return next((each.method for each in server_requests if each.request_id == head.id), "")
-
-
-RECENT: Final = 500
-"""The newest requests that are searched for the last reading of a resource."""
 
 
 @dataclass(eq=False)
@@ -359,7 +352,7 @@ class Details:
         if entry.kind != "resources":
             return []
         uri = entry.raw.get("uri")
-        for row in islice(reversed(self._scene.book.order), RECENT):
+        for row in islice(reversed(self._scene.book.order), 500):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
                 return self._once(("held", row.response_seq), partial(self._content, row))
         return []
