@@ -103,8 +103,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._themes = themes
-        self.chosen_theme = ""
-        """The theme in force while another one is previewed."""
         self._stamp = stamp(themes)
         first = first_theme(preferences.settings.theme, themes)
         if first is not None:

@@ -12,6 +12,7 @@ from textual.keys import key_to_character
 
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
+from mcp_tui.tui.preferences import PLAIN
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
@@ -36,7 +37,10 @@ class Host(App[int], inherit_bindings=False):
         self.ascii = ascii_only
         self.timers: Timers = timers
         self.guard = KeyGuard()
+        self.preferences = PLAIN
         self.theme_names: list[str] = []
+        self.chosen_theme = ""
+        """The theme to go back to while another one is previewed."""
         self._twins = [AsciiTwins()] if ascii_only else []
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:

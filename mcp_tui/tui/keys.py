@@ -254,24 +254,29 @@ RECORDING: Final = Scope(
 
 # -- panes, and fields and pages in dialogs --------------------------------------------------------------------
 
+
+def _moves(scope: str, line: LiteralString, *, priority: bool = False) -> tuple[Key, ...]:
+    """Returns the keys that move the cursor of a list."""
+    return (
+        Key(f"{scope}.up", "up,k", "cursor_up", "Up", f"the {line} above", priority=priority),
+        Key(f"{scope}.down", "down,j", "cursor_down", "Down", f"the {line} below", priority=priority),
+        Key(f"{scope}.page-up", "pageup", "page_up", "Page up", "a page up", priority=priority),
+        Key(f"{scope}.page-down", "pagedown", "page_down", "Page down", "a page down", priority=priority),
+    )
+
+
 # fmt: off
 REQUESTS: Final = Scope("requests", "The requests", within=("workbench", "recording"), keys=(
-    Key("requests.up", "up,k", "cursor_up", "Up", "the request above", priority=True),
-    Key("requests.down", "down,j", "cursor_down", "Down", "the request below", priority=True),
-    Key("requests.page-up", "pageup", "page_up", "Page up", "a page up", priority=True),
-    Key("requests.page-down", "pagedown", "page_down", "Page down", "a page down", priority=True),
+    *_moves("requests", "request", priority=True),
     Key("requests.newest", "home,g", "newest", "Newest", "to the newest", priority=True),
     Key("requests.oldest", "end,G", "oldest", "Oldest", "to the oldest", priority=True),
     Key("requests.activate", "enter", "activate", "Detail", "the detail of the request", priority=True),
 ))
 
 LINES: Final = Scope("lines", "A list: Catalogue, Cancellations, Log, Wire", within=("workbench", "recording", "probe"), keys=(
-    Key("lines.up", "up,k", "cursor_up", "Up", "the line above", priority=True),
-    Key("lines.down", "down,j", "cursor_down", "Down", "the line below", priority=True),
+    *_moves("lines", "line", priority=True),
     Key("lines.left", "left,h", "shift_left", "Left", "long lines to the left", priority=True),
     Key("lines.right", "right,l", "shift_right", "Right", "long lines to the right", priority=True),
-    Key("lines.page-up", "pageup", "page_up", "Page up", "a page up", priority=True),
-    Key("lines.page-down", "pagedown", "page_down", "Page down", "a page down", priority=True),
     Key("lines.top", "home,g", "top", "Top", "to the first line", priority=True),
     Key("lines.bottom", "end,G", "bottom", "Bottom", "to the last line", priority=True),
     Key("lines.activate", "enter", "activate", "Open", "open: call tool / go to request / show message", footer=-9, priority=True),
@@ -291,10 +296,7 @@ DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within
 ))
 
 TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "recording"), keys=(
-    Key("timeline.up", "up,k", "cursor_up", "Up", "the bar above"),
-    Key("timeline.down", "down,j", "cursor_down", "Down", "the bar below"),
-    Key("timeline.page-up", "pageup", "page_up", "Page up", "a page up"),
-    Key("timeline.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    *_moves("timeline", "bar"),
     Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before", footer=-7),
     Key("timeline.later", "right,l", "pan(1)", "Later", "what came after", footer=-6),
     Key("timeline.now", "home,g", "newest", "Now", "to the present, and follow it"),
@@ -303,10 +305,7 @@ TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "r
 ))
 
 PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
-    Key("page.up", "up,k", "cursor_up", "Up", "the line above"),
-    Key("page.down", "down,j", "cursor_down", "Down", "the line below"),
-    Key("page.page-up", "pageup", "page_up", "Page up", "a page up"),
-    Key("page.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    *_moves("page", "line"),
     Key("page.top", "home,g", "top", "Top", "to the top"),
     Key("page.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
     Key("page.open", "enter,space", "activate", "Open", "fold the line, or unfold it; read what a link names"),

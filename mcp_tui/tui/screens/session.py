@@ -108,7 +108,7 @@ class SessionScreen(LayoutScreen):
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
         self._looks = self.set_interval(TICK, self._tick)
-        self._look = getattr(getattr(self.app, "preferences", None), "look", None)
+        self._look = self.app.preferences.look
         if self._look is not None:
             self.share_out(self._look.shares)
             self.table.follow, self.table.show_internal = self._look.follow, self._look.internal
@@ -119,7 +119,7 @@ class SessionScreen(LayoutScreen):
     def on_unmount(self) -> None:
         if self._look is not None:
             self._look.internal = self.table.show_internal
-            theme = getattr(self.app, "chosen_theme", "") or self.app.theme
+            theme = self.app.chosen_theme or self.app.theme
             self._look.keep(self.shares, self.pane if self.chosen else "", theme)
 
     def pause(self) -> None:
