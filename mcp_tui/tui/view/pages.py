@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -127,15 +128,14 @@ class JsonPage:
         self._cells = 80
         self._root = _Node("", value, 0)
         self._nodes = [self._root]
-        level = [] if folded else [self._root]
-        while level:
-            below: list[_Node] = []
-            for node in level:
-                room = node is self._root or len(self._nodes) + min(KIDS, _size(node.value)) <= OPENED
-                if room and not node.ranged and _size(node.value):
-                    self._unfold(node)
-                    below.extend(node.kids)
-            level = below
+        waiting = deque([] if folded else [self._root])
+        while waiting:
+            node = waiting.popleft()
+            size = _size(node.value)
+            room = node is self._root or len(self._nodes) + min(KIDS, size) <= OPENED
+            if room and size and not node.ranged:
+                self._unfold(node)
+                waiting.extend(node.kids)
 
     @property
     def count(self) -> int:

@@ -192,6 +192,7 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
             lambda: "Withdrawn by the server: changed my mind. No answer was sent." in driven.text()
         )
         assert "^y Copy answer" in driven.text()
+        assert "^d Decline" not in driven.text()
         await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert isinstance(driven.top, FormScreen)
         await driven.press("ctrl+y")

@@ -99,30 +99,6 @@ async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest
         assert app.answer is None  # enter is on Later
 
 
-async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
-    screen = form("m", server="payroll", others=2)
-    app = Host(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await look(pilot, screen)
-        assert "payroll asks for input · 2 more" in app.shown
-        assert "for 6 tools/call x" in app.shown
-
-
-async def test_a_form_that_was_taken_back_hides_its_buttons_and_only_closes() -> None:
-    screen = form("m", {"type": "object", "properties": {"why": {"type": "string"}}})
-    app = Host(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("x")
-        screen.question.inquiry.over.set_result("withdrawn by the server: gone")
-        await look(pilot, screen)
-        assert "Withdrawn by the server: gone. No answer was sent." in app.shown
-        assert "^d Decline" not in app.shown
-        await pilot.press("ctrl+s", "ctrl+d", "ctrl+x")
-        assert app.answer is UNANSWERED
-        await pilot.press("escape")
-        assert app.answer is None
-
-
 @SIZES
 async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) -> None:
     screen = form(

@@ -24,6 +24,7 @@ from tests.tui.imaging import (
     BLUE,
     GREEN,
     RED,
+    animation,
     bmp,
     chunk,
     gif,
@@ -82,6 +83,13 @@ def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown:
         assert isinstance(found, tuple)
         assert all(abs(one - other) < 16 for one, other in zip(found, wanted, strict=False))
     assert facts(part(data, f"image/{shown.lower()}"), picture)[1:] == ["64 × 32 pixels"]
+
+
+@pytest.mark.parametrize("shown", ["GIF", "PNG", "WEBP"])
+def test_of_an_animation_the_first_frame_is_shown(shown: str):
+    picture = decoded(part(animation(3, shown)))
+    assert picture.said() == ["4 × 4 pixels", "animated, the first frame"]
+    assert picture.pixels.getpixel((0, 0)) == pytest.approx((*RED, 255), abs=16)
 
 
 # -- what is not drawn -----------------------------------------------------------------------------------------

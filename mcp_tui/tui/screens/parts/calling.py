@@ -81,8 +81,7 @@ class Calling:
             self._screen.refuse(words("This server has no tools"))
             return
 
-        more: Arguments = {"task": {}} if task else {}
-        await self._open("tools/call", tools, name=name, arguments=arguments, more=more)
+        await self._open("tools/call", tools, name=name, arguments=arguments, task=task)
 
     async def _open(
         self,
@@ -91,7 +90,7 @@ class Calling:
         *,
         name: str = "",
         arguments: Arguments | None = None,
-        more: Arguments | None = None,
+        task: bool = False,
         template: str = "",
     ) -> None:
         """Opens a form, or the list of several, and sends the request that is filled in."""
@@ -112,7 +111,7 @@ class Calling:
             kind = method, template or call[0]
             known = [each for each in self._earlier.get(kind, []) if each != call[1]]
             self._earlier[kind] = [call[1], *known][:EARLIER]
-            named: Arguments = {"name": call[0], "arguments": call[1], **(more or {})}
+            named: Arguments = {"name": call[0], "arguments": call[1], **({"task": {}} if task else {})}
             self._connection.call(method, {"uri": uri(call[1])} if template else named)
 
         screen = CallScreen(
