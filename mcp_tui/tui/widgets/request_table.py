@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
-from mcp_tui.protocol.requests import Request, ServerRequest
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import REQUESTS, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
@@ -134,6 +134,7 @@ class RequestTable(ListCanvas):
     cursor is at the top.
 
     Attributes:
+        outline: the lines.
         server: returns the name of the server, for the filter.
         empty: the sentence for a table without requests.
         marks: the keys of the marked rows, in the order in which they were marked.
@@ -149,8 +150,8 @@ class RequestTable(ListCanvas):
 
     def __init__(self, book: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
         self.book = book
-        self._outline = Outline(book)
-        super().__init__(self._outline, id=id)
+        self.outline = Outline(book)
+        super().__init__(self.outline, id=id)
         self.now = now
         self.timers = "live"
         self.server: Callable[[], str] = str
@@ -164,16 +165,11 @@ class RequestTable(ListCanvas):
     @property
     def filter(self) -> str:
         """The filter as typed, see :mod:`mcp_tui.tui.view.filters`."""
-        return self.terms.text
+        return self.outline.filter.text
 
     @filter.setter
     def filter(self, text: str) -> None:
         self._refilter(parse(text, server=self.server), show_internal=self.show_internal)
-
-    @property
-    def terms(self) -> Filter:
-        """The parsed filter."""
-        return self._outline.filter
 
     @property
     def wanted(self) -> SafeText:
@@ -183,30 +179,26 @@ class RequestTable(ListCanvas):
     @property
     def show_internal(self) -> bool:
         """Whether finished internal requests are shown; running ones always are."""
-        return self._outline.show_internal
+        return self.outline.show_internal
 
     @show_internal.setter
     def show_internal(self, show: bool) -> None:
-        self._refilter(self.terms, show_internal=show)
+        self._refilter(self.outline.filter, show_internal=show)
 
     def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
         anchor = self.anchored()
-        self._outline.refilter(filter, show_internal=show_internal)
-        self._outline.resort(self.sort, self.now())
+        self.outline.refilter(filter, show_internal=show_internal)
+        self.outline.resort(self.sort, self.now())
         self.settle(anchor)
-
-    def shows(self, row: Request) -> bool:
-        """Returns whether a request is a top-level line."""
-        return self._outline.shows(row)
 
     @property
     def shown(self) -> int:
         """The number of lines."""
-        return len(self._outline)
+        return len(self.outline)
 
     def items(self) -> Iterator[Item]:
         """Returns all lines from the top."""
-        return map(self._outline.item, range(len(self._outline)))
+        return map(self.outline.item, range(len(self.outline)))
 
     # -- the line under the cursor ---------------------------------------------------------------------------
 
@@ -214,7 +206,7 @@ class RequestTable(ListCanvas):
     def item(self) -> Item | None:
         """The item under the cursor; ``None`` if the filter hides it."""
         line = self.cursor_line
-        return None if line is None else self._outline.item(line)
+        return None if line is None else self.outline.item(line)
 
     @property
     def selected(self) -> Request | None:
@@ -222,16 +214,10 @@ class RequestTable(ListCanvas):
         item = self.item
         return None if item is None else item.row
 
-    @property
-    def server_request(self) -> ServerRequest | None:
-        """The server's request under the cursor."""
-        item = self.item
-        return None if item is None else item.server_request
-
     def select(self, id: RequestId) -> bool:
         """Puts the cursor on a request and scrolls to it; returns false if it is not shown."""
-        self._outline.update()
-        line = self._outline.reveal((type(id), id))
+        self.outline.update()
+        line = self.outline.reveal((type(id), id))
         if line is None:
             return False
         self.resize()
@@ -240,7 +226,7 @@ class RequestTable(ListCanvas):
 
     def about(self, line: int) -> RequestId | None:
         """Returns the id of the request; ``None`` for one of the server's."""
-        row = self._outline.item(line).row
+        row = self.outline.item(line).row
         return None if row is None else row.id
 
     # -- drawing ---------------------------------------------------------------------------------------------
@@ -250,7 +236,7 @@ class RequestTable(ListCanvas):
         if not self.is_mounted or not self.size:
             return
         anchor = self.anchored()
-        if self._outline.update():
+        if self.outline.update():
             if self._at_rest():
                 self._put_in_order(self.sort)
             self.settle(anchor)
@@ -262,10 +248,10 @@ class RequestTable(ListCanvas):
             return self._painter.header()
         line = self.line_at(y)
         if line is None:
-            total, searching = self._outline.total, self._outline.unfiltered > 0
+            total, searching = self.outline.total, self.outline.unfiltered > 0
             none = empty_state(self.empty, wanted=self.wanted, hidden=total, searching=searching)
             return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
-        item = self._outline.item(line)
+        item = self.outline.item(line)
         marked, still = item.key in self.marks, self.timers == "off"
         selected = item.key == self._cursor
         return self._painter.strip(item, self.now(), selected=selected, marked=marked, still=still)
@@ -275,7 +261,7 @@ class RequestTable(ListCanvas):
         if self.timers == "off":
             return
         now, view = self.now(), self.in_view()
-        items = list(zip(view, map(self._outline.item, view), strict=True))
+        items = list(zip(view, map(self.outline.item, view), strict=True))
         if now - self._warm_at >= 1.0:
             warm = [line for line, item in items if item.row is not None and is_warm(item.row, now)]
             if warm:
@@ -295,7 +281,7 @@ class RequestTable(ListCanvas):
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self.size and self._cursor is None and self.shown:
-            self._cursor = self._outline.key(0)
+            self._cursor = self.outline.key(0)
             self.post_message(self.Selected(self, self.about(0)))
         super().settle(anchor)
         self._drawn_at = self.now()
@@ -306,18 +292,18 @@ class RequestTable(ListCanvas):
 
     def _measure(self) -> None:
         """Fits the columns to the rows in view."""
-        if self._painter.measure(map(self._outline.item, self.in_view()), self.now(), self.inner.width):
+        if self._painter.measure(map(self.outline.item, self.in_view()), self.now(), self.inner.width):
             self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
         self._painter.reset()
-        self._outline.update()
+        self.outline.update()
         super().on_resize(event)
 
     @property
     def counted(self) -> SafeText:
         """The number of requests shown, of all, and of hidden internal ones."""
-        outline, shows = self._outline, key_of("view.internal")
+        outline, shows = self.outline, key_of("view.internal")
         return counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
 
     def _about(self) -> SafeText:
@@ -343,30 +329,26 @@ class RequestTable(ListCanvas):
     @property
     def sort(self) -> Sort:
         """The order of the rows."""
-        return self._outline.sort
+        return self.outline.sort
 
     def resort(self, sort: Sort | None = None) -> bool:
         """Sorts the rows by an order, or again by the current one; returns false if there are too many."""
-        wanted = (sort or self.sort) if self._sortable else NEWEST
+        wanted = (sort or self.sort) if self.outline.shown <= self.book.sortable else NEWEST
         anchor = self.anchored()
-        self._outline.update()
+        self.outline.update()
         self._put_in_order(wanted)
         self.settle(anchor)
         return sort is None or wanted is sort
 
-    @property
-    def _sortable(self) -> bool:
-        return self._outline.shown <= self.book.sortable
-
     def _put_in_order(self, sort: Sort) -> None:
-        self._outline.resort(sort, self.now())
+        self.outline.resort(sort, self.now())
         self._sorted_at = self.now()
 
     def _at_rest(self) -> bool:
         """Returns whether to sort automatically: nobody aims at a row while the cursor is at the top."""
         if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
-        return self.cursor_line in {None, 0} and self._sortable
+        return self.cursor_line in {None, 0} and self.outline.shown <= self.book.sortable
 
     def action_newest(self) -> None:
         """Goes to the newest row and follows; sorts again if there is another order."""
@@ -379,33 +361,29 @@ class RequestTable(ListCanvas):
 
     # -- what belongs to a row, and marks --------------------------------------------------------------------
 
-    def belonging(self, row: Request) -> list[Item]:
-        """Returns the children of a row, in the order in which they came."""
-        return self._outline.children(row)
-
     def unfold(self, *, expanded: bool | None = None) -> bool:
         """Expands or collapses the row under the cursor or above it; returns false if it has no children.
 
         Without ``expanded`` it is toggled.
         """
-        line = None if self.item is None else self._outline.top_of(self.item)
+        line = None if self.item is None else self.outline.top_of(self.item)
         if line is None:
             return False
-        top = self._outline.item(line)
+        top = self.outline.item(line)
         wanted = not top.expanded if expanded is None else expanded
         if wanted is not top.expanded:
             if not wanted:
                 self.put_cursor(line)
             anchor = self.anchored()
-            self._outline.expand(top.key, expanded=wanted)
+            self.outline.expand(top.key, expanded=wanted)
             self.settle(anchor)
         return True
 
     @property
     def marked_rows(self) -> list[Request]:
         """The marked rows that are shown, in the order of the lines; no key acts on hidden ones."""
-        lines = sorted(line for mark in self.marks if (line := self._outline.line(mark)) is not None)
-        return [row for line in lines if (row := self._outline.item(line).row) is not None]
+        lines = sorted(line for mark in self.marks if (line := self.outline.line(mark)) is not None)
+        return [row for line in lines if (row := self.outline.item(line).row) is not None]
 
     def mark(self) -> bool:
         """Marks or unmarks the row under the cursor; returns false if there is none."""

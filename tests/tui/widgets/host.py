@@ -75,12 +75,12 @@ class Ring:
 
 def show_book(table: RequestTable, book: Book) -> None:
     """Let a table show the requests of another book."""
-    before = table._outline
+    before = table.outline
     table.book = book
-    table.lines = table._outline = Outline(book)
+    table.lines = table.outline = Outline(book)
     table._cursor = None
     table._painter.reset()
     table._painter.forget()
-    table._outline.refilter(before.filter, show_internal=before.show_internal)
-    table._outline.resort(before.sort, table.now())
+    table.outline.refilter(before.filter, show_internal=before.show_internal)
+    table.outline.resort(before.sort, table.now())
     table.settle(None)

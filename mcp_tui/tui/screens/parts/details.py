@@ -210,7 +210,7 @@ class Messages:
 
     def family(self, row: Request) -> tuple[list[Request], list[ServerRequest]]:
         """Returns the errands of a request, and the server's requests that belong to it."""
-        items = self._table.belonging(row)
+        items = self._table.outline.children(row)
         errands = [item.row for item in items if item.row is not None and item.round_ is None]
         return errands, [item.server_request for item in items if item.server_request is not None]
 
@@ -309,7 +309,8 @@ class Details:
         self, now: float, entry: Entry | None, row: Request | None, advice: SafeText
     ) -> tuple[SafeText, list[Section], object]:
         """Returns the name, the sections, and the key of what is shown."""
-        asked = self._table.server_request
+        item = self._table.item
+        asked = None if item is None else item.server_request
         head = None if self.message is None else self._scene.frame(self.message)
         if head is not None:
             key = "frame", head.seq

@@ -192,7 +192,7 @@ class Filtering:
         before = self._terms[name].problem
         if name == "requests":
             self._table.filter = text
-            self._terms[name] = self._table.terms
+            self._terms[name] = self._table.outline.filter
         else:
             self._terms[name] = self._readers[name](text)
             self._apply(name)
