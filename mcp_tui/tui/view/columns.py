@@ -105,12 +105,10 @@ class Layout(Generic[Thing]):
         """Returns the titles."""
         return tuple((self._fitted(at, column.title), "header") for at, column in enumerate(self.columns))
 
-    def pieces(self, thing: Thing, *, live: bool | None = None) -> Segments:
-        """Returns the line of a thing; with ``live`` only from the first live column on, or only up to it."""
-        first, stop = self._live if live else 0, self._live if live is False else len(self.columns)
+    def pieces(self, thing: Thing) -> Segments:
+        """Returns the line of a thing."""
         made: list[Piece] = []
-        for at in range(first, stop):
-            column = self.columns[at]
+        for at, column in enumerate(self.columns):
             text, tone = column.cell(thing)
             tail = NOTHING if column.tail is None else column.tail(thing)
             made.append((self._fitted(at, text, tail), tone))
@@ -126,14 +124,10 @@ class Layout(Generic[Thing]):
         return self.columns[at].gap if at else 0
 
     @property
-    def _live(self) -> int:
-        """The place of the first live column."""
-        return next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
-
-    @property
     def live_at(self) -> int:
         """The cells before the first live column."""
-        return sum(self._gap(at) + self.widths[at] for at in range(self._live))
+        live = next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
+        return sum(self._gap(at) + self.widths[at] for at in range(live))
 
 
 class ColumnWidths(Generic[Thing]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from rich.segment import Segment
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region
@@ -46,7 +45,6 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
-        self._still: LRUCache[object, list[Segment]] = LRUCache(512)
         self._strips: LRUCache[object, Strip] = LRUCache(512)
         self.layout: Layout[TableLine] = Layout()
 
@@ -57,7 +55,6 @@ class RowPainter:
 
     def forget(self) -> None:
         """Paints everything again."""
-        self._still.clear()
         self._strips.clear()
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
@@ -98,14 +95,8 @@ class RowPainter:
         if own and cached in self._strips:
             return self._strips[cached]
         line = TableLine(item, now, self._width >= WIDE, still)
-        segments = self._still.get(cached) if own else None
-        if segments is None:
-            pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line, live=False))
-            segments = canvas.paint(pieces, cursor=selected)
-            if own:
-                self._still[cached] = segments
-        moving = canvas.paint(self.layout.pieces(line, live=True), cursor=selected)
-        strip = canvas.fill([*segments, *moving], cursor=selected)
+        pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
+        strip = canvas.strip(pieces, cursor=selected)
         if row is not None and own and not row.open and not warm:
             self._strips[cached] = strip
         return strip
