@@ -231,7 +231,7 @@ class TabTitles:
         """Sets the titles of all panes; the visible one in a place tells how wide that is, once it was laid out."""
         panes = self._screen.panes
         for name, widget in panes.items():
-            if widget.display and widget.region:  # one that was hidden has the size that it had then
+            if widget.display and widget.region:  # a hidden one still has its old size
                 self._rooms[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
             widget.retitle(self.title_of(name))

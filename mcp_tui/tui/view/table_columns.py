@@ -12,7 +12,7 @@ from mcp_tui.tui.view.index import Item
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 WIDE: Final = 104
-"""Cells from which on a row has room for more words."""
+"""Cells from which on a row uses longer texts."""
 
 _OUT: Final = words("→")
 
@@ -20,8 +20,8 @@ _OUT: Final = words("→")
 class TableLine(NamedTuple):
     """A line of the table at a moment.
 
-    ``wide`` leaves room for more words, ``still`` counts no time down. What ``item`` is about is a request, a later round of
-    one (``item.round_``), what was asked for its sake (``item.after``), or a request of the server's.
+    ``wide`` asks for longer texts, ``still`` for none that count down. The subject of ``item`` is a request, a later round
+    of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
     """
 
     item: Item
@@ -36,7 +36,7 @@ class TableLine(NamedTuple):
 
     @property
     def badge(self) -> badges.Badge:
-        """Its state in a word, a glyph, and a style."""
+        """The state as a word, a glyph, and a style."""
         item = self.item
         if item.server_request is not None:
             return badges.server_request_badge(item.server_request)
@@ -76,7 +76,7 @@ def _id(line: TableLine) -> Piece:
 
 
 def _request(line: TableLine) -> Piece:
-    """Method and name, indented where it stands under another."""
+    """Returns method and name, indented for a child of another row."""
     item = line.item
     if item.server_request is not None:
         said = brief(item.server_request.method, 80)
@@ -89,13 +89,13 @@ def _request(line: TableLine) -> Piece:
 
 
 def _children(line: TableLine) -> SafeText:
-    """How much belongs to a row, and whether that is shown: `` [+3]``."""
+    """Returns the number of children, with a minus while they are shown: `` [+3]``."""
     item = line.item
     return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else NOTHING
 
 
 def _name(line: TableLine) -> Piece:
-    """As :func:`_request`, without what is the same for all calls of tools."""
+    """Returns the same without ``tools/call``."""
     said, tone = _request(line)
     return clean(
         said.replace("tools/call ", "", 1) if said.lstrip().startswith("tools/call ") else said
@@ -103,10 +103,10 @@ def _name(line: TableLine) -> Piece:
 
 
 _OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
-"""Styles of badges whose information is muted as well."""
+"""Styles of badges for which the result is muted."""
 
 _TELLING: Final = frozenset({"late", "overdue"})
-"""Styles of badges whose information is the news."""
+"""Styles of badges for which the result has the same style."""
 
 
 def _info(line: TableLine) -> Piece:

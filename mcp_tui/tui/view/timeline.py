@@ -402,7 +402,7 @@ class BookSpans:
 
 
 class RecordedSpans:
-    """The same for a recording at a moment, found by the numbers of events: only requests that are returned are folded."""
+    """The requests of a recording at a moment, found by the numbers of events, so that only those returned are folded."""
 
     def __init__(self, book: RecordedBook, *, origin: float) -> None:
         self.origin = origin

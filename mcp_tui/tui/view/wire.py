@@ -25,14 +25,11 @@ def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
 
 def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
     """Returns lines of a store under numbers that stay the same while the oldest are dropped."""
-
-    def item(number: int) -> Any:
-        return kept[number - kept.hidden]
-
-    def numbers() -> range:
-        return range(kept.hidden, kept.hidden + len(kept))
-
-    return Lines(numbers, item, lambda number, width: line(item(number), width))
+    return Lines(
+        lambda: range(kept.hidden, kept.hidden + len(kept)),
+        lambda number: kept[number - kept.hidden],
+        lambda number, width: line(kept[number - kept.hidden], width),
+    )
 
 
 def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:

@@ -217,7 +217,7 @@ class LineList(ListCanvas):
         self._numbers = Numbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
         self.lines = self._numbers
         if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
-            self._cursor = None  # dropped: the next key takes up what is in sight
+            self._cursor = None  # dropped: the next key puts it on a visible line
         super().settle(anchor)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -162,7 +162,7 @@ class Timeline(ListCanvas):
                 return
         self.draw()
 
-    # -- what is in sight ----------------------------------------------------------------------------------------
+    # -- the window ----------------------------------------------------------------------------------------------
 
     def _place(self, now: float) -> view.Window:
         right = now if self._present else self._right
@@ -220,7 +220,9 @@ class Timeline(ListCanvas):
         if y == self.header - 2:
             return self.strip(view.rates(self._spans, self.window, self._gutter))
         if y == self.header - 1:
-            return self._clock()
+            said = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
+            pieces = view.axis(self.window, origin=self._spans.origin, now=self.now())
+            return self.strip(((fit(said, self._gutter), "muted"), *pieces))
         if self.footer and y == self.inner.height - 1:
             first = self._row()
             said = NOTHING if first is None else request(first)
@@ -244,11 +246,6 @@ class Timeline(ListCanvas):
         if self._spans.first() is None:
             return words("No requests yet")
         return words("No visible requests in this time range")
-
-    def _clock(self) -> Strip:
-        said = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
-        pieces = view.axis(self.window, origin=self._spans.origin, now=self.now())
-        return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
     def placed(self) -> None:
         ago = view.span_words(max(0.0, self.now() - self._right))
