@@ -332,22 +332,18 @@ class _Attempt:
         why = row.error if frame is None or lost else ""
         if status in (401, 403):
             raise Unauthorized(why or f"HTTP {status}", refusal.challenge)
+        if lost and self.kind == "stdio":
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EXIT_WAIT):
+                    await client.disconnected.wait()
+                why = client.last_words or why  # the exit code says more than the broken pipe
         if frame is None or lost:
-            exit_ = await self._exit() if lost and self.kind == "stdio" else ""
-            return Reply(status=status, detail=exit_ or why, closed=lost)
+            return Reply(status=status, detail=why, closed=lost)
         if frame.error is None:
             return Reply(result=frame.result if frame.result is not None else {}, status=status)
         error = frame.error
         code = error.code or 0  # an error it is, whatever the server made of its code
         return Reply(code=code, message=error.message, data=error.data, status=status)
-
-    async def _exit(self) -> str:
-        """Waits for the exit of a server that closed its pipes: its exit code says more than the broken pipe."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(EXIT_WAIT):
-                await self.client.disconnected.wait()
-            return self.client.last_words
-        return ""
 
     @property
     def _offers(self) -> Offers:

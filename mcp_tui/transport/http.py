@@ -193,9 +193,7 @@ class HttpTransport(HttpSession):
 
     def unqueue(self, id: RequestId) -> None:
         """Takes back a request whose connection is still being made."""
-        exchange = self._sendings.get(("request", id))
-        if exchange is not None and not exchange.begun:
-            exchange.close()
+        self._close("request", id, begun=False)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Sends a cancel: by a POST of its own, or by closing the request's own connection at once."""
@@ -215,15 +213,17 @@ class HttpTransport(HttpSession):
 
     def recall(self, id: RequestId) -> None:
         """Withdraws a notification of which no byte was written; a stream that was closed stays closed."""
-        cancel = self._sendings.get(("cancel", id))
-        if cancel is not None and not cancel.begun:
-            cancel.close()
+        self._close("cancel", id, begun=False)
 
     def release(self, id: RequestId) -> None:
         """Closes the stream of a request, and does not resume it. C-37: a server may keep it open for ever."""
-        exchange = self._sendings.get(("request", id))
-        if exchange is not None:
-            exchange.close()
+        self._close("request", id, begun=True)
+
+    def _close(self, kind: str, id: RequestId, *, begun: bool) -> None:
+        """Closes an exchange, if there is one; one that has ``begun`` only if that is true."""
+        sending = self._sendings.get((kind, id))
+        if sending is not None and (begun or not sending.begun):
+            sending.close()
 
 
 async def _at_most(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:

@@ -334,7 +334,8 @@ class Sending:
         self._closed = False
         self._decided = asyncio.Event()
         self._sent_with = None if message.method == "initialize" else session.session_id
-        self.task = spawn(self._run(), name=f"POST {message.method}")
+        self.task = spawn(self._exchange(), name=f"POST {message.method}")
+        self.task.add_done_callback(lambda _: self._decided.set())
 
     async def flushed(self) -> bool:
         """Waits until the operating system has the last byte; false if the exchange ended before."""
@@ -350,12 +351,6 @@ class Sending:
 
     def settle(self) -> None:
         """Starts nothing new for the message, which is cancelled, and leaves open what is open."""
-
-    async def _run(self) -> None:
-        try:
-            await self._exchange()
-        finally:
-            self._decided.set()
 
     async def _exchange(self) -> None:
         try:
