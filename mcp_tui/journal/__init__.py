@@ -1,1 +1,1 @@
-"""What happened, kept: the store of a live session, its journal on disk, and recordings read back."""
+"""The store of a live session, its journal on disk, and the reader of recordings."""

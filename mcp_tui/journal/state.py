@@ -1,6 +1,6 @@
-"""Where mcp-tui keeps what it makes by itself: journals, tasks that go on, how the screen looked.
+"""The state folder, for files that mcp-tui creates on its own: journals, running tasks, the layout of the screen.
 
-The first frame of the workbench waits for this module, so it imports nothing of the journal.
+The first frame of the workbench waits for this module, so it imports nothing from the journal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def state_folder() -> Path:
-    """``$MCP_TUI_STATE``, or the folder for state that the system prescribes (``~/.local/state/mcp-tui``)."""
+    """Returns ``$MCP_TUI_STATE``, or the system's folder for state (``~/.local/state/mcp-tui``)."""
     named = os.environ.get("MCP_TUI_STATE")
     if named:
         return Path(named).expanduser()
@@ -21,7 +21,7 @@ def state_folder() -> Path:
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each for its owner only, whatever the umask."""
+    """Creates a folder and its missing parents, each for its owner only, whatever the umask."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
@@ -29,18 +29,18 @@ def make_folders(folder: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Put ``text`` in place of a file, whole or not at all, readable by its owner only (0600, in folders of 0700).
+    """Replaces a file atomically; only its owner can read it (0600, in folders of 0700).
 
     Raises:
         OSError: it cannot be written.
     """
-    import tempfile  # it loads more than most commands need
+    import tempfile  # slow to import, and most commands do not need it
 
     make_folders(path.parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
     try:
         with os.fdopen(number, "w", encoding="utf-8") as stream:
-            os.fchmod(number, 0o600)  # where the umask leaves not even its owner anything
+            os.fchmod(number, 0o600)  # in case the umask denies even the owner
             stream.write(text)
         Path(name).replace(path)
     except BaseException:

@@ -13,18 +13,6 @@ from mcp_tui.protocol import events as ev
 from tests.journal.making import event_classes, heads, plain
 
 
-class Turns:
-    """A loop that turns when it is told to."""
-
-    def __init__(self) -> None:
-        self.called: list[Callable[[], None]] = []
-
-    def turn(self) -> None:
-        called, self.called = self.called, []
-        for each in called:
-            each()
-
-
 def note(text: str, at: float = 1.0) -> ev.Note:
     return ev.Note(at=at, text=text)
 
@@ -96,16 +84,16 @@ def test_when_one_file_stops_the_other_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path: Path) -> None:
-    turns = Turns()
+    turns: list[Callable[[], None]] = []
     writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer, soon=turns.called.append)
+    store = Store(writer, soon=turns.append)
     raw = b'{"x":"' + b"a" * 3_000_000 + b'"}'
     store.frame("in", raw, at=1.0)
     count = 0
-    while turns.called:
+    while turns:
         count += 1
         store.event(note("meanwhile", count))
-        turns.called.pop()()
+        turns.pop()()
     assert count > 10
     store.flush()
     recording = Recording.read(writer.path)
@@ -117,13 +105,13 @@ def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path
 
 
 def test_what_was_written_is_read_back_without_the_rest_of_a_long_frame(tmp_path: Path) -> None:
-    turns = Turns()
-    store = Store(Writer(tmp_path / "a.jsonl"), memory=0, soon=turns.called.append)
+    turns: list[Callable[[], None]] = []
+    store = Store(Writer(tmp_path / "a.jsonl"), memory=0, soon=turns.append)
     first = store.frame("out", b'{"first":1}', at=1.0)
     store.flush()
     long = store.frame("in", b'{"x":"' + b"a" * 3_000_000 + b'"}', at=2.0)
     last = store.frame("in", b'{"last":1}', at=3.0)
-    turns.called.pop()()
+    turns.pop()()
     written = (tmp_path / "a.jsonl").stat().st_size
     assert store.payload(first) == b'{"first":1}'
     assert (tmp_path / "a.jsonl").stat().st_size == written < 3_000_000
