@@ -17,7 +17,7 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Tar
 from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.protocol.states import Limits
+from mcp_tui.protocol.states import GRACE, Limits
 from mcp_tui.tui.view.text import clean
 
 if TYPE_CHECKING:
@@ -71,15 +71,15 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         raise Failure(f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}.")
     if options.max_message is not None and options.max_message <= 0:
         raise Failure("--max-message must be above 0.")
-    made = ClientSettings(
+    return ClientSettings(
         protocol=options.protocol,
         connect_timeout=_first(options.connect_timeout, chosen.limits.connect) or 1e9,
         limits=limits(given, server=server),
         max_message=int(_first(options.max_message, chosen.limits.message) * MEGABYTE),
         log_level="" if chosen.log_level == "off" else chosen.log_level,
         trace=chosen.trace,
+        grace=GRACE if grace is None else grace,
     )
-    return made if grace is None else replace(made, grace=grace)
 
 
 def limits(given: Words, tool: str = "", *, server: str | None = None, ask: float = 0.0) -> Limits:
@@ -112,14 +112,14 @@ def target(given: Words) -> Target | None:
     if sum(named) > 1:
         raise Failure("More than one server. Use one of: a URL, -- COMMAND, --server, --demo.")
     if given.url is not None:
-        return _with_options(HttpTarget(url=given.url), given, "a URL was given")
+        return _with_options(HttpTarget(url=given.url), given)
     if options.server is not None:
         return _configured(given)
     command = (sys.executable, "-m", "mcp_tui.demo") if options.demo else tuple(given.command or ())
     if not command:
         return None
     stdio = StdioTarget(command=command, name="demo" if options.demo else "")
-    return _with_options(stdio, given, "a stdio server was given")
+    return _with_options(stdio, given)
 
 
 def _configured(given: Words) -> Target:
@@ -154,9 +154,7 @@ def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | 
         Failure: nobody answers, or an option does not fit it.
     """
     known = _answers(found) if answers is None and not found.find_problem() else answers
-    made = found.target(known)
-    kind = "has a URL" if isinstance(made, HttpTarget) else "is a stdio server"
-    return _with_options(made, given, f"{found.name!r} {kind}")
+    return _with_options(found.target(known), given)
 
 
 def _answers(definition: Definition) -> dict[str, str]:
@@ -195,15 +193,23 @@ def _ask(each: Input) -> str:
     return answer
 
 
-def _with_options(found: Target, given: Words, because: str) -> Target:
-    """Returns a server with the options applied. ``because`` says why some do not fit: half a sentence."""
+def _with_options(found: Target, given: Words) -> Target:
+    """Returns a server with the options applied.
+
+    Raises:
+        Failure: an option does not fit it.
+    """
     options = given.options
+    stdio = isinstance(found, StdioTarget)
+    for name, option in (_OF_HTTP if stdio else _OF_STDIO).items():
+        if getattr(options, name):
+            kind, this = ("HTTP servers", "a stdio server") if stdio else ("stdio servers", "a URL")
+            raise Failure(f"{option} is only for {kind}, but this is {this}.")
     if isinstance(found, HttpTarget):
         # this loads an HTTP library, which a server that is a process does not need
         from mcp_tui.transport.addresses import parse
         from mcp_tui.transport.base import TransportError
 
-        _refuse_for(given, _OF_STDIO, because)
         try:
             parse(found.url)
         except TransportError as error:
@@ -216,7 +222,6 @@ def _with_options(found: Target, given: Words, because: str) -> Target:
             transport=found.transport if options.transport == "auto" else options.transport,
             insecure=found.insecure or options.insecure,
         )
-    _refuse_for(given, _OF_HTTP, because)
     if options.transport not in ("auto", "stdio"):
         raise Failure(f"--transport {options.transport} needs a URL, not a command.")
     if not found.command[0]:
@@ -234,13 +239,6 @@ def _with_options(found: Target, given: Words, because: str) -> Target:
 
 _OF_STDIO: Final = {"env": "-e", "cwd": "--cwd", "inherit_env": "--inherit-env"}
 _OF_HTTP: Final = {"headers": "-H", "insecure": "--insecure"}
-
-
-def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:
-    for name, option in options.items():
-        if getattr(given.options, name):
-            kind = "HTTP servers" if options is _OF_HTTP else "stdio servers"
-            raise Failure(f"{option} is only for {kind}, but {because}.")
 
 
 def required(given: Words) -> Target:

@@ -59,10 +59,12 @@ def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 def read(made: Definition) -> Definition:
     """Returns a definition with what its ``fields``, one of the ways, say: how the server is reached, or why not."""
+    inputs = _Inputs()
     try:
-        return replace(made, launch=_remote(made.fields) if "url" in made.fields else _package(made.fields))
+        launch = (_remote if "url" in made.fields else _package)(made.fields, inputs)
     except ConfigError as error:
         return replace(made, problem=str(error))
+    return replace(made, launch=replace(launch, inputs=tuple(inputs.by_id.values())))
 
 
 class _Inputs:
@@ -104,22 +106,16 @@ class _Inputs:
         return dialect(r"\{([A-Za-z_][\w\-]*)\}", made)(text)
 
 
-def _remote(way: dict[str, Json]) -> ServerLaunch:
-    inputs = _Inputs()
+def _remote(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
     kind = str(way.get("type") or way.get("transport_type") or "")
     if kind not in ("streamable-http", "sse", "http"):
         raise ConfigError(f"unknown transport {kind!r}")
     url = inputs.parts(str(way["url"]), as_object(way.get("variables")))
-    return ServerLaunch(
-        url=url,
-        headers=inputs.named(way.get("headers")),
-        transport="sse" if kind == "sse" else "http",
-        inputs=tuple(inputs.by_id.values()),
-    )
+    transport = "sse" if kind == "sse" else "http"
+    return ServerLaunch(url=url, headers=inputs.named(way.get("headers")), transport=transport)
 
 
-def _package(way: dict[str, Json]) -> ServerLaunch:
-    inputs = _Inputs()
+def _package(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
     if kind not in _KINDS:
@@ -145,7 +141,7 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
         args = [*before, (identifier,), ("--yes",), *([("--",), *behind] if behind else [])]
     elif command == "npx" and ("-y",) not in before:
         args = [("-y",), *args]
-    return ServerLaunch(command=(command,), args=tuple(args), env=env, inputs=tuple(inputs.by_id.values()))
+    return ServerLaunch(command=(command,), args=tuple(args), env=env)
 
 
 def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Template]:

@@ -97,7 +97,7 @@ class Session:
         self._tasks.keep(client)
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
-        self.sign_in = None if client.tokens is None else SignIn(client.tokens, now=client.now)
+        self.sign_in = None if client.tokens is None else SignIn(client.tokens)
         """The sign-in to this server; ``None`` if it cannot be signed in to."""
         self.apply(DEFAULTS)
         client.listen(self._take)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.tui.keys import hint
@@ -26,14 +25,13 @@ class SignIn:
     ``request`` is what their browser is to open, ``None`` before that is known.
     """
 
-    def __init__(self, tokens: Authorization, *, now: Callable[[], float]) -> None:
-        self.steps: deque[tuple[float, str]] = deque(maxlen=STEPS)
+    def __init__(self, tokens: Authorization) -> None:
+        self.steps: deque[str] = deque(maxlen=STEPS)
         self.request: AuthorizationRequest | None = None
         self.done = False
         """Whether the last step brought a token."""
         self._tokens = tokens
         self._issued = tokens.issued
-        self._now = now
         self._waits: asyncio.Future[bool] | None = None
         self._pasted: asyncio.Future[str] | None = None
         self._agreed = False
@@ -60,7 +58,7 @@ class SignIn:
     @property
     def version(self) -> object:
         """A value that changes with every change to show."""
-        return self.waits, self.active, self.request, self.steps[-1] if self.steps else None
+        return self.waits, self.active, self.request, tuple(self.steps)
 
     @property
     def word(self) -> SafeText:
@@ -80,7 +78,7 @@ class SignIn:
         """Returns the steps for the detail, while a sign-in is required or under way."""
         if not self.active:
             return []
-        steps = [line(brief(text, 300)) for _, text in self.steps]
+        steps = [line(brief(text, 300)) for text in self.steps]
         if self.waits:
             steps[-1:] = [line((self.state(), "warning"))]
         return [Section(words("Sign-in"), steps)]
@@ -90,7 +88,7 @@ class SignIn:
             self.steps.clear()  # of an earlier sign-in
         self._issued, before = self._tokens.issued, self._issued
         self.done = self._issued != before
-        self.steps.append((self._now(), text))
+        self.steps.append(text)
 
     # -- what the person does --------------------------------------------------------------------------------
 

@@ -142,7 +142,7 @@ def form() -> ModalScreen[Any]:
 
 def sign_in() -> ModalScreen[Any]:
     tokens = SimpleNamespace(listeners=[], browser=None, issued=0, signing_in=False)
-    waiting = SignIn(cast("Any", tokens), now=Clock(8.0))
+    waiting = SignIn(cast("Any", tokens))
     waiting.agree()
     waiting.request = AuthorizationRequest(PAGE_URL, "http://127.0.0.1:1/callback", "state", "verifier")
     return SignInScreen(waiting, words("x"))

@@ -154,7 +154,6 @@ class PickerScreen(Dialog[Target | None]):
         self._rows: list[ServerChoice | None] = []
         self._cells = self._inner = 0
         self._marked: int | None = None
-        self._read = False
         self._cleared = ""
         self._typed: dict[str, dict[str, str]] = {}
         self._line = LineInput(
@@ -189,7 +188,6 @@ class PickerScreen(Dialog[Target | None]):
     async def _fill(self) -> None:
         """Reads the files in a thread: some tools keep megabytes of history in theirs."""
         self._all, self._problems = await asyncio.to_thread(self._gather)
-        self._read = True
         self._grow()
         self._show(self._line.value)
 
@@ -261,14 +259,12 @@ class PickerScreen(Dialog[Target | None]):
     def _tell(self) -> None:
         """Says what enter would do."""
         text, chosen = self._line.value, self._chosen
-        if not self._read:
+        if not self._all:
             return
         if is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
             self._say(safe("enter connects to {}" if _URL.match(said) else "enter starts {}", said))
-        elif chosen is None:
-            self._say(words("No config file defines a server. Type a URL, a command, or demo."))
-        elif not chosen.usable:
+        elif chosen is not None and not chosen.usable:
             self._say(safe("{}: {}.", chosen.name, chosen.said), wrong=True)
         elif self._problems:
             more = f" (and {len(self._problems) - 1} more)" if len(self._problems) > 1 else ""
@@ -284,7 +280,7 @@ class PickerScreen(Dialog[Target | None]):
 
     def on_resize(self) -> None:
         self._grow()
-        if self._read:
+        if self._all:
             self._show(self._line.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -57,7 +57,7 @@ class SignInScreen(Dialog[None]):
             self.close_by_itself()
             return
         said: list[Piece] = []
-        for _, text in list(sign_in.steps)[-SHOWN:]:
+        for text in list(sign_in.steps)[-SHOWN:]:
             said += [(words("· "), "$text-muted"), brief(text, 300), words("\n")]
         self.say(self._steps, *said[:-1])
         request = sign_in.request

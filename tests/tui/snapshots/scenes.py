@@ -328,7 +328,7 @@ async def without_glyphs(stage: Stage) -> None:
 async def entries(stage: Stage) -> None:
     """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
     tokens = SimpleNamespace(issued=0, listeners=[], browser=None, signing_in=False)
-    sign_in = SignIn(cast("Authorization", tokens), now=stage.play.now)
+    sign_in = SignIn(cast("Authorization", tokens))
     sign_in.agree()
     tokens.signing_in = await sign_in.agrees("the server requires sign-in")
     for place in (
