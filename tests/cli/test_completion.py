@@ -61,17 +61,7 @@ def test_each_shell_takes_its_script(shell: str, tmp_path: Path):
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mcp_tui "$@"\n')
     command.chmod(0o755)
     (tmp_path / "script").write_text(run("completion", shell).out)
-    ran = subprocess.run(
-        [
-            shell,
-            "-c",
-            f"PATH={tmp_path}:$PATH; {ASKED[shell]}"
-            if shell != "fish"
-            else f"set -x PATH {tmp_path} $PATH; {ASKED[shell]}",
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = f"set -x PATH {tmp_path} $PATH" if shell == "fish" else f"PATH={tmp_path}:$PATH"
+    words = [shell, "-c", f"{path}; {ASKED[shell]}"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.stdout.split(), ran.stderr) == (["--cancel-after"], "")

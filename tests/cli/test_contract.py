@@ -155,7 +155,7 @@ def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_name
     name: str, said: str
 ):
     ran = run("call", name, "text=hi", "--json", "--no-journal", "--demo")
-    assert ran.status == 5
+    assert (ran.status, ran.outcome["error"]["code"]) == (5, -32602)
     (line,) = ran.err.splitlines()
     assert line.startswith(f"mcp-tui: The server does not list a tool '{name.removesuffix(chr(0x202E))}")
     assert line.endswith(said)

@@ -108,9 +108,8 @@ def test_a_signal_that_ends_it_cancels_and_says_shutdown(
 
 def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(control: Control):
     control.release("twice")
-    command = Command(
-        "call", "twice", "--json", "--no-journal", "--linger", "600", "--demo", *control.options
-    )
+    words = ("call", "twice", "--json", "--no-journal", "--linger", "600", "--demo")
+    command = Command(*words, *control.options)
     command.until("duplicate")  # so the first answer was taken
     command.process.send_signal(signal.SIGINT)
     assert command.end() == (130, "")
@@ -180,9 +179,8 @@ def test_whatever_a_command_waits_for_is_cancelled_before_the_server_is_ended(
 
 def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
     server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
-    command = Command(
-        "call", "odd", "--json", "--no-journal", "--cancel-after", "0.3", "--linger", "30", *server
-    )
+    words = ("call", "odd", "--json", "--no-journal", "--cancel-after", "0.3", "--linger", "30")
+    command = Command(*words, *server)
     command.until("sent")
     assert command.process.stdout is not None
     command.process.stdout.close()
@@ -202,11 +200,8 @@ def test_a_stdout_that_nobody_ever_read(words: tuple[str, ...], mark: str):
 
 def test_no_stdout_and_no_stderr_at_all():
     for closing, status in ((">&-", 141), ("2>&-", 0), ("<&-", 0)):
-        shell = f'"$@" {closing}'
-        words = [*MCP_TUI, "tools", "--demo", "--no-journal"]
-        ran = subprocess.run(
-            ["sh", "-c", shell, "sh", *words], capture_output=True, timeout=HANG, check=False
-        )
+        words = ["sh", "-c", f'"$@" {closing}', "sh", *MCP_TUI, "tools", "--demo", "--no-journal"]
+        ran = subprocess.run(words, capture_output=True, timeout=HANG, check=False)
         assert ran.returncode == status, (closing, ran)
         assert b"Traceback" not in ran.stderr
 

@@ -49,6 +49,13 @@ A tool that is not so good shows what a server makes of it: those are the last t
 transports.
 """
 
+OTHERS = """\
+## Other tools, one cancel each
+
+Over stdio. *blocking* works synchronously, *swallows* notices the cancel and works on, *cleanup* takes half a
+second to stop. Here the tool is to blame as much as the SDK; what the server made of it is the finding.
+"""
+
 REPEAT = """\
 ## Repeat it
 
@@ -120,10 +127,8 @@ def row(cells: Iterable[object]) -> str:
 
 def summary(runs: list[Run]) -> list[str]:
     """One line a server."""
-    lines = [
-        row(("server", "stops over stdio", "over HTTP", "over HTTP+SSE", "MUST", "SHOULD", "broken rules")),
-        "|---" * 7 + "|",
-    ]
+    heads = ("server", "stops over stdio", "over HTTP", "over HTTP+SSE", "MUST", "SHOULD", "broken rules")
+    lines = [row(heads), "|---" * len(heads) + "|"]
     for package in dict.fromkeys(each["package"] for each in runs):
         own = [each for each in runs if each["package"] == package]
         fails, warnings = (
@@ -137,11 +142,8 @@ def summary(runs: list[Run]) -> list[str]:
 
 def _answers(runs: list[Run], transport: str) -> str:
     """What the runs over a transport came to, by revision where they differ."""
-    found = {
-        f"{each['revision']}{' ' + each['mode'] if each['mode'] else ''}": each["stops"]
-        for each in runs
-        if each["transport"] == transport
-    }
+    own = [each for each in runs if each["transport"] == transport]
+    found = {f"{each['revision']} {each['mode']}".strip(): each["stops"] for each in own}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     return "; ".join(f"{answer} ({name})" for name, answer in found.items()) or "–"
@@ -184,13 +186,8 @@ def details(runs: list[Run]) -> list[str]:
         if not bad:
             continue
         took = f"{each['seconds']:.0f} s, {each['date'][:10]}, mcp-tui {each['mcp_tui']}"
-        lines += [
-            "",
-            f"### {each['package']}, {over(each)}, {each['revision']}, {each['tool']}",
-            "",
-            took,
-            "",
-        ]
+        head = f"### {each['package']}, {over(each)}, {each['revision']}, {each['tool']}"
+        lines += ["", head, "", took, ""]
         for rule in bad:
             lines.append(f"- **{rule['id']}** {rule['sentence']}. *{rule['level']}: {rule['clause']}*")
             lines += frames(rule)
@@ -204,29 +201,19 @@ def table(runs: list[Run]) -> list[str]:
     lines = [row(heads), "|---" * len(heads) + "|"]
     for each in runs:
         cells = [GLYPHS[rule["verdict"]] for rule in each["rules"]]
-        lines.append(
-            row((each["package"], over(each), each["revision"], each["tool"], each["stops"], *cells))
-        )
+        known = (each["package"], over(each), each["revision"], each["tool"], each["stops"])
+        lines.append(row((*known, *cells)))
     return lines
 
 
 def others(runs: list[Run]) -> list[str]:
     """The other tools: what one cancel did."""
-    lines = [
-        row(("server", "revision", "tool", "response", "progress", "work", "next call")),
-        "|---" * 7 + "|",
-    ]
+    heads = ("server", "revision", "tool", "response", "progress", "work", "next call")
+    lines = [row(heads), "|---" * len(heads) + "|"]
     for each in runs:
-        rules = {rule["id"]: rule for rule in each["rules"]}
-        cells = [
-            f"{GLYPHS[rules[rule]['verdict']]} {rules[rule]['sentence']}"
-            for rule in ("P-01", "P-02", "P-03", "P-04")
-        ]
-        lines.append(
-            row(
-                (each["package"], each["revision"], each["tool"], *(cell.replace("|", "¦") for cell in cells))
-            )
-        )
+        rules = [rule for rule in each["rules"] if rule["id"] in ("P-01", "P-02", "P-03", "P-04")]
+        cells = (f"{GLYPHS[rule['verdict']]} {rule['sentence']}".replace("|", "¦") for rule in rules)
+        lines.append(row((each["package"], each["revision"], each["tool"], *cells)))
     return lines
 
 
@@ -235,23 +222,11 @@ def page(probed: list[Run], cancelled: list[Run], missed: list[Probed]) -> str:
     dates = sorted({each["date"][:10] for each in (*probed, *cancelled)})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     left_out = [f"- {version(case.entry)}: {case}" for case in missed]
-    lines = [
-        INTRODUCTION,
-        *summary(probed),
-        "",
-        f"mcp-tui {__version__}, {when}. {len(probed)} runs of all rules.",
-    ]
+    lines = [INTRODUCTION, *summary(probed), ""]
+    lines += [f"mcp-tui {__version__}, {when}. {len(probed)} runs of all rules."]
     lines += ["", "## The worst findings", *worst([*probed, *cancelled])]
     lines += ["", REPEAT, "## All runs", "", LEGEND, "", BY_CHANCE, *table(probed)]
-    lines += ["", "## Other tools, one cancel each", ""]
-    lines += [
-        "Over stdio. *blocking* works synchronously, *swallows* notices the cancel and works on, *cleanup* takes half a"
-    ]
-    lines += [
-        "second to stop. Here the tool is to blame as much as the SDK; what the server made of it is the finding.",
-        "",
-    ]
-    lines += others(cancelled)
+    lines += ["", OTHERS, *others(cancelled)]
     if left_out:
         lines += ["", "## Not run", "", *left_out]
     lines += ["", "## The rules", "", *(f"- **{rule.id}** {rule.title}" for rule in RULES.values())]
