@@ -67,6 +67,8 @@ class ResultScreen(Dialog[str | None]):
         self._flat: set[int] = set()
         self._page: PartsPage | None = None
         self._over = ""
+        self._path_of: int | None = None
+        """The number of the part that the typed path is for."""
         self._heading = place("heading")
         self._pager = Pager()
         self._promise = place("broken")
@@ -193,7 +195,9 @@ class ResultScreen(Dialog[str | None]):
         if not self._parts:
             return
         self._over = ""
-        self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
+        if self._path_of != self._at:
+            self._path_of = self._at
+            self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
         self._path.cursor_position = len(self._path.value)
         self._path.display = True
         self.set_focus(self._path)
@@ -220,6 +224,7 @@ class ResultScreen(Dialog[str | None]):
             why = getattr(error, "strerror", None) or str(error)
             self._note(safe("Cannot write {}: {}", brief(str(path), 200), brief(why)), "$error")
             return
+        self._path_of = None
         self._done(safe("{} written to {}", durations.size(len(data)), brief(str(path), 300)), "$success")
 
     def _done(self, text: SafeText, style: str) -> None:
