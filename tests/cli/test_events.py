@@ -21,9 +21,8 @@ TOLD = {kind: told for kind, told in DESCRIPTIONS.items() if told.event}
 
 def table() -> dict[str, list[str]]:
     """The members of each event, as the docs list them; ``?`` behind those that may be missing."""
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.*?) \|", (DOCS / "json.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    page = (DOCS / "json.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
     return {event: re.findall(r"`(\w+)`(\??)", members) for event, members in rows}
 
 
