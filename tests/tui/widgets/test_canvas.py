@@ -58,4 +58,5 @@ async def test_a_bar_is_one_line_and_has_none():
     async with Showing(*bars).run_test():
         for bar in bars:
             assert not bar.styles.border_top[0]
-            assert bar.outer_size.height == 1
+            assert bar.outer_size == (80, 1)
+            assert not bar.can_focus
