@@ -23,7 +23,7 @@ _OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
 _COOKIE: Final = re.compile(r"=([^;]+)")
 _URL: Final = re.compile(rb"://\S*")
 _RANDOM: Final = re.compile(
-    rb"(?:(?<=[^/]/)|(?<==))(?=[\w\-]*[0-9])(?=[\w\-]*[A-Za-z])[\w\-]{20,}={0,2}(?=[/?&#;]|\Z)"
+    rb"(?:(?<=/)(?<!://)|(?<==))(?=[\w\-]*[0-9])(?=[\w\-]*[A-Za-z])[\w\-]{20,}={0,2}(?=[/?&#;]|\Z)"
 )
 """A part of a URL that looks random: long, with letters and digits."""
 _MIXED: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
@@ -85,10 +85,9 @@ def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
             secret = _VALUE.fullmatch(value) if is_secret_name(name) else None
             if secret is not None:
                 found |= {secret[1], *_inside(name, secret[1])}
-            elif len(value) >= KNOWN and not is_harmless(value):
-                found.add(value)
             else:
                 found.update(_in_text(value))
+                found.update([value] if len(value) >= KNOWN and not is_harmless(value) else [])
         return _with_lines(found.union(_in_text(target.url)))
     for name, value in target.env.items():
         whole = is_secret_name(name) or (len(value) >= KNOWN and not is_harmless(value))

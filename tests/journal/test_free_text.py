@@ -115,6 +115,8 @@ def test_whatever_is_given_for_a_server_is_a_secret_unless_it_is_plainly_none(tm
     assert found == {CANARY}
     headers = {"X-Tenant": CANARY, "Accept": "application/json"}
     assert known_secrets(HttpTarget(url="https://h/mcp", headers=headers)) == {CANARY}
+    signed = f"https://h/?sig={CANARY}&x=1"
+    assert known_secrets(HttpTarget(url="https://h/mcp", headers={"X-Back": signed})) == {signed, CANARY}
     assert CANARY not in Redactor(found).text(f"the tenant {CANARY} said hello")
 
 

@@ -28,6 +28,8 @@ def test_headers_keep_their_names_and_schemes() -> None:
         ("https://host/mcp?code=a&x=", f"https://host/mcp?code={M}&x="),
         ("https://host/mcp?k=0123456789abcdefghij", f"https://host/mcp?k={M}"),
         ("https://host/s/OTk4abcdefghijklmnop123/mcp", f"https://host/s/{M}/mcp"),
+        ("https://host//OTk4abcdefghijklmnop123", f"https://host//{M}"),
+        ("https://my-host-name-123-long-enough/", "https://my-host-name-123-long-enough/"),
         ("https://host/a-long-path-with-words-only", "https://host/a-long-path-with-words-only"),
         ("https://host/#access_token=abc", f"https://host/#access_token={M}"),
         ("no url", "no url"),
