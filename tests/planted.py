@@ -198,7 +198,7 @@ def true_is_taken_for_one(patch: Patch) -> None:
 
 
 def an_error_without_an_id_answers_what_was_cancelled(patch: Patch) -> None:
-    original = Responses._whose
+    original = Responses._request_of
 
     def whose(
         self: Responses, frame: ResponseFrame, stream: RequestId | None
@@ -207,7 +207,7 @@ def an_error_without_an_id_answers_what_was_cancelled(patch: Patch) -> None:
         nameless = stream is None and frame.id is None and frame.error is not None
         return (self._core.last_signal() if row is None and nameless else row), rule, flaw
 
-    patch.setattr(Responses, "_whose", whose)
+    patch.setattr(Responses, "_request_of", whose)
 
 
 # -- what is said of it ----------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
 
 
 def a_poll_re_arms_the_timeout(patch: Patch) -> None:
-    original = Tasks._told
+    original = Tasks._update_status
 
     def told(self: Tasks, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         original(self, row, task, size, at, seq)
@@ -248,7 +248,7 @@ def a_poll_re_arms_the_timeout(patch: Patch) -> None:
             row.idle_from, row.idle_until = at, None
             self._core.arm(row)
 
-    patch.setattr(Tasks, "_told", told)
+    patch.setattr(Tasks, "_update_status", told)
 
 
 def progress_of_another_token_re_arms(patch: Patch) -> None:
@@ -395,14 +395,14 @@ def an_answer_that_is_owed_overtakes_the_signal(patch: Patch) -> None:
     def signal(self: Ledger, row: Request) -> bool:
         leaves = original(self, row)
         if row.cancel_at is not None:
-            self.pay(row.id, row.cancel_at)
+            self.send_owed(row.id, row.cancel_at)
         return leaves
 
     patch.setattr(Ledger, "_signal", signal)
 
 
 def an_answer_that_is_owed_never_leaves(patch: Patch) -> None:
-    patch.setattr(Inbound, "pay", _nothing)
+    patch.setattr(Inbound, "send_owed", _nothing)
 
 
 def a_withdrawn_prompt_stops_the_clocks_for_ever(patch: Patch) -> None:

@@ -122,11 +122,11 @@ class Inbound:
         if key in self._owed or key not in self.waiting:
             return False
         error = None if code is None else messages.error(request_id, code, text)
-        self._give(key, error or messages.result(request_id, value), at, how)
+        self._answer_once(key, error or messages.result(request_id, value), at, how)
         self._core.pause_while_asked(at)
         return True
 
-    def _give(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
+    def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
         """Answers a waiting request, once."""
         del self.waiting[key]
         self._sent.add(key)
@@ -148,7 +148,7 @@ class Inbound:
                 why = "the request it belongs to was cancelled"
                 self._core.do(self._core.port.prompt_over, each.request_id, why)
 
-    def pay(self, parent: RequestId, *, at: float) -> None:
+    def send_owed(self, parent: RequestId, *, at: float) -> None:
         """Sends the answers owed for a cancelled request, after its cancel.
 
         A server that got the answer first would continue.
@@ -158,10 +158,10 @@ class Inbound:
             self._owed.discard(key)
             asked = self.waiting[key]
             if asked.method == ELICIT:
-                self._give(key, messages.result(asked.request_id, {"action": "cancel"}), at, "cancel")
+                self._answer_once(key, messages.result(asked.request_id, {"action": "cancel"}), at, "cancel")
             else:
                 text = "the request that this belongs to was cancelled"
-                self._give(key, messages.error(asked.request_id, REJECTED, text), at, "")
+                self._answer_once(key, messages.error(asked.request_id, REJECTED, text), at, "")
 
     def closed(self) -> None:
         """Drops all waiting requests when the connection ends."""

@@ -212,7 +212,7 @@ class Ledger:
         row = self.current(id)
         if row is None or row.state is not State.IN_FLIGHT:
             return None
-        self.pause(row, at, stands=True)
+        self.pause(row, at, paused=True)
         self.send_round(row, None, why, at, held=True)
         return row.id
 
@@ -333,7 +333,7 @@ class Ledger:
         self.arm(row)
         if row.method == LISTEN and row.open:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
-        owner = self._sent_for(row)
+        owner = self._task_owner(row)
         if owner is not None and row.id in self.live:
             self.tasks.errand_written(owner, row, at, seq)
 
@@ -384,7 +384,7 @@ class Ledger:
         )
         if signal is not Signal.STREAM_CLOSED:
             self._watched[row.id] = None
-        self.pay(row.id, at)
+        self.send_owed(row.id, at)
 
     def last_signal(self) -> Request | None:
         """Returns the watched request whose signal was written last."""
@@ -408,7 +408,7 @@ class Ledger:
         if row.state is State.CANCEL_REQUESTED:
             self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(ev.Undelivered(at=at, id=row.id, detail=detail, refused=refused))
-        self.pay(row.id, at)
+        self.send_owed(row.id, at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """Notes the end of a request's own stream: an open request is lost.
@@ -586,7 +586,7 @@ class Ledger:
         self._sent(row, at)
         return True
 
-    def _sent_for(self, row: Request) -> Request | None:
+    def _task_owner(self, row: Request) -> Request | None:
         """Returns the row whose task a request was sent for."""
         return None if row.parent is None else self.book.get(row.parent)
 
@@ -599,9 +599,9 @@ class Ledger:
         live = self.live.pop(row.id)
         self.tasks.row_over(live)
         self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
-        self.pay(row.id, event.at)
+        self.send_owed(row.id, event.at)
         self.do(self.port.resolve, row.id, frame)
-        owner = self._sent_for(row)
+        owner = self._task_owner(row)
         if owner is not None:
             self.tasks.errand_over(owner, row, frame, event.at)
 
@@ -633,9 +633,9 @@ class Ledger:
         """Ends a request to which no answer can come any more."""
         self.over(row, ev.Lost(at=at, id=row.id, detail=detail))
 
-    def pay(self, id: RequestId, at: float) -> None:
+    def send_owed(self, id: RequestId, at: float) -> None:
         """Sends the answers owed to the server for ``id``."""
-        self.inbound.pay(id, at=at)
+        self.inbound.send_owed(id, at=at)
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
@@ -680,7 +680,7 @@ class Ledger:
             return
         if row.as_task and not row.task_id:
             self.emit(ev.CancelDelayed(at=now, id=row.id, detail=NO_TASK_ID))
-            self.pay(row.id, now)
+            self.send_owed(row.id, now)
             return
         waited = now - (row.cancel_at or now)
         self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.0f} s"))
@@ -742,11 +742,11 @@ class Ledger:
         self.arm(row)
         return True
 
-    def pause(self, row: Request, at: float, *, stands: bool) -> None:
+    def pause(self, row: Request, at: float, *, paused: bool) -> None:
         """Pauses or resumes both clocks of a request in flight."""
-        if row.state not in RUNNING or (row.paused_at is not None) is stands:
+        if row.state not in RUNNING or (row.paused_at is not None) is paused:
             return
-        self.emit(ev.Paused(at=at, id=row.id) if stands else ev.Resumed(at=at, id=row.id))
+        self.emit(ev.Paused(at=at, id=row.id) if paused else ev.Resumed(at=at, id=row.id))
         self.arm(row)
 
     def pause_while_asked(self, at: float, only: Request | None = None) -> None:
@@ -763,7 +763,7 @@ class Ledger:
             if row.internal:
                 continue
             found = latest is not None and row.sent_at is not None and row.sent_at <= latest
-            self.pause(row, at, stands=row.id in parents or found or live.asks_person)
+            self.pause(row, at, paused=row.id in parents or found or live.asks_person)
 
 
 def _name(method: str, params: Json) -> str:

@@ -87,7 +87,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
     return Kind.TASK if "taskId" in as_object(fields.get("task")) else Kind.RESULT
 
 
-def alike(identity: Any) -> int | None:
+def integer_id(identity: Any) -> int | None:
     """Returns the integer that an id of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
     if isinstance(identity, float) and identity.is_integer():
         return int(identity)
@@ -110,12 +110,12 @@ class Responses:
     def receive(self, frame: ResponseFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a response."""
         core = self._core
-        row, rule, flaw = self._whose(frame, stream)
+        row, rule, flaw = self._request_of(frame, stream)
         if row is None:
             self._unknown(frame, at, seq)
             return
         earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
-        if not earlier and self._premature(row, at, seq):
+        if not earlier and self._is_premature(row, at, seq):
             return
         if flaw:
             core.violation(rule, flaw, at, seq, row.id)
@@ -124,27 +124,27 @@ class Responses:
         if earlier:
             self._duplicate(row, kind_of(frame), at, seq)
         elif rule == "mismatched-id" and frame.error is None:
-            self._spoilt(row, f"the response has the {flaw}", rule, frame.size, at, seq)
+            self._unreadable(row, f"the response has the {flaw}", rule, frame.size, at, seq)
         else:
             self.answer(row, frame, at, seq)
 
     def malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles an invalid message: if it must be a response, its request ends."""
-        core, row = self._core, self._whose_broken(frame, stream)
+        core, row = self._core, self._request_of_unreadable(frame, stream)
         if row is None:
             named = f"{frame.method[:NAME]}: " if frame.method else ""
-            own = self._own(stream)
+            own = self._stream_owner(stream)
             core.violation("malformed", named + frame.detail, at, seq, None if own is None else own.id)
             return
         core.violation("malformed-response", frame.detail, at, seq, row.id)
         if row.round_ids and self._earlier(row, frame.id, stream):
             self._duplicate(row, Kind.MALFORMED, at, seq)
         else:
-            self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
+            self._unreadable(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
 
     def pollution(self, frame: PollutionFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles text that is not JSON."""
-        row = self._own(stream)
+        row = self._stream_owner(stream)
         if row is None:
             self._core.emit(ev.Pollution(at=at, line=frame.line, seq=seq))
             return
@@ -160,15 +160,15 @@ class Responses:
         """
         salvaged = messages.salvage(head + tail, "", whole=bool(tail))
         broken = isinstance(salvaged, MalformedFrame)
-        row = self._whose_broken(salvaged, stream) if broken else self._own(stream)
+        row = self._request_of_unreadable(salvaged, stream) if broken else self._stream_owner(stream)
         self._core.emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id))
         if row is not None:
             text = f"the answer of {size:,} bytes is above the cap for one message (--max-message)"
-            self._spoilt(row, text, "oversize", size, at, 0)
+            self._unreadable(row, text, "oversize", size, at, 0)
 
     # -- whose it is -----------------------------------------------------------------------------------------
 
-    def _whose(self, frame: ResponseFrame, stream: RequestId | None) -> tuple[Request | None, str, str]:
+    def _request_of(self, frame: ResponseFrame, stream: RequestId | None) -> tuple[Request | None, str, str]:
         """Returns the request of a response, the rule that the response breaks, and a description.
 
         The id decides. But a response on the HTTP stream of an open request can only answer that request: C-28, an error
@@ -205,7 +205,7 @@ class Responses:
             row = self._core.named(identity)
             if row is not None:
                 return row, ""
-        number = alike(identity)
+        number = integer_id(identity)
         row = None if number is None else self._core.named(number)
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
@@ -245,16 +245,16 @@ class Responses:
             )
         )
 
-    def _own(self, stream: RequestId | None) -> Request | None:
+    def _stream_owner(self, stream: RequestId | None) -> Request | None:
         """Returns the open request that owns a stream."""
         row = None if stream is None else self._core.current(stream)
         return row if row is not None and row.id in self._core.live else None
 
-    def _whose_broken(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
+    def _request_of_unreadable(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
         """Returns the request of an unreadable response."""
         if frame.method is not None:
             return None
-        own = self._own(stream)
+        own = self._stream_owner(stream)
         if own is not None and (frame.answers or frame.id is not messages.MISSING):
             return own
         row, _ = self.find(frame.id)
@@ -288,12 +288,12 @@ class Responses:
                 self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
                 # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
                 if task is None or row.cancel_at is None or self._tasks.created(row, task, at, seq):
-                    self._settle_late(row, at)
+                    self._settle_answered(row, at)
 
-    def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
+    def _unreadable(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
         """Handles an unreadable response: it ends its request and the stream, or is evidence after a cancel."""
         core = self._core
-        if self._premature(row, at, seq):
+        if self._is_premature(row, at, seq):
             return
         self._withdraw_cancel(row, at)
         kind = Kind.OVERSIZE if rule == "oversize" else Kind.MALFORMED
@@ -306,9 +306,9 @@ class Responses:
                     core.do(core.port.release, row.wire_id)
             case ResponseRole.LATE:
                 self.late(row, kind, at, seq, summary=text, size=size)
-                self._settle_late(row, at)
+                self._settle_answered(row, at)
 
-    def _premature(self, row: Request, at: float, seq: int) -> bool:
+    def _is_premature(self, row: Request, at: float, seq: int) -> bool:
         """Whether a response came before its request was sent, which is a violation."""
         if row.round_answered or self._core.reached(row, at):
             return False
@@ -329,7 +329,7 @@ class Responses:
         else:
             self._core.recall(row, at, for_good=True)
 
-    def _settle_late(self, row: Request, at: float) -> None:
+    def _settle_answered(self, row: Request, at: float) -> None:
         if row.state is State.CANCEL_REQUESTED:
             self._core.settle(row, "answered late", at)
 
@@ -388,16 +388,16 @@ class Responses:
         """Ends a request by its response; a request that is no longer ``wanted`` is not sent again."""
         core, error = self._core, frame.error
         if error is not None:
-            if wanted and error.code is not None and self._rounds.corrects(row, error.code, at):
+            if wanted and error.code is not None and self._rounds.retry_with_headers(row, error.code, at):
                 return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
             core.over(row, failed, frame)
             return
-        if not self._goes_further(row, frame, at, seq):
+        if not self._continues(row, frame, at, seq):
             core.complete(row, frame, at, seq)
 
-    def _goes_further(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
+    def _continues(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
         """Handles a result that is not the end of its request: input required, a task, or an invalid type.
 
         Returns false for any other result. An unknown ``resultType`` is invalid under 2026-07-28, an absent one is

@@ -127,7 +127,7 @@ class Rounds:
         self._core.fail(live.row, text, rule, at)
         return True
 
-    def corrects(self, row: Request, code: int, at: float) -> bool:
+    def retry_with_headers(self, row: Request, code: int, at: float) -> bool:
         """Sends a request again after a fresh list of tools, if the server wants other headers; else returns false."""
         core, negotiated = self._core, self._core.negotiated
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
@@ -173,7 +173,7 @@ class Tasks:
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
-        said, old = self._said(row, task, at, seq), not self._core.negotiated.modern
+        said, old = self._status_fields(row, task, at, seq), not self._core.negotiated.modern
         self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **said))
         known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
@@ -181,14 +181,14 @@ class Tasks:
         self._followed_by_id[task_id] = row
         if row.state is State.TASK:
             self._core.arm(row)
-            self._plan(row, at, 0.0 if row.task_status not in ("", "working") else None)
+            self._schedule_poll(row, at, 0.0 if row.task_status not in ("", "working") else None)
         elif row.task_core and not self._core.negotiated.cancels_tasks:
             self._unfollow(row)
         elif row.state is not State.LOST:
             self.cancel(row, at)
         return ""
 
-    def _said(self, row: Request, task: dict[str, Json], at: float, seq: int) -> dict[str, Any]:
+    def _status_fields(self, row: Request, task: dict[str, Json], at: float, seq: int) -> dict[str, Any]:
         """Returns the fields of an event about a task. An unknown status is a violation and left empty."""
         status, unit = task.get("status"), "Ms" if self._core.negotiated.modern else ""
         if not isinstance(status, str) or status not in STATUSES:
@@ -211,12 +211,12 @@ class Tasks:
             case "tasks/cancel":
                 self._cancel_answered(row, errand, frame, at)
             case _:  # tasks/update: an acknowledgement, or a violation that its own row shows
-                self._plan(row, at, 0.0)
+                self._schedule_poll(row, at, 0.0)
 
     def _polled(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
             self._misses.pop(row.id, None)
-            self._told(row, as_object(frame.result), frame.size, at, errand.response_seq)
+            self._update_status(row, as_object(frame.result), frame.size, at, errand.response_seq)
             return
         if errand.code == UNKNOWN_TASK:
             if row.state is State.TASK:
@@ -234,14 +234,14 @@ class Tasks:
             detail = f"tasks/get failed {misses} times; the task may still be running"
             self._core.over(row, ev.Lost(at=at, id=row.id, detail=detail))
         else:
-            self._plan(row, at, POLL * 2.0**misses)
+            self._schedule_poll(row, at, POLL * 2.0**misses)
 
-    def _told(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
+    def _update_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Handles the status of a task."""
-        said = self._said(row, task, at, seq)
+        said = self._status_fields(row, task, at, seq)
         status = said["status"]
         if not status:
-            self._plan(row, at)
+            self._schedule_poll(row, at)
             return
         if tuple(said.values()) != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
@@ -254,25 +254,25 @@ class Tasks:
             self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
             self._core.arm(row)
         if row.state is State.TASK:
-            self._goes_on(row, task, size, at, seq)
+            self._act_on_status(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
             self._after_cancel(row, at, seq)
 
-    def _goes_on(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
+    def _act_on_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
             self._fail(row, None, row.task_message or "the server cancelled the task", size, at, seq)
         elif row.task_core and status != "working":
             self._fetch(row, at)
             if status == "input_required":
-                self._plan(row, at)
+                self._schedule_poll(row, at)
         elif status in {"completed", "failed"}:
             self._finished(row, task, size, at, seq)
         else:
             if status == "input_required":
-                self._offer(row, task)
+                self._gather_answers(row, task)
             self._core.pause_while_asked(at, row)
-            self._plan(row, at)
+            self._schedule_poll(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Ends a task of the extension, whose last status has its result or error."""
@@ -292,7 +292,7 @@ class Tasks:
 
     # -- input -----------------------------------------------------------------------------------------------
 
-    def _offer(self, row: Request, task: dict[str, Json]) -> None:
+    def _gather_answers(self, row: Request, task: dict[str, Json]) -> None:
         """Gathers answers to new questions of a task and withdraws vanished ones (tasks extension, polling)."""
         asks = {key: as_object(value) for key, value in as_object(task.get("inputRequests")).items()}
         core, known = self._core, self._core.live[row.id].questions
@@ -334,10 +334,10 @@ class Tasks:
         if row.state is not State.TASK:
             # an error says how the cancel ended, which the answer to tasks/cancel or the next poll tells
             if frame is not None and frame.error is None and row.signal is Signal.TASKS_CANCEL:
-                self._anyway(row, Kind.RESULT, at, seq)
+                self._finished_anyway(row, Kind.RESULT, at, seq)
             return
         if frame is None:  # cancelled, timed out or lost: the task goes on
-            self._plan(row, at)
+            self._schedule_poll(row, at)
         elif frame.error is None:
             self._core.complete(row, replace(frame, id=row.id), at, seq)
         else:
@@ -371,11 +371,11 @@ class Tasks:
             if row.cancel_at is not None:
                 self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
             if row.task_core:
-                self._told(row, task, frame.size, at, seq)
+                self._update_status(row, task, frame.size, at, seq)
             else:
                 if row.state is State.CANCEL_REQUESTED:
                     self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
-                self._plan(row, at, 0.0)
+                self._schedule_poll(row, at, 0.0)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
             if errand.code is not None or errand.rule == "http":
                 text = errand.error if errand.code is None else f"error {errand.code} {errand.error}"
@@ -383,9 +383,9 @@ class Tasks:
             elif errand.state is State.LOST and row.state is State.CANCEL_REQUESTED and row.signal is None:
                 self._core.deadlines.arm(Timer.LIMIT, row.id, None)
                 self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:SHOWN]))
-            self._core.pay(row.id, at)
+            self._core.send_owed(row.id, at)
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
-            self._plan(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
+            self._schedule_poll(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
     def _after_cancel(self, row: Request, at: float, seq: int) -> None:
         status = row.task_status
@@ -393,10 +393,10 @@ class Tasks:
             if row.state is State.CANCEL_REQUESTED:
                 self._core.settle(row, CONFIRMED, at)
         elif status in ("completed", "failed"):
-            self._anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
-        self._plan(row, at)
+            self._finished_anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
+        self._schedule_poll(row, at)
 
-    def _anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
+    def _finished_anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
         """Records as evidence that a cancelled task has finished anyway (C-88)."""
         if any(evidence.kind is kind for evidence in row.late):
             return
@@ -433,7 +433,7 @@ class Tasks:
         """Handles a status notification for one of our tasks."""
         row = self.row_of(task.get("taskId"))
         if row is not None and self._is_followed(row, at):
-            self._told(row, task, size, at, seq)
+            self._update_status(row, task, size, at, seq)
 
     def row_of(self, task_id: Json) -> Request | None:
         """Returns the row of a followed task."""
@@ -448,7 +448,7 @@ class Tasks:
 
     # -- polling ----------------------------------------------------------------------------------------------
 
-    def _plan(self, row: Request, at: float, after: float | None = None) -> None:
+    def _schedule_poll(self, row: Request, at: float, after: float | None = None) -> None:
         """Schedules the next poll of a followed task."""
         if not self._is_followed(row, at):
             self._unfollow(row)

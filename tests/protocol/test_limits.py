@@ -154,11 +154,11 @@ def test_the_countdown_stands_still_during_a_pause() -> None:
         WIRE.in_flight(limits=ASK),
         at(10).tick(),
         "Overdue 1 until=15",
-        at(11).pause(1, stands=True),
+        at(11).pause(1, paused=True),
         "Paused 1",
         at(11).deadline(None),
         at(30).tick(),
-        at(31).pause(1, stands=False),
+        at(31).pause(1, paused=False),
         "Resumed 1",
         at(31).deadline(35),
     )
