@@ -31,7 +31,8 @@ class Channel:
         return False
 
     async def drain(self) -> None:
-        """Waits until the client has read enough, so that the queue stays bounded."""
+        """Waits until the client has read enough, and lets the server receive messages."""
+        await asyncio.sleep(0)
 
     def end(self) -> None:
         """Ends the request's frames."""
@@ -78,7 +79,7 @@ class Call:
         self.answered = False
         self.closed = False
         self._token: object = (frames.as_object(params.get("_meta")) or {}).get("progressToken")
-        self._log = log
+        self.log: Final = log
         self._questions: Final = {} if questions is None else questions
         self._asking: RequestId | None = None
         self._control = log.control
@@ -90,7 +91,7 @@ class Call:
     def cancel(self, how: str, reason: object = None) -> None:
         """Notes that the client cancelled the call; each tool reacts in its own way."""
         if not self.cancelled.is_set():
-            self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
+            self.log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
             self.cancelled.set()
             if self._asking is not None and self._questions.pop(self._asking, None) is not None:
@@ -100,7 +101,7 @@ class Call:
 
     def disconnect(self) -> None:
         """Notes that the client closed the stream, which is not a cancel (transports, 2025-11-25)."""
-        self._log.event("disconnected", id=self.id, tool=self.tool)
+        self.log.event("disconnected", id=self.id, tool=self.tool)
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -126,7 +127,7 @@ class Call:
             await asyncio.sleep(deadline - self.now())
             return
         self._steps += 1
-        self._log.event("waiting", id=self.id, tool=self.tool, step=self._steps)
+        self.log.event("waiting", id=self.id, tool=self.tool, step=self._steps)
         await self._control.step(self.tool)
         self._reached = deadline
 
@@ -139,11 +140,6 @@ class Call:
             cancelled.cancel()
             other.cancel()
         return self.cancelled.is_set()
-
-    async def breathe(self) -> None:
-        """Lets the client read, and the server receive messages."""
-        await self.channel.drain()
-        await asyncio.sleep(0)
 
     # -- what is asked -----------------------------------------------------------------------------------------
 
@@ -210,21 +206,17 @@ class Call:
     def send(self, frame: Object, kind: str, **fields: object) -> bool:
         """Sends and logs one frame; returns ``False`` if the client cannot be reached."""
         sent = self.channel.send(frame)
-        self._log.event("sent" if sent else "ran_on", id=self.id, kind=kind, **fields)
+        self.log.event("sent" if sent else "ran_on", id=self.id, kind=kind, **fields)
         return sent
 
     def notify(self, method: str, params: Object, kind: str, **fields: object) -> None:
         """Sends a notification."""
         self.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}, kind, **fields)
 
-    def exiting(self, status: int) -> None:
-        """Notes that this call is about to end the process."""
-        self._log.event("exit", cause=self.tool, status=status)
-
     def close(self, *, dropped: bool = False) -> None:
         """Ends the call: it has answered, ended without a response, or was dropped by the server."""
         if dropped or not self.answered:
-            self._log.event("dropped" if dropped else "stopped", id=self.id, tool=self.tool)
+            self.log.event("dropped" if dropped else "stopped", id=self.id, tool=self.tool)
         self.closed = True
         self.channel.end()
 
@@ -305,7 +297,7 @@ class Task(Call):
             self.result = outcome
             self._tell(message, status=status, **(come if self.caller.modern else {}))
             self.over.set()
-            self._log.event("task", id=self.id, status=status)
+            self.log.event("task", id=self.id, status=status)
 
     def handle(self) -> Object:
         """Returns the ``CreateTaskResult``."""

@@ -322,6 +322,7 @@ class HttpConnection:
         """Waits until the client has read enough."""
         with suppress(OSError):
             await self._writer.drain()
+        await asyncio.sleep(0)
 
     def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
         fields = list(headers.items())

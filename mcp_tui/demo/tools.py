@@ -326,7 +326,7 @@ async def twice(call: Call, *, seconds: float) -> None:
 async def crash(call: Call, *, seconds: float) -> None:
     """Writes a line to standard error and exits."""
     await call.sleep_until(call.now() + seconds)
-    call.exiting(CRASH_STATUS)
+    call.log.event("exit", cause=call.tool, status=CRASH_STATUS)
     sys.stderr.write("demo: tool crash called, exiting\n")
     sys.stderr.flush()
     os._exit(CRASH_STATUS)
@@ -357,7 +357,7 @@ async def flood(call: Call, *, count: int) -> None:
         else:
             call.progress(number, count, text)
         if number % _BREATH == 0:
-            await call.breathe()
+            await call.channel.drain()
             if call.cancelled.is_set():
                 return
     call.answer(f"flooded with {count}")

@@ -276,7 +276,7 @@ def _not_sent(row: Request) -> str:
         return f"not sent yet: {row.delayed}" if row.delayed else "not sent yet"
     if row.sent_at is None:
         return "not sent: cancelled before it was sent"
-    if row.cancel_at is not None and row.sent_at >= row.cancel_at and row.state is State.CANCELLED:
+    if row.cancel_at is not None and row.sent_at > row.cancel_at and row.state is State.CANCELLED:
         return "not sent: the request was written after all"
     return f"not sent: {row.settled}" if row.settled else "not sent: it has no cancel signal"
 

@@ -40,6 +40,7 @@ class Facts:
     cancelled_at: float | None = None
     signal: Signal | None = None
     written_at: float | None = None
+    signalled_at: float | None = None
     reason: bool = False
     owed: bool = False
     accepted: bool = False
@@ -90,10 +91,13 @@ class Facts:
         return max(0.0, self.end(until) - self.written_at)
 
     def goes_on(self, until: float) -> bool:
-        """Two messages later than 0.3 s after the signal, the last within one usual interval of the end of watching."""
-        if self.written_at is None or self.answers:
+        """Two messages later than 0.3 s after the signal, the last within one usual interval of the end of watching.
+
+        Without a signal, that was when it was clear that there is none.
+        """
+        if self.signalled_at is None or self.answers:
             return False  # answered, it does not go on
-        later = [each for each in self.late_progress if each - self.written_at > 0.3]
+        later = [each for each in self.late_progress if each - self.signalled_at > 0.3]
         return len(later) > 1 and self.end(until) - later[-1] <= usual(self.progress)
 
 
@@ -112,9 +116,9 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
             case ev.CancelWithdrawn():
                 facts.cancelled_at = None
             case ev.CancelSignalled(signal=Signal.NONE):
-                facts.signal = Signal.NONE
+                facts.signal, facts.signalled_at = Signal.NONE, event.at
             case ev.CancelSignalled():
-                facts.signal, facts.written_at = event.signal, event.at
+                facts.signal, facts.written_at, facts.signalled_at = event.signal, event.at, event.at
                 facts.reason, facts.owed = event.reason_delivered, event.answered
             case ev.CancelAccepted():
                 facts.accepted = True

@@ -111,9 +111,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "witness") and self.witness.sound:
-            self.witness.words()
             self.close()
-            self.witness.words()
             assert list(fold(self.witness.events).order) == list(self.ledger.book.order)
 
     @property
@@ -215,7 +213,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.witness.now = end
         self.ledger.tick(self.now)
         self.heard()
-        self.witness.words()
 
     # -- the transport ---------------------------------------------------------------------------------------
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import OPEN, Book, State
 from tests.protocol import claims
 from tests.protocol.playbook import at, stdio
 
@@ -327,3 +329,187 @@ def test_the_usual_interval_is_that_of_progress_alone() -> None:
         step.run(ledger)
     at(40).progress(1, 40).run(ledger)
     assert [each.usual for each in ledger.take() if isinstance(each, ev.Late)] == [10.0]
+
+
+# -- no word without its fact ----------------------------------------------------------------------------------
+
+STEPS = [
+    "progress",
+    "progress",
+    "progress",
+    "progress",
+    "late",
+    "delayed",
+    "signal",
+    "signal",
+    "signal",
+    "signal",
+    "none",
+    "failed",
+    "accepted",
+    "refused",
+    "withdrawn",
+    "settled",
+    "settled",
+    "ended",
+    "lost",
+    "task",
+    "status",
+    "duplicate",
+]
+GAPS = st.sampled_from([0.0, 0.03125, 0.125, 0.25, 0.3125, 0.5, 0.5, 1.0, 3.0, 70.0])
+
+
+class Recording:
+    """Makes a legal life of a request that is cancelled: what a ledger would never tell is left out."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self.draw, self.now, self.book = data.draw, 0.0, Book()
+        self.events: list[ev.Event] = []
+        self.told: dict[str, int] = {}
+        self.progress: list[float] = []
+
+    def add(self, event: ev.RequestEvent) -> None:
+        self.book.apply(event)
+        self.events.append(event)
+        self.told[type(event).__name__] = self.told.get(type(event).__name__, 0) + 1
+
+    def make(self) -> None:
+        draw = self.draw
+        self.add(ev.Called(at=0.0, id=1, method="tools/call"))
+        unsent = draw(st.integers(0, 9)) == 0
+        if not unsent:
+            self.add(ev.Sent(at=0.0, id=1))
+            for gap in draw(st.lists(GAPS, max_size=4)):
+                self.now += gap
+                self.progress.append(self.now)
+                self.add(ev.Progress(at=self.now, id=1, progress=float(len(self.progress))))
+        self.now += draw(GAPS)
+        self.add(ev.CancelRequested(at=self.now, id=1, cause=draw(st.sampled_from(Cause)), reason="no"))
+        if unsent:
+            self.add(_signalled(Signal.NONE, self.now))
+            self.add(ev.Settled(at=self.now, id=1, detail="cancelled before it was sent"))
+            return
+        for what, gap in draw(st.lists(st.tuples(st.sampled_from(STEPS), GAPS), max_size=12)):
+            self.now += gap
+            getattr(self, f"_{what}")()
+
+    @property
+    def row(self) -> Any:
+        return self.book.order[0]
+
+    @property
+    def heard(self) -> bool:
+        """Whether something may come."""
+        row = self.row
+        over = row.state in OPEN or row.state is State.COMPLETED
+        return (
+            not over and row.disconnected_at is None and row.signalled_at is not None and bool(self.heard_on)
+        )
+
+    @property
+    def heard_on(self) -> bool:
+        return self.row.signal not in (Signal.NONE, Signal.STREAM_CLOSED)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the signal waits to leave."""
+        row = self.row
+        return row.state is State.CANCEL_REQUESTED and row.signalled_at is None and not row.undelivered
+
+    def _progress(self) -> None:
+        if self.heard or (self.row.state is State.CANCEL_REQUESTED and self.row.signalled_at is None):
+            self.progress.append(self.now)
+            usual = claims.usual(self.progress)
+            self._came(Kind.PROGRESS, usual=usual)
+
+    def _came(self, kind: Kind, **more: Any) -> None:
+        self.add(ev.Late(at=self.now, id=1, kind=kind, after=self.now - self.row.cancel_at, **more))
+
+    def _late(self) -> None:
+        answered = any(each.kind not in (Kind.PROGRESS, Kind.TASK) for each in self.row.late)
+        kinds = (
+            [Kind.RESULT, Kind.ERROR]
+            if self.row.task_id
+            else [each for each in Kind if each is not Kind.PROGRESS]
+        )
+        if self.heard and not answered and (self.row.task_id or not self.row.late):
+            kind = self.draw(st.sampled_from(kinds))
+            code = self.draw(st.sampled_from([0, -32800])) if kind is Kind.ERROR else None
+            self._came(kind, code=code, size=4000 if kind is Kind.OVERSIZE else 0)
+            self._settled("answered late")
+
+    def _task(self) -> None:
+        if self.heard and not self.row.task_id and all(each.kind is Kind.PROGRESS for each in self.row.late):
+            self._came(Kind.TASK)
+            self.add(ev.TaskCreated(at=self.now, id=1, task_id="T", status="working"))
+
+    def _status(self) -> None:
+        if self.heard and self.row.task_id and self.row.task_status != "cancelled":
+            self.add(
+                ev.TaskStatus(at=self.now, id=1, status=self.draw(st.sampled_from(["working", "cancelled"])))
+            )
+
+    def _duplicate(self) -> None:
+        if self.heard and any(each.kind is not Kind.PROGRESS for each in self.row.late):
+            self.add(ev.Duplicate(at=self.now, id=1, kind=Kind.RESULT))
+
+    def _delayed(self) -> None:
+        if self.waits:
+            self.add(ev.CancelDelayed(at=self.now, id=1, detail="not written after 2 s"))
+
+    def _signal(self) -> None:
+        if self.waits:
+            signal = self.draw(
+                st.sampled_from([Signal.NOTIFICATION, Signal.NOTIFICATION, Signal.STREAM_CLOSED])
+            )
+            answered = signal is Signal.NOTIFICATION and self.draw(st.booleans())
+            self.add(_signalled(signal, self.now, answered=answered))
+            if signal is Signal.STREAM_CLOSED:
+                self._settled()
+
+    def _none(self) -> None:
+        if self.waits:
+            self.add(_signalled(Signal.NONE, self.now))
+            self._settled("it exited")
+
+    def _failed(self) -> None:
+        if self.waits:
+            self.add(ev.Undelivered(at=self.now, id=1, detail="connection reset"))
+
+    def _accepted(self) -> None:
+        if self.row.answer_owed and self.row.accepted_at is None and not self.row.undelivered:
+            self.add(ev.CancelAccepted(at=self.now, id=1))
+
+    def _refused(self) -> None:
+        if self.row.answer_owed and self.row.accepted_at is None and not self.row.undelivered:
+            self.add(ev.Undelivered(at=self.now, id=1, detail="HTTP 401", refused=True))
+
+    def _withdrawn(self) -> None:
+        if self.waits:
+            self.add(ev.CancelWithdrawn(at=self.now, id=1))
+            self.add(ev.Completed(at=self.now, id=1))
+
+    def _settled(self, detail: str = "") -> None:
+        if self.row.state is State.CANCEL_REQUESTED and self.row.signalled_at is not None:
+            self.add(ev.Settled(at=self.now, id=1, detail=detail))
+
+    def _ended(self) -> None:
+        if self.row.cancel_at is not None and self.row.unwatched_at is None and self.heard_on:
+            self.add(ev.Unwatched(at=self.now, id=1, detail="it ended"))
+            self._settled("it ended")
+
+    def _lost(self) -> None:
+        watched = self.row.signalled_at is not None and self.heard_on and self.row.disconnected_at is None
+        if watched and self.row.cancel_at is not None:
+            self.add(ev.Unwatched(at=self.now, id=1, detail="it exited", disconnected=True))
+            self._settled("it exited")
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.data())
+def test_no_word_stands_without_the_event_that_shows_it(data: st.DataObject) -> None:
+    made = Recording(data)
+    made.make()
+    until = made.now + data.draw(GAPS)
+    claims.check(made.row, made.events, until)

@@ -15,8 +15,7 @@ It keeps books of its own: which id was written, answered and signalled, who was
 9. what is being cancelled settles or says why it does not, and a task that is waited for is asked after;
 10. behind a closed connection nothing is open, nothing is armed and nothing is remembered but names, and it is told once;
 11. every word about how a cancel left has its report: written, accepted, refused, failed, delayed, or never;
-12. what came late is told in the kind in which it came, and what ended the watching is told;
-13. every word about a cancelled request has the event that shows it.
+12. what came late is told in the kind in which it came, and what ended the watching is told.
 """
 
 # pyright: reportPrivateUsage=false
@@ -31,7 +30,6 @@ from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
 from mcp_tui.protocol.tasks import AFTER
-from tests.protocol import claims
 from tests.protocol.recorded import Action, RecordedLedger
 
 Key = tuple[type, RequestId]
@@ -270,14 +268,6 @@ class Witness:
         row = None if parent is None else self.ledger.book.get(parent)
         assert row is not None
         assert row.wire_id not in self.signals, "an answer left before the signal"
-
-    def words(self) -> None:
-        """Holds what is said of each cancelled request against its events, now and when a minute more has passed."""
-        for id_ in self.unwanted:
-            row = self.ledger.row(id_)
-            mine = [event for event in self.events if isinstance(event, ev.RequestEvent) and event.id == id_]
-            for until in (self.now, self.now + 70.0):
-                claims.check(row, mine, until)
 
     # -- what stands -----------------------------------------------------------------------------------------
 
