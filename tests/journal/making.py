@@ -130,7 +130,7 @@ class Session:
             case "pause" | "resume":
                 row = ledger.book.get(number)
                 if row is not None:
-                    ledger.pause(row, now, stands=what == "pause")
+                    ledger.pause(row, now, paused=what == "pause")
             case "log":
                 self._in({"method": "notifications/message", "params": {"level": "info", "data": text}})
             case "asks":
