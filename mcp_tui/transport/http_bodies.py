@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from io import BytesIO
 from typing import Final
+
+import httpx
+from httpx_sse import EventSource
 
 from mcp_tui.protocol.framing import HEAD, LineFramer, Oversized
 from mcp_tui.protocol.values import frozen
@@ -20,78 +23,68 @@ FIELDS: Final = 1024
 PATIENCE: Final = 5.0
 """Seconds for a body that is only shown, or dropped."""
 
-_FIELD: Final = re.compile(rb"(data|event|id|retry)(?:: ?|$)")
+_DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
 _LONGEST_RETRY: Final = 3_600_000
 """Milliseconds."""
+_PIECE: Final = 1 << 18
+"""Bytes of an event that are decoded at once."""
 
 
 @frozen
 class ServerEvent:
-    """One server-sent event.
-
-    ``id`` is the event's own id as Latin-1, ``None`` if it has none; ``retry`` is in seconds, ``None`` if the event does
-    not set it.
-    """
+    """One server-sent event. ``id`` is the last event id so far, as Latin-1; ``retry`` is in seconds, if it is set."""
 
     name: str
     data: bytes
-    id: str | None
+    id: str
     retry: float | None
 
 
-class EventDecoder:
-    """Decodes server-sent events (HTML, "Event stream interpretation") from bytes, however they are cut.
+class EventStream(httpx.AsyncByteStream):
+    """Server-sent events (HTML, "Event stream interpretation") from bytes, however they are cut.
 
-    Data stays bytes, so that data that is not UTF-8 reaches the parser as it was sent. An event of more than ``cap``
-    bytes is dropped and reported once, when it ends.
+    httpx-sse decodes them. It has no limit, so it is given whole events only, none of more than ``cap`` bytes; and they are
+    decoded as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. An event above the cap is dropped
+    and reported to ``oversized`` when it ends. ``cut`` says whether the stream ended inside an event, which is dropped.
     """
 
-    def __init__(self, cap: int) -> None:
+    def __init__(
+        self, chunks: AsyncIterable[bytes], cap: int, turn: Turn, oversized: Callable[[Oversized], None]
+    ) -> None:
+        self.cut = False
+        self._chunks = chunks
         self._framer = LineFramer(cap + FIELDS, b"\n\n")
-        self._after_return = False
+        self._turn = turn
+        self._oversized = oversized
 
-    def feed(self, chunk: bytes) -> list[ServerEvent | Oversized]:
-        """Returns the events that the next piece of the stream ends."""
-        if self._after_return:
-            chunk = chunk.removeprefix(b"\n")
-        self._after_return = chunk.endswith(b"\r")
-        if b"\r" in chunk:
-            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return [
-            Oversized(head=_event(block.head).data, size=block.size, tail=block.tail)
-            if isinstance(block, Oversized)
-            else _event(block)
-            for block in self._framer.feed(chunk)
-        ]
+    async def events(self) -> AsyncGenerator[ServerEvent]:
+        """Yields the events until the server ends the stream. Raises what broke the connection."""
+        headers = {"Content-Type": "text/event-stream; charset=iso-8859-1"}
+        source = EventSource(httpx.Response(200, headers=headers, stream=self))
+        async with contextlib.aclosing(source.aiter_sse()) as found:
+            async for event in found:
+                retry = None if event.retry is None else min(max(event.retry, 0), _LONGEST_RETRY) / 1000
+                yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
-    def close(self) -> bool:
-        """Returns whether the stream ended inside an event, which is dropped."""
-        return any(isinstance(rest, Oversized) or _event(rest).data for rest in self._framer.close())
-
-
-def _event(block: bytes) -> ServerEvent:
-    """Returns the event that the lines between two blank ones make."""
-    name, id_, retry = "message", None, None
-    data: list[bytes] = []
-    start = 0
-    while start < len(block):  # one copy of a value that may have 64 MB
-        end = block.find(b"\n", start)
-        end = len(block) if end < 0 else end
-        found = _FIELD.match(block, start, end)
-        value = block[found.end() : end] if found else b""
-        start = end + 1
-        match found and found[1]:
-            case b"data":
-                data.append(value)
-            case b"event":
-                name = value.decode("utf-8", "replace") or "message"
-            case b"id":
-                id_ = id_ if b"\0" in value else value.decode("latin-1")
-            case b"retry" if value.isdigit():
-                retry = min(int(value[:10]), _LONGEST_RETRY) / 1000
-            case _:
-                pass
-    return ServerEvent(name, b"\n".join(data), id_, retry)
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        after_return = False
+        async for chunk in self._chunks:
+            rest = chunk.removeprefix(b"\n") if after_return else chunk
+            after_return = rest.endswith(b"\r")
+            if b"\r" in rest:
+                rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            for block in self._framer.feed(rest):
+                if isinstance(block, Oversized):
+                    head = _DATA.sub(b"\n", _DATA.split(block.head, 1)[-1])
+                    self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
+                    continue
+                *pieces, last = [block[at : at + _PIECE] for at in range(0, len(block), _PIECE)] or [b""]
+                for piece in pieces:
+                    yield piece
+                    await self._turn.breathe()
+                yield last + b"\n\n"
+        rest = self._framer.close()
+        self.cut = any(isinstance(each, Oversized) or _DATA.search(each + b"\n") for each in rest)
 
 
 async def read_body(stream: AsyncIterable[bytes], cap: int, turn: Turn) -> bytes | Oversized:

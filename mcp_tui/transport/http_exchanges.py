@@ -21,7 +21,7 @@ from mcp_tui.protocol.messages import NotificationFrame, RequestFrame, ResponseF
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import NO_ANSWER, SILENCE, Challenge, Outgoing, Refusal, Sink, Turn, spawn
-from mcp_tui.transport.http_bodies import EventDecoder, ServerEvent, read_body, read_head
+from mcp_tui.transport.http_bodies import EventStream, ServerEvent, read_body, read_head
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import (
     EXPECTED,
@@ -49,6 +49,8 @@ OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to accept the request that it names."""
 
 _LONGEST_ID: Final = 8192
+_REMEMBERED: Final = 1024
+"""Events of a stream, the newest, that a resumed stream may repeat."""
 _SMALL: Final = 64 * 1024
 _METHOD_NOT_FOUND: Final = -32601
 _UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
@@ -149,14 +151,29 @@ class Cursor:
     last_id: str = ""
     retry: float = RETRY
     heard: bool = False
+    _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
+    _before: frozenset[tuple[str, int]] = frozenset()
 
-    def move(self, event: ServerEvent) -> None:
-        """Takes in the id and the waiting time of an event."""
+    def reopen(self) -> None:
+        """Notes that from here on the server may repeat events."""
+        self.heard = False
+        self._before = frozenset(self._seen)
+
+    def moves(self, event: ServerEvent) -> bool:
+        """Takes in the id and the waiting time of an event; false if a resumed stream repeats it."""
         self.heard = True
-        if event.id and len(event.id) <= _LONGEST_ID:
-            self.last_id = event.id
         if event.retry is not None:
             self.retry = event.retry
+        if not event.id or len(event.id) > _LONGEST_ID:
+            return True
+        self.last_id = event.id
+        mark = event.id, hash(event.data)
+        if event.data and mark in self._before:
+            return False
+        self._seen[mark] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return True
 
 
 async def read_events(
@@ -174,25 +191,21 @@ async def read_events(
     Raises:
         Exception: what broke the connection.
     """
-    decoder = EventDecoder(session.cap)
+    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver)
     ignored = False
-    async for chunk in response.aiter_raw():
-        for event in decoder.feed(chunk):
-            if isinstance(event, Oversized):
-                deliver(event)
-                continue
-            if cursor is not None:
-                cursor.move(event)
-            if event.data and event.name == "message":
+    async with contextlib.aclosing(stream.events()) as events:
+        async for event in events:
+            if cursor is not None and not cursor.moves(event):
+                session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
+            elif event.data and event.name == "message":
                 deliver(event.data)
             elif event.data and not ignored and not (other and other(event)):
                 ignored = True
                 session.sink.happened(text=f"ignored events named {readable(event.name, 40)!r}")
             await session.turn.breathe()
-    cut = decoder.close()
-    if cut:
+    if stream.cut:
         session.sink.happened(text="a stream ended within an event, which was dropped")
-    return cut
+    return stream.cut
 
 
 @contextlib.asynccontextmanager
@@ -255,7 +268,7 @@ async def read_on(
 
     Returns how it ended (empty: cleanly), and the refusal that makes further attempts useless.
     """
-    cursor.heard = False
+    cursor.reopen()
     try:
         async with opened(session, cursor.last_id) as response:
             began()

@@ -19,7 +19,7 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 sys.exit(status)
 """
 SCREEN = ("textual", "rich", "PIL")
-WIRE = ("httpx", "httpcore", "h11", "anyio")
+WIRE = ("httpx", "httpcore", "httpx_sse", "h11", "anyio")
 TYPES = ("pydantic",)
 
 

@@ -3,9 +3,10 @@
 # ruff: noqa: E501 - samples
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -25,7 +26,8 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.framing import LineFramer
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.http_bodies import EventDecoder, ServerEvent
+from mcp_tui.transport.base import Turn
+from mcp_tui.transport.http_bodies import EventStream
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIRST
 from mcp_tui.tui.themes import read_theme, theme_files
@@ -83,12 +85,16 @@ def frames(data: bytes) -> None:
 
 def stream(data: bytes) -> None:
     """Events, however the bytes are cut."""
-    decoder = EventDecoder(CAP)
-    for at in range(0, len(data), 37):
-        for event in decoder.feed(data[at : at + 37]):
-            if isinstance(event, ServerEvent):
-                messages.parse(event.data)
-    decoder.close()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(data), 37):
+            yield data[at : at + 37]
+
+    async def read() -> None:
+        async for event in EventStream(pieces(), CAP, Turn(), lambda _: None).events():
+            messages.parse(event.data)
+
+    asyncio.run(read())
 
 
 def template(data: bytes) -> None:
