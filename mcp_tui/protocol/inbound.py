@@ -266,11 +266,12 @@ class Inbound:
         """Handles progress: of a request in flight, or as evidence that a cancelled one goes on."""
         core = self._core
         token, message = params.get("progressToken"), params.get("message")
-        row = core.named(token) if type(token) is int else None
+        wire_id = core.tokens.get((type(token), token), token) if is_request_id(token) else 0
+        row = core.named(wire_id)
         if row is None or row.method in UNTOKENED:
             core.violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
             return
-        if row.round_answered or token != row.wire_id:
+        if row.round_answered or wire_id != row.wire_id:
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         elif not core.reached(row, at):
             core.violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)

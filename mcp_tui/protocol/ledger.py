@@ -108,6 +108,8 @@ class Ledger:
         self.tasks = Tasks(self, self.rounds)
         self.responses = Responses(self, self.rounds, self.tasks)
         self.inbound = Inbound(self, self.responses, self.tasks)
+        self.tokens: dict[tuple[type, RequestId], RequestId] = {}
+        """The ids of rounds by their progress tokens, unless these are equal; 0 for an id that is nobody's token."""
         self._later_rounds: dict[RequestId, RequestId] = {}
         """The ids of requests by those of their second and later rounds."""
         self._writing: set[RequestId] = set()
@@ -165,7 +167,7 @@ class Ledger:
         parent: RequestId | None = None,
         at: float,
     ) -> RequestId:
-        """Makes and sends a request. The progress token of each round is its id.
+        """Makes and sends a request. The progress token of each round is its id, unless ``params`` has one.
 
         ``parent`` is the request whose task this one is sent for.
         """
@@ -222,9 +224,17 @@ class Ledger:
             given = as_object(params)
             meta = {**self.negotiated.meta, **as_object(given.get("_meta"))}
             if row.method not in UNTOKENED:
-                meta["progressToken"] = row.wire_id
+                self._give_token(row.wire_id, meta)
             params = {**given, "_meta": meta} if meta else given or None
         self.do(self.port.send, row.wire_id, row.method, messages.request(row.wire_id, row.method, params))
+
+    def _give_token(self, wire_id: RequestId, meta: dict[str, Json]) -> None:
+        """Adds the progress token of a round, its id, to ``_meta``, unless the caller set another one."""
+        own = (int, wire_id)
+        token = meta.setdefault("progressToken", f"mcp-tui-{wire_id}" if own in self.tokens else wire_id)
+        if messages.is_request_id(token) and (type(token), token) != own:
+            self.tokens.setdefault(own, 0)
+            self.tokens[type(token), token] = wire_id
 
     # -- cancelling ------------------------------------------------------------------------------------------
 

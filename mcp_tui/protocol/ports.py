@@ -114,6 +114,7 @@ class Core(Protocol):
     book: Book
     deadlines: Deadlines
     live: dict[RequestId, Live]
+    tokens: dict[tuple[type, RequestId], RequestId]
 
     def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None: ...
     def emit(self, event: ev.Event) -> None: ...

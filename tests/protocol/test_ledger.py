@@ -39,6 +39,26 @@ def test_a_request_carries_its_id_as_progress_token() -> None:
     )
 
 
+def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> None:
+    ledger = WIRE.ledger()
+    ledger.call("tools/call", {"_meta": {"progressToken": 2}}, at=0)
+    ledger.call("tools/call", at=0)
+    assert [send.message["params"]["_meta"]["progressToken"] for send in sent(ledger)] == [2, "mcp-tui-2"]
+    for id_ in (1, 2):
+        ledger.writing(id_)
+        ledger.written(id_, at=0)
+    ledger.take()
+    play(
+        ledger,
+        at(1).progress(2, 5),
+        "Progress 1 progress=5",
+        at(1).progress("mcp-tui-2", 6),
+        "Progress 2 progress=6",
+        at(1).progress(1, 7),
+        "Violation rule=unknown-progress-token detail='progress for the token 1'",
+    )
+
+
 # -- what cannot be attributed ---------------------------------------------------------------------------------
 
 
