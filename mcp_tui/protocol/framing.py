@@ -79,6 +79,11 @@ class LineFramer:
         self._hold(rest)
         return lines
 
+    @property
+    def overflows(self) -> bool:
+        """Whether the line that is coming in is above the cap."""
+        return self._size > self._cap + _SLACK
+
     def close(self) -> list[Line | Oversized]:
         """Ends the stream and returns the unfinished line, if there is one."""
         lines: list[Line | Oversized] = []

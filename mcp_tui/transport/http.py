@@ -34,6 +34,7 @@ from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_client import HttpClient, ignored_headers
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_exchanges import (
+    INCOMPLETE,
     Cancel,
     Exchange,
     HttpSession,
@@ -268,8 +269,9 @@ class SseTransport(HttpTransport):
     async def _read(self) -> None:
         try:
             async with opened(self) as response:
-                cut = await read_events(response, self, None, self.deliver, self._other)
-            detail = f"the server closed its event stream{' in the middle of a message' if cut else ''}"
+                besides = await read_events(response, self, None, self.deliver, self._other)
+            within = " in the middle of a message" if besides == INCOMPLETE else ""
+            detail = f"the server closed its event stream{within}"
         except Refused as error:
             challenge = error.said.challenge
             text = str(error)

@@ -45,17 +45,25 @@ class EventStream(httpx.AsyncByteStream):
 
     httpx-sse decodes them. It has no limit, so it is given whole events only, none of more than ``cap`` bytes; and they are
     decoded as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. An event above the cap is dropped
-    and reported to ``oversized`` when it ends. ``cut`` says whether the stream ended inside an event, which is dropped.
+    and reported to ``oversized`` when it ends; on a request's ``own`` stream at once, as it may never end, and the stream
+    is read no further. ``cut`` says whether the stream ended inside an event, which is dropped.
     """
 
     def __init__(
-        self, chunks: AsyncIterable[bytes], cap: int, turn: Turn, oversized: Callable[[Oversized], None]
+        self,
+        chunks: AsyncIterable[bytes],
+        cap: int,
+        turn: Turn,
+        oversized: Callable[[Oversized], None],
+        *,
+        own: bool = False,
     ) -> None:
         self.cut = False
         self._chunks = chunks
         self._framer = LineFramer(cap + FIELDS, b"\n\n")
         self._turn = turn
         self._oversized = oversized
+        self._own = own
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """Yields the events until the server ends the stream. Raises what broke the connection."""
@@ -73,10 +81,15 @@ class EventStream(httpx.AsyncByteStream):
             after_return = rest.endswith(b"\r")
             if b"\r" in rest:
                 rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            for block in self._framer.feed(rest):
+            blocks = self._framer.feed(rest)
+            if self._own and self._framer.overflows:
+                blocks += self._framer.close()
+            for block in blocks:
                 if isinstance(block, Oversized):
                     head = _DATA.sub(b"\n", _DATA.split(block.head, 1)[-1])
                     self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
+                    if self._own:
+                        return
                     continue
                 *pieces, last = [block[at : at + _PIECE] for at in range(0, len(block), _PIECE)] or [b""]
                 for piece in pieces:
@@ -87,13 +100,15 @@ class EventStream(httpx.AsyncByteStream):
         self.cut = any(isinstance(each, Oversized) or _DATA.search(each + b"\n") for each in rest)
 
 
-async def read_body(stream: AsyncIterable[bytes], cap: int, turn: Turn) -> bytes | Oversized:
-    """Returns a whole body, or the start of one that is longer than ``cap`` bytes."""
+async def read_body(
+    stream: AsyncIterable[bytes], cap: int, turn: Turn, announced: int = 0
+) -> bytes | Oversized:
+    """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be."""
     body = BytesIO()
     async for chunk in stream:
         body.write(chunk)
-        if body.tell() > cap:
-            return Oversized(head=body.getvalue()[:HEAD], size=body.tell())
+        if body.tell() > cap or announced > cap:
+            return Oversized(head=body.getvalue()[:HEAD], size=max(body.tell(), announced))
         await turn.breathe()
     return body.getvalue()
 

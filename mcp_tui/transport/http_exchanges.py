@@ -35,6 +35,7 @@ from mcp_tui.transport.http_errors import (
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 
+INCOMPLETE: Final = "an incomplete event without its final empty line"
 SESSION_OVER: Final = "the server ended the session (HTTP 404)"
 
 RETRY: Final = 1.0
@@ -182,17 +183,20 @@ async def read_events(
     cursor: Cursor | None,
     deliver: Callable[[bytes | Oversized], None],
     other: Callable[[ServerEvent], bool] | None = None,
-) -> bool:
-    """Reads an event stream until the server ends it; returns whether it ended inside an event.
+    *,
+    own: bool = False,
+) -> str:
+    """Reads an event stream until the server ends it; returns in words what it held besides messages.
 
+    A request's ``own`` stream is read to the first event above the cap.
     Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
     other names and returns whether it used one.
 
     Raises:
         Exception: what broke the connection.
     """
-    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver)
-    ignored = False
+    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
+    ignored = ""
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
             if cursor is not None and not cursor.moves(event):
@@ -200,12 +204,13 @@ async def read_events(
             elif event.data and event.name == "message":
                 deliver(event.data)
             elif event.data and not ignored and not (other and other(event)):
-                ignored = True
-                session.sink.happened(text=f"ignored events named {readable(event.name, 40)!r}")
+                ignored = f"events named {readable(event.name, 40)!r}"
+                session.sink.happened(text=f"ignored {ignored}")
             await session.turn.breathe()
     if stream.cut:
         session.sink.happened(text="a stream ended within an event, which was dropped")
-    return stream.cut
+        return INCOMPLETE
+    return ignored
 
 
 @contextlib.asynccontextmanager
@@ -263,6 +268,8 @@ async def read_on(
     cursor: Cursor,
     deliver: Callable[[bytes | Oversized], None],
     began: Callable[[], None],
+    *,
+    own: bool = False,
 ) -> tuple[str, Refused | None]:
     """Opens a stream behind the last event and reads it to its end.
 
@@ -272,7 +279,7 @@ async def read_on(
     try:
         async with opened(session, cursor.last_id) as response:
             began()
-            await read_events(response, session, cursor, deliver)
+            await read_events(response, session, cursor, deliver, own=own)
     except Refused as error:
         status = error.said.status
         if status == 404 and session.session_id is not None and not session.mute:
@@ -382,9 +389,13 @@ class Sending:
         """Returns the refusal that a response is; ``None`` if it accepted the message, or refused it in JSON-RPC."""
         if not response.is_success:
             return await refused(self._session, response)
-        is_stream = media_type(response.headers) == EVENTS
+        media = media_type(response.headers)
+        if media != JSON:
+            self._accepted()
         # a body read to its end keeps the connection
-        head = b"" if is_stream else await read_head(response.aiter_raw())
+        head = b"" if media == EVENTS else await read_head(response.aiter_raw())
+        if media != JSON:
+            return None
         frame = messages.parse(head)
         if isinstance(frame, ResponseFrame) and frame.error is not None:
             # some servers refuse a notification by one, with 200
@@ -541,6 +552,7 @@ class Exchange(Sending):
         self._cursor = Cursor()
         self._waiting = False
         self._final = False
+        self._besides = ""
         self._session_id: str | None = None
         """The session id that comes with ``initialize``, until that succeeds."""
         super().__init__(session, message)
@@ -592,9 +604,10 @@ class Exchange(Sending):
                 self._session_id = response.headers.get("mcp-session-id")
             if kind == EVENTS:
                 cursor = None if session.modern else self._cursor
-                await read_events(response, session, cursor, self._deliver)
+                self._besides = await read_events(response, session, cursor, self._deliver, own=True)
             else:
-                raw = await read_body(response.aiter_raw(), session.cap, session.turn)
+                announced = int(response.headers.get("content-length", "0"))
+                raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced)
                 if isinstance(raw, bytes) and not raw.strip():
                     raise await refused(session, response, raw)
                 self._deliver(raw, self._status)
@@ -639,12 +652,14 @@ class Exchange(Sending):
             )
             self._waiting = True
             await asyncio.sleep(delay)
-            detail, refused = await read_on(session, self._cursor, self._deliver, self._resumed)
+            detail, refused = await read_on(session, self._cursor, self._deliver, self._resumed, own=True)
             self._waiting = False
             failures = 0 if self._cursor.heard else failures + 1
             if refused is not None or failures >= ATTEMPTS:
                 self._final = True
                 detail = f"could not be resumed: {detail or 'nothing came'}"
+        if self._besides and not detail and not self._answered:
+            detail = f"the stream ended without a response, with {self._besides} instead"
         self._ended(detail)
 
     def _resumed(self) -> None:

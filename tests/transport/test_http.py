@@ -11,6 +11,7 @@ import pytest
 
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST
+from mcp_tui.transport.http_bodies import PATIENCE
 from tests.servers.http_scripted import (
     HANG,
     Call,
@@ -177,6 +178,22 @@ async def test_the_life_of_a_request_answered_by_a_stream():
         assert "stranger" in heard.of(Happened)[0].text
 
 
+@pytest.mark.parametrize(
+    ("chunk", "what"),
+    [(b"event: odd\ndata: 1\n\n", "events named 'odd'"), (b"data: {", "an incomplete event")],
+)
+async def test_a_stream_without_a_response_is_said_to_have_held_something_else(chunk: bytes, what: str):
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.chunk(chunk)
+        await call.end()
+
+    async with connected(script) as (_, transport, heard):
+        transport.send(request("a"))
+        ended = await heard.until(StreamEnded)
+        assert ended.detail.startswith(f"the stream ended without a response, with {what}")
+
+
 # -- cancelling by closing -------------------------------------------------------------------------------------
 
 
@@ -222,6 +239,20 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
 
 
 # -- cancelling by notification --------------------------------------------------------------------------------
+
+
+async def test_a_cancel_is_accepted_by_its_status_whatever_becomes_of_the_body():
+    async def script(call: Call) -> None:
+        if call.rpc == "notifications/cancelled":
+            await call.head(202, {"Transfer-Encoding": "chunked"})
+        await call.disconnected()
+
+    async with connected(script) as (server, transport, heard):
+        transport.send(request(1))
+        await server.until(lambda _: True)
+        transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+        async with asyncio.timeout(PATIENCE / 2):
+            await heard.until(SignalAccepted)
 
 
 async def test_a_cancel_overtakes_everything_and_blocks_nothing():

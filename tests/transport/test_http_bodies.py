@@ -19,10 +19,12 @@ async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
         yield part
 
 
-async def decoded(*parts: bytes, cap: int = CAP, cut: bool | None = None) -> list[ServerEvent | Oversized]:
+async def decoded(
+    *parts: bytes, cap: int = CAP, cut: bool | None = None, own: bool = False
+) -> list[ServerEvent | Oversized]:
     """The events of a stream, and whether it was cut inside one, if that matters."""
     found: list[ServerEvent | Oversized] = []
-    stream = EventStream(chunks(*parts), cap, Turn(), found.append)
+    stream = EventStream(chunks(*parts), cap, Turn(), found.append, own=own)
     async for event in stream.events():
         found.append(event)  # noqa: PERF401 - oversized ones are appended meanwhile
     assert cut is None or stream.cut is cut
@@ -102,6 +104,15 @@ async def test_an_event_above_the_cap_is_reported_with_its_head_and_its_tail(
     assert large.size >= len(data)
 
 
+@pytest.mark.parametrize("end", [b"", b"\n\ndata: b\n\n"])
+async def test_an_event_above_the_cap_ends_the_own_stream_of_a_request_though_it_may_never_end(end: bytes):
+    first, large = await decoded(b"data: a\n\ndata: ", b"x" * 3000 + end, b"data: c\n\n", cap=1000, own=True)
+    assert first == ServerEvent("message", b"a", "", None)
+    assert isinstance(large, Oversized)
+    assert (large.head, large.size) == (b"x" * 3000, 3006)
+
+
 async def test_a_body_is_read_up_to_the_cap():
     assert await read_body(chunks(b"a", b"b"), 2, Turn()) == b"ab"
     assert await read_body(chunks(b"a", b"b", b"c", b"d"), 2, Turn()) == Oversized(head=b"abc", size=3)
+    assert await read_body(chunks(b"a", b"b"), 2, Turn(), 3) == Oversized(head=b"a", size=3)
