@@ -323,12 +323,12 @@ class Client:
         If it is refused because it needs a token, it is sent once more with one.
         """
         with contextlib.suppress(base.TransportError):
-            for _ in range(2):
+            for last in (False, True):
                 self._refused = None
                 self._initialized.clear()
                 self.notify(INITIALIZED)
                 await self._initialized.wait()
-                if self._refused is None or not await self.held.authorized(self._refused):
+                if last or self._refused is None or not await self.held.authorized(self._refused):
                     return
 
     def listen(self, listener: Listener) -> Callable[[], None]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings
+from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.transport.base import Challenge
 from tests.client.connected import HANG, serving
-from tests.servers.http_scripted import RPC_ERROR, Call
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
 from tests.waiting import until
 
 MODERN = "2026-07-28"
@@ -323,3 +324,27 @@ async def test_what_http_said_is_kept_of_those_that_were_not_authorized_alone():
         rows = {status: await call(made, status=status) for status in (200, 403, 500)}
         assert [row.state.value for row in rows.values()] == ["completed", "failed", "failed"]
         assert {id_: refusal.status for id_, refusal in made.refusals.items()} == {rows[403].id: 403}
+
+
+async def test_a_refused_end_of_the_handshake_asks_for_one_token_and_no_second_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked: list[Challenge] = []
+
+    async def authorized(challenge: Challenge) -> bool:
+        asked.append(challenge)
+        return True
+
+    async def script(call: Call) -> None:
+        if call.rpc == "notifications/initialized":
+            await call.respond(401)
+        else:
+            await served("2025-11-25", call.answer)(call)
+
+    async with HttpScript(script) as server:
+        made = Client(HttpTarget(url=server.url), as_of("2025-11-25"))
+        monkeypatch.setattr(made.held, "authorized", authorized)
+        await made.connect()
+        await made.close()
+    assert [call.rpc for call in server.calls].count("notifications/initialized") == 2
+    assert len(asked) == 1
