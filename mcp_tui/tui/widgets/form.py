@@ -428,7 +428,7 @@ class Form(Vertical):
         draft = self.filled.draft
         made = self._written(self.layout_.read(draft)[0])
         if not self.as_json:
-            self._show(FormDraft(draft, made))
+            self.restore(FormDraft(draft, made))
             self.editor.focus()
             return
         why = self.layout_.whole
