@@ -1,3 +1,3 @@
-"""What the user's files say: themes, settings, keys and servers. Knows neither Textual nor the wire."""
+"""The user's files: themes, settings, keys, and servers. Knows neither Textual nor the wire."""
 
 from __future__ import annotations

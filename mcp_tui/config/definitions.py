@@ -75,7 +75,7 @@ class Input:
 
 @fact
 class ServerLaunch:
-    """How a server is reached: a ``command``, or a ``url``; the other is empty.
+    """The way to reach a server: a ``command`` or a ``url``; the other is empty.
 
     ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
     ``optional`` are names in ``env`` that are left out if their variables have no value.

@@ -120,4 +120,4 @@ def _any(match: re.Match[str]) -> ConfigVariable | None:
 _PLACE: Final = "|".join(re.escape(name) for name in _PLACES)
 
 either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
-"""What Claude Code and the editors write, for a file that says of no tool to be its own."""
+"""The variables of Claude Code and of the editors, for a file that belongs to no known tool."""

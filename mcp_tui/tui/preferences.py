@@ -1,4 +1,4 @@
-"""What the app is started with: the settings, the last look of the screen, and what the command line adds."""
+"""Everything the app is started with: settings, the last look of the screen, and options of the command line."""
 
 from __future__ import annotations
 

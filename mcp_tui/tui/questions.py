@@ -32,7 +32,7 @@ class Question:
 
     @property
     def wants(self) -> SafeText:
-        """What the server asks for, to follow the server's name."""
+        """The request of the server in words, to follow the server's name."""
         return _WANTS.get(self.inquiry.method, words("asks for input"))
 
     @property

@@ -88,11 +88,11 @@ class Authorization:
         self._scopes = scopes
         self._discovery = Discovery(parse(url), self._tell, insecure=insecure)
         self.credentials = Credentials()
-        """What is kept for this server."""
+        """The stored sign-in of this server."""
         self.issued = 0
         self._loaded = False
         self._fresh = ""
-        """How the token came about that the server has not accepted yet: ``refreshed`` or ``issued``."""
+        """The origin of a token that the server has not accepted yet: ``refreshed`` or ``issued``."""
         self._proof_key: ProofKey | None = None
         self._nonce = ""
         self._refused_nonces: set[str] = set()

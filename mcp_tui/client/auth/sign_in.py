@@ -151,7 +151,7 @@ class RedirectListener:
 
     def __init__(self) -> None:
         self.redirect_uri = ""
-        """Where a browser is to be redirected to."""
+        """The URI that the browser is redirected to."""
         self._request: AuthorizationRequest | None = None
         self._redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 

@@ -47,7 +47,7 @@ _IDENTITY_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
 LONGEST_TOKEN: Final = 64 * 1024
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
-"""What may stand behind ``Bearer`` (RFC 6750, section 2.1)."""
+"""The syntax of a bearer token (RFC 6750, section 2.1)."""
 _CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
 """A client id or secret (RFC 6749, appendix A)."""
 NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
@@ -58,7 +58,7 @@ ASSERTION_LIFE: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
 
 VARIABLE: Final = "env:"
-"""What stands before the name of an environment variable that holds an assertion, in place of a file."""
+"""The prefix of an environment variable that holds an assertion, in place of a file."""
 
 _PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256": ("RSA", 2048)}
 

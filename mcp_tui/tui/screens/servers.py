@@ -23,10 +23,10 @@ _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error
 
 
 _COUNTED: Final = tuple(each for each in COUNTERS if each.badge not in {GOING_ON, LOST})
-"""What a server's third line counts."""
+"""The counters in a server's third line."""
 
 ServerPick = tuple[str, Session | None]
-"""What is to be done, ``show``, ``add``, ``close``, or ``menu``, and with which server; ``None`` with ``add``."""
+"""An action (``show``, ``add``, ``close``, or ``menu``) and its server, which is ``None`` for ``add``."""
 
 
 class ServersScreen(Dialog[ServerPick | None]):

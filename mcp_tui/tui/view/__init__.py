@@ -1,1 +1,1 @@
-"""What the screen says, as pure functions of requests and the time. Nothing here imports Textual."""
+"""The words on the screen, as pure functions of requests and the time. Nothing here imports Textual."""
