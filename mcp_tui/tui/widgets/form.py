@@ -428,7 +428,8 @@ class Form(Vertical):
         draft = self.filled.draft
         made = self._written(self.layout_.read(draft)[0])
         if not self.as_json:
-            self.restore(FormDraft(draft, made))
+            self._show(FormDraft(draft, made))
+            self.post_message(self.Changed())
             self.editor.focus()
             return
         why = self.layout_.whole

@@ -95,6 +95,15 @@ async def test_without_arguments_no_key_of_a_field_is_named():
         assert "^s Call  ^t JSON  esc Back" in host.shown
 
 
+async def test_the_keys_follow_from_fields_to_json_and_back():
+    host = form(preset_name="count")
+    async with host.run_test(size=(80, 24)) as pilot:
+        for keys in ("^t Fields  esc", "^o Unset  ^t JSON  esc"):
+            await pilot.press("ctrl+t")
+            await pilot.pause()
+            assert f"^s Call  tab Next  {keys} Close" in host.shown
+
+
 async def test_enter_goes_from_field_to_field_and_to_the_button():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
