@@ -252,3 +252,14 @@ async def test_every_shipped_theme_can_be_drawn_with(name: str, tmp_path: Path):
     async with made.run_test(size=(80, 24)) as pilot:
         assert made.theme == name
         assert "mcp-tui" in Driven(made, pilot).text()
+
+
+@pytest.mark.parametrize("key", ["n", "question_mark", "ctrl+p"])
+async def test_the_workbench_is_seen_behind_dialogs_in_the_colours_of_the_terminal(key: str):
+    async with driving() as driven:
+        driven.app.load_themes()
+        driven.app.theme = "terminal"
+        await driven.press(key)
+        await driven.until(lambda: driven.top is not driven.bench)
+        await driven.pilot.pause()
+        assert driven.text().splitlines()[0].strip().startswith("✓ mcp-tui-demo")
