@@ -68,7 +68,7 @@ class TextField(Editor):
 
 
 class ChoiceField(InOrder, Select[str]):
-    """One of several."""
+    """One of several. A letter opens the list, which finds what is typed."""
 
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         options = [(Text(styled(labelled(each)).plain, no_wrap=True), each.label) for each in choices]
@@ -86,6 +86,15 @@ class ChoiceField(InOrder, Select[str]):
     @text.setter
     def text(self, text: str) -> None:
         self.value = text or Select.NULL
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.screen.focused is self and event.is_printable and event.character != " ":
+            event.stop()
+            event.prevent_default()
+            self.action_show_overlay()
+            options = self.query_one(OptionList)
+            self.screen.set_focus(options)  # its search begins with the focus
+            options.post_message(events.Key(event.key, event.character))
 
     def say(self, vacant: Sequence[Styled]) -> None:
         if self.is_mounted and not self.children:

@@ -252,10 +252,11 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
         assert 'a: "x" is not of type "number"' in app.text
 
 
-async def test_a_choice_is_found_in_its_list_by_letters_taken_and_unset():
+@pytest.mark.parametrize("opening", [("enter",), ()])
+async def test_a_choice_is_found_in_its_list_by_letters_taken_and_unset(opening: tuple[str, ...]):
     app = Shown(schema({"c": {"enum": [f"value {number}" for number in range(500)]}}))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter", *"473")
+        await pilot.press(*opening, *"473")
         await until(pilot, lambda: "value 472" in app.text)
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.form.arguments() == {"c": "value 474"})
