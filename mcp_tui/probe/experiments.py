@@ -13,9 +13,11 @@ judges. It works with:
 ``trial.survives(rule)``  asks for `tools/list`; without any answer the rule is broken and the experiment ends.
 ``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
                           any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
-                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``stream``).
+                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``stream``,
+                          and ``result`` and ``code`` of a response); ``lost`` is set when the server is gone.
 ``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
-``trace``                 ``answered(moment)`` waits for its response; ``responses``, ``progress()``, ``sent_at``.
+``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``;
+                          ``responses``, ``progress()``, ``sent_at``.
 """
 
 from __future__ import annotations
