@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar, cast
 
-from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
 from mcp_tui.protocol.requests import Request, State
@@ -127,6 +128,14 @@ class Palette(CommandPalette):
         """Copies the selected text, or else closes the palette."""
         if not copied(self):
             self.dismiss()
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query(CommandList):  # keys may be typed ahead of it
+            super()._action_command_list(action)
+
+    def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
+        if self.is_current:  # enter twice runs a command once
+            super()._select_or_command(event)
 
 
 def theme_of(option: Option) -> str:
