@@ -68,11 +68,13 @@ class TextField(Editor):
 
 
 class ChoiceField(InOrder, Select[str]):
-    """One of several. A letter opens the list, which finds what is typed."""
+    """One of several. Letters choose the first that begins with them, or else has them in it."""
 
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         options = [(Text(styled(labelled(each)).plain, no_wrap=True), each.label) for each in choices]
         self._first = value if any(each.label == value for each in choices) else ""
+        self._said = {each.label: f"{each.label} {each.title}".casefold() for each in choices}
+        self._typed = ""
         super().__init__(options, value=self._first or Select.NULL, compact=True)
 
     def on_mount(self, event: events.Mount) -> None:
@@ -87,14 +89,23 @@ class ChoiceField(InOrder, Select[str]):
     def text(self, text: str) -> None:
         self.value = text or Select.NULL
 
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        return character is not None and character.isprintable() and character != " "
+
     async def _on_key(self, event: events.Key) -> None:
-        if self.screen.focused is self and event.is_printable and event.character != " ":
-            event.stop()
-            event.prevent_default()
-            self.action_show_overlay()
-            options = self.query_one(OptionList)
-            self.screen.set_focus(options)  # its search begins with the focus
-            options.post_message(events.Key(event.key, event.character))
+        if self.screen.focused is not self:
+            return
+        if not self.check_consume_key(event.key, event.character):
+            self._typed = ""
+            return
+        event.stop()
+        event.prevent_default()
+        typed = (event.character or "").casefold()
+        for wanted in (self._typed + typed, typed):
+            places = [(at, label) for label, said in self._said.items() if (at := said.find(wanted)) >= 0]
+            if places:
+                self._typed, self.text = wanted, min(places, key=lambda place: place[0] > 0)[1]
+                return
 
     def say(self, vacant: Sequence[Styled]) -> None:
         if self.is_mounted and not self.children:
