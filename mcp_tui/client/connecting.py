@@ -44,6 +44,9 @@ def timeout_text(client: Connector) -> str:
     if client.stderr_tail:
         text += f"; last stderr line: {error_line(client.stderr_tail)}"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
+    heard = any(head.direction == "in" and head.at >= since for head in client.store.frames)
+    if where == "command" and not (heard or noise or client.stderr_tail):
+        text += "; nothing received"
     return f"{text}. Check the {where} or raise --connect-timeout."
 
 

@@ -57,7 +57,21 @@ def kind(field: Field) -> SafeText:
         case FieldKind.OBJECT:
             return words("object")
         case _:
-            return words("JSON")
+            return safe("JSON: {}", shape(field.schema))
+
+
+def shape(schema: Json, depth: int = 3) -> SafeText:
+    """Returns the shape of a value in a few characters: ``[{"from": …, "to": …}]``."""
+    described = as_object(schema)
+    type_ = described.get("type")
+    if type_ == "array" and depth:
+        return safe("[{}]", shape(described.get("items"), depth - 1))
+    members = list(as_object(described.get("properties")))
+    if members and depth:
+        names = [brief(json.dumps(name, ensure_ascii=False), 30) for name in members[:4]]
+        shown = join((safe("{}: …", name) for name in names), ", ")
+        return safe("{{{}{}}}", shown, words(", …") if len(members) > 4 else NOTHING)
+    return words("{…}") if type_ == "object" else words("…")
 
 
 def bounds(schema: dict[str, Json]) -> SafeText:

@@ -17,6 +17,11 @@ def field(schema: Json, *, required: bool = False) -> Field:
     return FormLayout({"properties": {"a": schema}, "required": needed}).fields[0]
 
 
+NESTED: dict[str, Json] = {"type": "array"}
+for _ in range(100):
+    NESTED = {"type": "array", "items": NESTED}
+
+
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
@@ -38,7 +43,9 @@ def field(schema: Json, *, required: bool = False) -> Field:
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "any of 2"),
         ({"type": ["string", "integer"]}, "whole number or text; quote it for text"),
         ({}, "JSON, or text"),
-        ({"type": "array", "items": {"type": "object"}}, "JSON"),
+        ({"type": "array", "items": {"type": "object"}}, "JSON: [{…}]"),
+        ({"type": "array", "items": {"properties": {"x": {}, "y": {}}}}, 'JSON: [{"x": …, "y": …}]'),
+        ({"type": "array", "items": NESTED}, "JSON: [[[…]]]"),
     ],
 )
 def test_what_a_field_takes(schema: Json, said: str):
