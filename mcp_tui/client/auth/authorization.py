@@ -16,7 +16,6 @@ from mcp_tui.client.auth.discovery import (
     Discovery,
     Listener,
     ProtectedResource,
-    RequestRefused,
     TokenChallenge,
     scopes_in,
     shown,
@@ -286,7 +285,9 @@ class Authorization:
                 return True
             try:
                 token = await endpoint.refresh(kept.registration, kept.token)
-            except RequestRefused as error:
+            except AuthorizationError as error:
+                if not error.refused:
+                    raise
                 self._tell(str(error))
                 self.credentials = replace(kept, token=replace(kept.token, refresh=""))  # it serves no more
                 return False

@@ -37,9 +37,8 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 class AuthorizationError(Unauthorized):
     """No token was issued. The text is one sentence for a person: what happened, what to do."""
 
-
-class RequestRefused(AuthorizationError):
-    """An authorization server answered a request with an error (RFC 6749, section 5.2)."""
+    refused = False
+    """Whether an authorization server answered with an error (RFC 6749, section 5.2)."""
 
 
 # -- the challenge ---------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from mcp_tui.client.auth.discovery import (
     AuthorizationServer,
     Discovery,
     ProtectedResource,
-    RequestRefused,
     as_document,
     json_object,
     scopes_in,
@@ -443,7 +442,11 @@ class TokenEndpoint:
         if document is not None and "error" not in document:
             return document
         why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
-        raise RequestRefused(f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}")
+        error = AuthorizationError(
+            f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}"
+        )
+        error.refused = True
+        raise error
 
     def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:
         token_type_is_known(answer.get("token_type"), "Bearer" if self.key is None else "DPoP")
