@@ -17,9 +17,8 @@ def field(schema: Json, *, required: bool = False) -> Field:
     return FormLayout({"properties": {"a": schema}, "required": needed}).fields[0]
 
 
-NESTED: dict[str, Json] = {"type": "array"}
-for _ in range(100):
-    NESTED = {"type": "array", "items": NESTED}
+def nested(levels: int) -> Json:
+    return {"type": "array", "items": nested(levels - 1)} if levels else {}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ for _ in range(100):
         ({}, "JSON, or text"),
         ({"type": "array", "items": {"type": "object"}}, "JSON: [{…}]"),
         ({"type": "array", "items": {"properties": {"x": {}, "y": {}}}}, 'JSON: [{"x": …, "y": …}]'),
-        ({"type": "array", "items": NESTED}, "JSON: [[[…]]]"),
+        (nested(100), "JSON: [[[…]]]"),
     ],
 )
 def test_what_a_field_takes(schema: Json, said: str):
