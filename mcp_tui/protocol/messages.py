@@ -204,7 +204,7 @@ def parse(raw: bytes) -> Frame | Batch:
         return salvage(raw, str(error))
     if isinstance(value, dict):
         frame = _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
-        repeated = repeated_member(raw)
+        repeated = repeated_member(raw, value)
         if repeated and isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)):
             return replace(frame, repeats=repeated)
         return frame
@@ -261,18 +261,30 @@ SEARCHED: Final = 1 << 16
 """Bytes of a message up to which it is searched for duplicate members."""
 
 
-def repeated_member(raw: bytes) -> str:
-    """Returns the name of a member that an object of a JSON text has twice, else an empty string."""
+def repeated_member(raw: bytes, value: Json) -> str:
+    """Returns the name of a member that an object of a JSON text has twice, else an empty string.
+
+    ``value`` is the parsed text. If it has as many members as the text has colons behind quotes, none is repeated; only
+    otherwise is the text parsed once more.
+    """
     found: list[str] = []
 
     def check(members: list[tuple[str, Json]]) -> None:
         if len(members) > len(dict(members)):
             found.append(Counter(name for name, _ in members).most_common(1)[0][0])
 
-    if len(raw) <= SEARCHED:
+    if len(raw) <= SEARCHED and raw.count(b'":') != _members(value):
         with suppress(ValueError, RecursionError):
             json.loads(raw, object_pairs_hook=check)
     return found[0] if found else ""
+
+
+def _members(value: Json) -> int:
+    """Returns the number of members of all objects in a value."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Json]", value)
+        return len(members) + sum(map(_members, members.values()))
+    return sum(map(_members, cast("list[Json]", value))) if isinstance(value, list) else 0
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
