@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
@@ -94,20 +93,13 @@ def book(*events: ev.Event | Sequence[ev.Event]) -> Book:
     return fold(told)
 
 
-class Cells(NamedTuple):
-    """The cells of a row in the order of the columns; ``warn`` says that its time is near a limit."""
-
-    state: str
-    id: str
-    request: str
-    info: str
-    elapsed: str
-    limit: str
-    warn: bool
-
-
-def cells(row: Request, now: float, *, wide: bool = False) -> Cells:
-    """Returns a row in the cells of the table."""
+def cells(row: Request, now: float, *, wide: bool = False) -> dict[str, str]:
+    """The texts of a row in the request table, each by the first word of its column's title."""
     line = TableLine(Item(row_key(row), row), now, wide)
-    made = [column.cell(line) for column in COLUMNS]
-    return Cells(*(text for text, _ in made), warn="warning" in {style for _, style in made})
+    return {column.title.split()[0]: column.cell(line)[0] for column in COLUMNS}
+
+
+def warns(row: Request, now: float) -> bool:
+    """Whether a row shows that its time is near a limit."""
+    line = TableLine(Item(row_key(row), row), now)
+    return any(column.cell(line)[1] == "warning" for column in COLUMNS)

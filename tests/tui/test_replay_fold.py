@@ -22,7 +22,7 @@ from mcp_tui.tui.view.lines import LineSource
 from tests.cli.running import demo_over_http
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
-from tests.tui.making import Cells, cells
+from tests.tui.making import cells
 from tests.tui.replaying import replaying
 
 STANDING = ("requests", "cancellations", "log", "detail", "catalogue")
@@ -75,7 +75,9 @@ def aside(text: str) -> str:
     return text.replace("›", " ")
 
 
-def looked_at(bench: SessionScreen, now: float) -> tuple[list[Cells], dict[RequestId, list[Section]]]:
+def looked_at(
+    bench: SessionScreen, now: float
+) -> tuple[list[dict[str, str]], dict[RequestId, list[Section]]]:
     """Every row in the cells of the table, and the whole detail of each."""
     rows = list(bench.scene.book.order)
     found: dict[RequestId, list[Section]] = {}

@@ -27,7 +27,7 @@ def screen(ledger: RecordedLedger, now: float, *, wide: bool = True) -> str:
     """What the row of request 1 says."""
     row = ledger.book.get(1)
     assert row is not None
-    return f"{badge(row).word} · {cells(row, now, wide=wide).info}".removesuffix(" · ")
+    return f"{badge(row).word} · {cells(row, now, wide=wide)['Result']}".removesuffix(" · ")
 
 
 def log(ledger: RecordedLedger, until: float) -> str:

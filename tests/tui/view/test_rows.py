@@ -6,11 +6,11 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started
+from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started, warns
 
 
 def info(*events: ev.Event | Sequence[ev.Event], now: float = 2.0, wide: bool = False) -> str:
-    return cells(row(*events), now, wide=wide).info
+    return cells(row(*events), now, wide=wide)["Result"]
 
 
 # -- progress --------------------------------------------------------------------------------------------------
@@ -33,56 +33,56 @@ def test_per_cent_claims_no_more_than_is_done(done: float, total: float, shown: 
 
 
 def test_elapsed_runs_from_writing_and_freezes_at_the_end():
-    assert cells(row(called()), 5.0).elapsed == ""
-    assert cells(row(started(at=1.0)), 13.49).elapsed == "12.4s"
-    assert cells(row(started(), completed(at=2.0)), 500.0).elapsed == "2.0s"
-    assert cells(row(started(), cancelled(at=8.7)), 500.0).elapsed == "8.7s"
+    assert cells(row(called()), 5.0)["Elapsed"] == ""
+    assert cells(row(started(at=1.0)), 13.49)["Elapsed"] == "12.4s"
+    assert cells(row(started(), completed(at=2.0)), 500.0)["Elapsed"] == "2.0s"
+    assert cells(row(started(), cancelled(at=8.7)), 500.0)["Elapsed"] == "8.7s"
 
 
 def test_progress_takes_the_warning_back_but_not_the_maximum_s():
     limits = Limits(timeout=10.0, max_timeout=20.0)
     made = row(started(limits=limits), progress(1, at=9.0))
-    assert not cells(made, 12.0).warn
-    assert cells(made, 16.0).warn
+    assert not warns(made, 12.0)
+    assert warns(made, 16.0)
 
 
 def test_overdue_warns_and_counts_down():
     made = row(started(), ev.Overdue(at=60.0, id=1, until=70.0))
     shown = cells(made, 62.5)
-    assert shown.warn
-    assert shown.info == "overdue, 8s"
-    assert cells(made, 62.5, wide=True).info == "overdue, cancels in 8s"
-    assert cells(made, 99.0, wide=True).info == "overdue, cancels in 0s"
+    assert warns(made, 62.5)
+    assert shown["Result"] == "overdue, 8s"
+    assert cells(made, 62.5, wide=True)["Result"] == "overdue, cancels in 8s"
+    assert cells(made, 99.0, wide=True)["Result"] == "overdue, cancels in 0s"
 
 
 def test_the_limit_column_names_the_nearest_clock():
     made = row(
         started(limits=Limits(timeout=60.0, max_timeout=600.0)), progress(1, at=300.0), progress(2, at=590.0)
     )
-    assert cells(made, 301.0).limit == "max 10m"
-    assert cells(row(started()), 1.0).limit == "60s"
-    assert cells(row(started()), 1.0, wide=True).limit == "60s · max 10m"
-    assert cells(row(started(limits=Limits(timeout=None, max_timeout=600.0))), 1.0).limit == "max 10m"
-    assert cells(row(started(limits=Limits(timeout=None, max_timeout=None))), 1.0).limit == "none"
-    assert cells(row(started(limits=Limits(timeout=60.0, max_timeout=30.0))), 1.0).limit == "max 30s"
+    assert cells(made, 301.0)["Timeout"] == "max 10m"
+    assert cells(row(started()), 1.0)["Timeout"] == "60s"
+    assert cells(row(started()), 1.0, wide=True)["Timeout"] == "60s · max 10m"
+    assert cells(row(started(limits=Limits(timeout=None, max_timeout=600.0))), 1.0)["Timeout"] == "max 10m"
+    assert cells(row(started(limits=Limits(timeout=None, max_timeout=None))), 1.0)["Timeout"] == "none"
+    assert cells(row(started(limits=Limits(timeout=60.0, max_timeout=30.0))), 1.0)["Timeout"] == "max 30s"
 
 
 def test_a_limit_that_was_extended_is_no_raw_number():
     made = row(started(limits=Limits(timeout=60.0, max_timeout=None)))
     made.idle_until = (made.idle_from or 0.0) + 37.2839102
-    assert cells(made, 1.0).limit == "37s"
+    assert cells(made, 1.0)["Timeout"] == "37s"
 
 
 def test_a_row_that_is_over_keeps_the_limit_that_mattered():
-    assert cells(row(started(), completed()), 9.0).limit == "60s"
-    assert cells(row(started(), cancelled(cause=Cause.MAX_TIMEOUT)), 9.0).limit == "max 10m"
+    assert cells(row(started(), completed()), 9.0)["Timeout"] == "60s"
+    assert cells(row(started(), cancelled(cause=Cause.MAX_TIMEOUT)), 9.0)["Timeout"] == "max 10m"
 
 
 def test_silence_is_told_where_there_is_room():
-    assert cells(row(started()), 1.9).info == ""
-    assert cells(row(started()), 8.9).info == "quiet 8s"
-    assert cells(row(started()), 8.9, wide=True).limit == "60s · max 10m quiet 8s"
-    assert cells(row(started()), 8.9, wide=True).info == ""
+    assert cells(row(started()), 1.9)["Result"] == ""
+    assert cells(row(started()), 8.9)["Result"] == "quiet 8s"
+    assert cells(row(started()), 8.9, wide=True)["Timeout"] == "60s · max 10m quiet 8s"
+    assert cells(row(started()), 8.9, wide=True)["Result"] == ""
     assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
     assert info(started(), progress(17, message="rows"), now=9.5) == "17 quiet 8s"
     assert info(started(), completed(), now=100.0) == "1.8 kB"
@@ -90,12 +90,12 @@ def test_silence_is_told_where_there_is_room():
 
 def test_a_pause_is_told():
     made = row(started(), ev.Paused(at=3.0, id=1))
-    assert cells(made, 100.0).limit == "paused"
-    assert cells(made, 100.0).info == "waits for you"
-    assert cells(made, 100.0, wide=True).info == "paused: waiting for you"
-    assert not cells(made, 100.0).warn
+    assert cells(made, 100.0)["Timeout"] == "paused"
+    assert cells(made, 100.0)["Result"] == "waits for you"
+    assert cells(made, 100.0, wide=True)["Result"] == "paused: waiting for you"
+    assert not warns(made, 100.0)
     overdue = row(started(), ev.Overdue(at=60.0, id=1, until=70.0), ev.Paused(at=61.0, id=1))
-    assert not cells(overdue, 65.0).warn
+    assert not warns(overdue, 65.0)
 
 
 # -- what came of it -------------------------------------------------------------------------------------------
@@ -123,15 +123,15 @@ def test_progress_that_goes_on_is_said_until_it_stops():
     on = [late(Kind.PROGRESS, 0.5 * n, at=2 + 0.5 * n) for n in range(1, 13)]
     made = row(started(), cancelled(settled=""), on)
     going, quiet = cells(made, 8.1), cells(made, 9.0)
-    assert (going.state, going.info) == ("progressing", "still progressing ×12")
-    assert (quiet.state, quiet.info) == ("cancelled", "12 progress messages, last at +6.0 s")
+    assert (going["State"], going["Result"]) == ("progressing", "still progressing ×12")
+    assert (quiet["State"], quiet["Result"]) == ("cancelled", "12 progress messages, last at +6.0 s")
     assert info(started(), cancelled(settled=""), on, late(after=7.0, at=9.0)) == "late result at +7.0 s"
 
 
 def test_a_connection_that_ended_soon_after_a_cancel_is_lost():
     ended = ev.Unwatched(at=3.1, id=1, detail="the server exited with code 4", disconnected=True)
     made = cells(row(started(), cancelled(settled="the server exited with code 4"), ended), 9.0)
-    assert (made.state, made.info) == ("lost", "the server exited with code 4 1.1 s after the cancel")
+    assert (made["State"], made["Result"]) == ("lost", "the server exited with code 4 1.1 s after the cancel")
 
 
 def test_outcomes():
@@ -185,7 +185,7 @@ def test_c80_a_cancel_without_a_task_id_says_what_it_waits_for():
     handle = late(Kind.TASK, 0.2, at=2.2)
     made = row(held, handle, ev.TaskCreated(at=2.2, id=1, task_id="t-1", core=True))
     shown = cells(made, 3.0)
-    assert (shown.state, shown.info) == ("cancel requested", "cancel not sent yet")
+    assert (shown["State"], shown["Result"]) == ("cancel requested", "cancel not sent yet")
 
 
 def test_c88_a_task_that_was_cancelled_may_finish_anyway():
@@ -198,7 +198,10 @@ def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled():
     confirmed = ev.TaskStatus(at=2.2, id=1, status="cancelled")
     ended = cancelled(signal=Signal.TASKS_CANCEL, settled="server confirmed: task cancelled")
     shown = cells(row(task(), ended, confirmed), 9.0, wide=True)
-    assert (shown.state, shown.info) == ("cancelled", "sent; server confirmed: task cancelled · wrong table")
+    assert (shown["State"], shown["Result"]) == (
+        "cancelled",
+        "sent; server confirmed: task cancelled · wrong table",
+    )
 
 
 def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_server_says_to_it():
@@ -207,10 +210,10 @@ def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_
     assert info(listening, ended) == "cancel sent"
     for answer in ([ev.Settled(at=4.0, id=1)], [late(), ev.Settled(at=2.4, id=1, detail="answered late")]):
         made = cells(row(listening, ended, *answer), 9.0, wide=True)
-        assert (made.state, made.info) == ("cancelled", "sent; unsubscribed")
-        assert cells(row(listening, ended, *answer), 9.0).info == "unsubscribed"
+        assert (made["State"], made["Result"]) == ("cancelled", "sent; unsubscribed")
+        assert cells(row(listening, ended, *answer), 9.0)["Result"] == "unsubscribed"
     made = cells(row(listening, cancelled(reason="too loud"), ev.Settled(at=4.0, id=1)), 9.0, wide=True)
-    assert made.info == "sent; unsubscribed · too loud"
+    assert made["Result"] == "sent; unsubscribed · too loud"
 
 
 def test_c56_a_subscription_that_the_server_ended_says_so():
