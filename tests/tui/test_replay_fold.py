@@ -22,7 +22,7 @@ from mcp_tui.tui.view.lines import LineSource
 from tests.cli.running import demo_over_http
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
-from tests.tui.making import cells
+from tests.tui.making import cells, warns
 from tests.tui.replaying import replaying
 
 STANDING = ("requests", "cancellations", "log", "detail", "catalogue")
@@ -84,7 +84,8 @@ def looked_at(
     for row in rows:
         payloads, command, _ = bench.payloads.of(row)
         found[row.id] = detail.sections(row, now, payloads, command=command)
-    return [cells(row, now, wide=True) for row in rows], found
+    shown = [{**cells(row, now, wide=True), "warns": str(warns(row, now))} for row in rows]
+    return shown, found
 
 
 @pytest.mark.parametrize(
