@@ -75,7 +75,7 @@ REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in
 """Every revision that mcp-tui speaks, oldest first."""
 
 LATEST: Final = _TABLE[-1]
-LATEST_HANDSHAKE: Final = _TABLE[-2]
+LATEST_HANDSHAKE: Final = [revision for revision in _TABLE if not revision.modern][-1]
 
 NAMED: Final = {
     "tools/call": "name",
