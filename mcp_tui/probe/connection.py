@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
+from mcp_tui.client import Client
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
-from mcp_tui.client.connection import Connection, Mirrors, ServerInfo
-from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.judging import ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
@@ -48,6 +48,9 @@ BEAT: Final = 0.04
 OPENING: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
 
+ANSWERS: Final = ("result", "error")
+"""The kinds of arrivals that are responses."""
+
 CANCELLED: Final = "notifications/cancelled"
 INITIALIZED: Final = "notifications/initialized"
 REASON: Final = "mcp-tui probe"
@@ -57,20 +60,17 @@ REASON: Final = "mcp-tui probe"
 class Arrival:
     """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
 
-    ``id`` is that of a response, unchanged; ``token`` is the progress token; ``stream`` is the request whose own stream
-    carried it.
-    ``type`` is the ``resultType`` of a result that is not complete (2026-07-28).
+    ``of`` is the id of the request that it belongs to: that of a response or, if it has none, of the request whose own
+    stream carried it; for progress the token. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28).
     """
 
     at: float
     kind: str
     frame: str
-    id: Any = messages.MISSING
-    token: Any = None
+    of: RequestId | None = None
     code: int | None = None
     is_error: bool = False
     type: str = ""
-    stream: RequestId | None = None
     result: dict[str, Json] = field(default_factory=dict[str, Json])
     """The result, unless it is large."""
 
@@ -80,6 +80,37 @@ class Arrival:
         if self.kind == "error":
             return f"error {self.code}"
         return "tool error" if self.is_error else self.kind
+
+
+def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
+    """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
+    text = raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
+    match frame:
+        case ResponseFrame(id=id):
+            of = stream if id is None or id is messages.MISSING else id
+            if of is not None and not messages.is_request_id(of):
+                return Arrival(at, "other", text)  # it answers no request, and no notification either
+            fields = as_object(frame.result)
+            type_ = fields.get("resultType", "complete")
+            return Arrival(
+                at,
+                "result" if frame.error is None else "error",
+                text,
+                of,
+                code=None if frame.error is None else frame.error.code,
+                is_error=fields.get("isError") is True,
+                type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
+                result=fields if len(raw) < LARGE else {},
+            )
+        case NotificationFrame(method="notifications/progress"):
+            token = as_object(frame.params).get("progressToken")
+            return Arrival(at, "progress", text, token if messages.is_request_id(token) else None)
+        case NotificationFrame(method="notifications/message"):
+            return Arrival(at, "log", text)
+        case messages.PollutionFrame():
+            return Arrival(at, "noise", text)
+        case _:
+            return Arrival(at, "other", text)
 
 
 class Heartbeat:
@@ -118,22 +149,18 @@ def _state(path: Path) -> tuple[int, int]:
 class Server(ProbedServer):
     """The server under test and its tool, with the results so far.
 
-    Filled in by the first connection; every further one is opened from it. ``connect`` makes a connection beside that
-    of an experiment.
+    Filled in by the first connection, that of ``client``; every further one is opened from it. ``connect`` makes a
+    connection beside that of an experiment.
     ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task; ``brief`` are arguments with
     which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` holds the lines of
     stdout that were not messages; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
     arguments as JSON.
     """
 
-    target: Target
-    settings: ClientSettings
+    client: Client
     info: ServerInfo
     heartbeat: Heartbeat
     connect: Callable[[str], ProbeConnection]
-    tokens: base.TokenSource | None = None
-    meta: dict[str, Json] = field(default_factory=dict[str, Json])
-    mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     choice: Choice | None = None
     control: ControlRun | None = None
@@ -191,13 +218,11 @@ class ProbeConnection(base.Silence):
         """Time of that end."""
         self.refusals: list[str] = []
         """Reasons why notifications were refused or not delivered."""
-        self.accepted_at: list[float] = []
-        """Times at which the POSTs of cancels were accepted."""
+        self.accepted_at: dict[str, float] = {}
+        """Times at which the first POST of each kind of notification was accepted, by its method."""
         self.traces: dict[RequestId, Trace] = {}
-        self.stderr: list[str] = []
         self.transport: base.Transport | None = None
         self._news = asyncio.Event()
-        self._initialized = asyncio.Event()
         self.next_id = 1
         self._closing = False
 
@@ -219,7 +244,7 @@ class ProbeConnection(base.Silence):
             TransportError: the server cannot be started or reached.
         """
         kind = "sse" if self.server.transport == "sse" else ""
-        self.transport = transport or make_transport(cast("Any", self.server), kind)
+        self.transport = transport or make_transport(self.server.client, kind)
         if self.server.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
@@ -232,7 +257,7 @@ class ProbeConnection(base.Silence):
         """
         await self.start(transport)
         opening = self.request(*self.server.hello(), id=OPENING)
-        heard = await opening.answered(self.now() + self.server.settings.connect_timeout)
+        heard = await opening.answered(self.now() + self.server.client.settings.connect_timeout)
         if heard is None or heard.kind == "error":
             raise base.TransportError(
                 opening.waited() if heard is None else f"{opening.method}: {heard.words}"
@@ -249,7 +274,7 @@ class ProbeConnection(base.Silence):
         if not revision.modern:
             self.notify(INITIALIZED)
             if self.server.transport != "stdio":
-                await self.until(self._initialized.is_set, self.now() + 3.0)
+                await self.until(lambda: INITIALIZED in self.accepted_at, self.now() + 3.0)
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
@@ -262,38 +287,14 @@ class ProbeConnection(base.Silence):
 
     def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
         """Keeps a message, and answers requests of the server."""
-        at, text = self.now(), raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
-        parsed = messages.parse(raw)
+        at, parsed = self.now(), messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
-            made = Arrival(at, "other", text, stream=stream)
-            method, identity = "", None
-            if isinstance(frame, ResponseFrame):
-                fields = as_object(frame.result)
-                type_ = fields.get("resultType", "complete")
-                identity = messages.storable_id(frame.id)
-                made = replace(
-                    made,
-                    id=frame.id,
-                    kind="result" if frame.error is None else "error",
-                    code=None if frame.error is None else frame.error.code,
-                    is_error=fields.get("isError") is True,
-                    result=fields if len(raw) < LARGE else {},
-                    type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
-                )
-            elif isinstance(frame, NotificationFrame):
-                method = frame.method
-                if method == "notifications/progress":
-                    made = replace(made, kind="progress", token=as_object(frame.params).get("progressToken"))
-                elif method == "notifications/message":
-                    made = replace(made, kind="log")
-            elif isinstance(frame, RequestFrame):
-                method, identity = frame.method, frame.id
+            method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
+            self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
+            if isinstance(frame, RequestFrame):
                 self._answer(frame)
-            elif isinstance(frame, messages.PollutionFrame):
-                made = replace(made, kind="noise")
-            self.store.frame("in", raw, at=at, stream=stream, method=method, id=identity)
             if len(self.heard) < KEPT:
-                self.heard.append(made)
+                self.heard.append(_arrival(frame, at, raw, stream))
         self._news.set()
 
     def _answer(self, frame: RequestFrame) -> None:
@@ -310,10 +311,7 @@ class ProbeConnection(base.Silence):
 
     def accepted(self, *, method: str) -> None:
         """Notes that a notification was accepted over HTTP."""
-        if method == CANCELLED:
-            self.accepted_at.append(self.now())
-        elif method == INITIALIZED:
-            self._initialized.set()
+        self.accepted_at.setdefault(method, self.now())
         self._news.set()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
@@ -332,9 +330,7 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def stderr_line(self, *, text: str) -> None:
-        """Keeps a line of the server's stderr."""
-        self.stderr.append(text)
-        del self.stderr[:-20]
+        """Logs a line of the server's stderr."""
         self.store.event(ev.Stderr(at=self.now(), line=text))
 
     def closed(self, *, detail: str, **_facts: object) -> None:
@@ -371,7 +367,8 @@ class ProbeConnection(base.Silence):
         if id is None:
             id, self.next_id = self.next_id, self.next_id + 1
         trace = Trace(self, id, method)
-        meta = {**self.server.meta, **as_object(params.get("_meta"))}
+        agreed = self.server.client.ledger.negotiated.meta if self.server.revision.modern else {}
+        meta = {**agreed, **as_object(params.get("_meta"))}
         if method == "tools/call":
             meta["progressToken"] = id
             self.server.calls[str(params["name"]), messages.text(params["arguments"])] += 1
@@ -425,19 +422,12 @@ class ProbeConnection(base.Silence):
             return
         speaking = None if method == "initialize" else self.server.revision
         connection = Connection(transport=self.transport, speaking=speaking)
-        made = connection.outgoing(message, method, id, self.server.mirrors)
+        made = connection.outgoing(message, method, id, self.server.client.mirrors)
         self.transport.send(replace(made, raw=made.raw + behind))
 
     def nameless(self, since: float) -> list[Arrival]:
         """Returns the responses without an id since a given time, except those on a request's own stream."""
-        return [
-            each
-            for each in tuple(self.heard)
-            if each.kind in ("result", "error")
-            and (each.id is None or each.id is messages.MISSING)
-            and each.stream is None
-            and each.at >= since
-        ]
+        return [each for each in self.heard if each.kind in ANSWERS and each.of is None and each.at >= since]
 
 
 @dataclass(slots=True, eq=False)
@@ -471,26 +461,16 @@ class Trace:
     def responses(self) -> list[Arrival]:
         """Its responses, including those that have its id in another type."""
         return [
-            each
-            for each in tuple(self.connection.heard)
-            if each.kind in ("result", "error")
-            and (
-                (messages.is_request_id(each.id) and str(each.id) == str(self.id))
-                or (each.id in (None, messages.MISSING) and each.stream == self.id)
-            )
+            each for each in self.connection.heard if each.kind in ANSWERS and str(each.of) == str(self.id)
         ]
 
     def progress(self) -> list[Arrival]:
         """Returns the progress messages with its token."""
-        return [
-            each
-            for each in tuple(self.connection.heard)
-            if each.kind == "progress" and type(each.token) is type(self.id) and each.token == self.id
-        ]
+        return [each for each in self.connection.heard if each.kind == "progress" and each.of == self.id]
 
     def times(self, kind: str) -> tuple[float, ...]:
         """Returns the times of its ``progress``, or of all ``log`` messages since, in seconds after its writing."""
-        heard = self.progress() if kind == "progress" else tuple(self.connection.heard)
+        heard = self.progress() if kind == "progress" else self.connection.heard
         return tuple(each.at - self.sent_at for each in heard if each.kind == kind and each.at > self.sent_at)
 
     def over(self) -> bool:

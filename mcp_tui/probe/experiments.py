@@ -13,7 +13,7 @@ judges. It works with:
 ``trial.survives(rule)``  asks for `tools/list`; without any answer the rule is broken and the experiment ends.
 ``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
                           any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
-                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``stream``,
+                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``of``,
                           and ``result`` and ``code`` of a response); ``lost`` is set when the server is gone.
 ``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
 ``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``;
@@ -84,8 +84,8 @@ def _post(trial: Trial, trace: Trace) -> None:
         )
     elif trace.responses and trace.responses[0].at < cancel_at:
         trial.unseen("P-25", "the call ended before the cancel")
-    elif connection.accepted_at:
-        took = connection.accepted_at[0] - cancel_at
+    elif (accepted_at := connection.accepted_at.get(CANCELLED)) is not None:
+        took = accepted_at - cancel_at
         left = trial.control.length - (cancel_at - trace.sent_at)
         if took > max(judging.TRANSIT, judging.END * left):
             trial.warned(
@@ -125,7 +125,7 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
         return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
     broken = f"closing the stream did not cancel the call: {how}"
     connection = trial.server.connect("P-18 in the handshake era")
-    connection.server = replace(trial.server, revision=LATEST_HANDSHAKE, meta={})
+    connection.server = replace(trial.server, revision=LATEST_HANDSHAKE)
     try:
         await connection.open()
         _, again = await Trial(connection).cancelled_call(trial.mid)

@@ -171,7 +171,7 @@ async def _left(
 
     It loses the process ``through`` which it was started, and its stdin unless that process was its client.
     """
-    server = LoneServer(trial.server.target, through)
+    server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
     left = await _work(trial, connection) if busy else 0.0
     trial.told = []
@@ -233,7 +233,7 @@ async def wrapper_killed(trial: Trial) -> None:
 async def stderr_broken(trial: Trial) -> None:
     """P-30: a client may ignore what the server writes to stderr."""
     server, connection = trial.server, trial.connection
-    process = LoneServer(server.target)
+    process = LoneServer(server.client.target)
     trial.tell("the client closed its end of stderr")
     await connection.open(process)
     process.break_pipe(2)

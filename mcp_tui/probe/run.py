@@ -21,7 +21,7 @@ from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
+from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.connection import Arrival, Heartbeat, ProbeConnection, Server, Trace
@@ -176,9 +176,6 @@ class Probe:
                     tools = await every(client, "tools")
                 except ListFailed as error:
                     notes.append(f"The tools could not be listed: {error}")
-            target = self.target
-            if isinstance(target, HttpTarget) and info.transport == "sse":
-                target = replace(target, transport="sse")
             transport = client.transport
             if transport is not None and info.transport == "http":
                 transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
@@ -186,16 +183,12 @@ class Probe:
             await client.close()
             client.store.close()
         self.server = Server(
-            target=target,
-            settings=self.settings,
+            client=client,
             transport=info.transport,
             revision=info.revision,
             info=info,
             heartbeat=self._heartbeat,
             connect=self._connection,
-            tokens=self.tokens,
-            meta=dict(client.ledger.negotiated.meta),
-            mirrors=dict(client.mirrors),
             tools=tools,
             connecting=connecting,
         )

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import REASON, ProbeConnection, Trace
+from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
 from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
-from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.events import RequestId, Stderr
 
 MID: Final = 0.4
 """Share of its work after which a call is cancelled."""
@@ -132,7 +132,7 @@ class Trial:
         if connection.server.modern_http:
             return None  # there is nothing to be seen on a stream that is closed
         if connection.server.transport == "http":  # two POSTs overtake each other
-            await connection.until(lambda: bool(connection.accepted_at), at + TRANSIT)
+            await connection.until(lambda: CANCELLED in connection.accepted_at, at + TRANSIT)
         behind = connection.echo()
         await behind.answered(at + TRANSIT)
         return behind
@@ -193,7 +193,8 @@ class Trial:
             lag = connection.ended_at - (last.cancel_at or 0.0)
             text = f"{connection.lost}, {lag:+.3f} s from the cancel"
             evidence = [EvidenceItem(text, connection.ended_at - last.sent_at)]
-        return evidence + [EvidenceItem(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
+        said = [event.line for event in connection.store.log if isinstance(event, Stderr)]
+        return evidence + [EvidenceItem(f"stderr: {line}") for line in said[-2:] if line.strip()]
 
     # -- what was seen ---------------------------------------------------------------------------------------------
 
