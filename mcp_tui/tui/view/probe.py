@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report, Verdict
-from mcp_tui.probe.rules import RULES, Clause, Rule
+from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
+from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
 
@@ -23,10 +23,6 @@ _SGR: Final = {"success": "32", "error": "1;31", "warning": "33", "muted": "2"}
 
 SHOWN: Final = 200
 """Characters of a sentence or a frame that are shown."""
-
-
-def _part(verdict: Verdict, line: SafeText, *, colour: bool) -> SafeText:
-    return paint(line, _SGR[GLYPHS[verdict][1]]) if colour else line
 
 
 def word(verdict: Verdict) -> SafeText:
@@ -76,12 +72,6 @@ def conclusion(report: Report) -> SafeText:
     return brief(f"stops when told to: {answer} – {why}", 2 * SHOWN)
 
 
-def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = False) -> SafeText:
-    """A rule and its verdict, in a line."""
-    verdict = _part(finding.verdict, safe("{:<16}", word(finding.verdict)), colour=colour)
-    return join((clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title)), "  ")
-
-
 def evidence_pieces(evidence: EvidenceItem, most: int = SHOWN) -> tuple[SafeText, SafeText, SafeText]:
     """The time of a piece of evidence, its words, and its message, of which ``most`` characters are shown."""
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
@@ -94,28 +84,27 @@ def evidence_line(evidence: EvidenceItem) -> SafeText:
     return join(evidence_pieces(evidence))
 
 
-def why_lines(
-    rule: Rule, clause: Clause, finding: Finding, revision: str, *, colour: bool = False
-) -> list[SafeText]:
-    """The reason why a rule did not pass: a sentence and, for a broken rule, the clause and the evidence."""
-    head = safe("{}  {}: {}", rule.id, finding.verdict.value, brief(finding.sentence, 2 * SHOWN))
-    lines = [_part(finding.verdict, head, colour=colour)]
-    if finding.verdict in BAD:
-        lines.append(safe("      {}: {}", clause.level.value, clause.text(revision)))
-        lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
-    return lines
-
-
 def table(report: Report, *, colour: bool = False) -> list[SafeText]:
-    """The whole report for a terminal; the last line is the answer."""
+    """The whole report for a terminal: the rules, why some did not pass, and the answer in the last line."""
+
+    def painted(verdict: Verdict, line: SafeText) -> SafeText:
+        return paint(line, _SGR[GLYPHS[verdict][1]]) if colour else line
+
     rows = report.rows()
     lines = [headline(report), provenance(report), NOTHING]
-    lines += [rule_line(*row, colour=colour) for row in rows]
+    for rule, clause, finding in rows:
+        verdict = painted(finding.verdict, safe("{:<16}", word(finding.verdict)))
+        cells = (clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title))
+        lines.append(join(cells, "  "))
     for verdict in (*BAD, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE):
-        if chosen := [row for row in rows if row[2].verdict is verdict]:
-            lines.append(NOTHING)
-        for row in chosen:
-            lines += why_lines(*row, report.revision.name, colour=colour)
+        chosen = [row for row in rows if row[2].verdict is verdict]
+        lines += [NOTHING] if chosen else []
+        for rule, clause, finding in chosen:
+            why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * SHOWN))
+            lines.append(painted(verdict, why))
+            if verdict in BAD:
+                lines.append(safe("      {}: {}", clause.level.value, clause.text(report.revision.name)))
+                lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
     lines += [NOTHING, *(safe("{}.", clean(note)) for note in report.notes)]
     return [*lines, called(report), counted(report), conclusion(report)]
 
