@@ -44,9 +44,7 @@ def run(name: str, given: Words) -> int:
     """Runs the command; returns the exit status."""
     call: SavedCall | None = None
     if name == "call" and given.options.saved is not None:
-        from mcp_tui.cli.target import recall
-
-        call, given = recall(given)
+        call, given = target.recall(given)
     wanted = _WantedRequest(name, given, call)
     linger = given.options.linger
     grace = LINGER if linger is None else linger
@@ -133,9 +131,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.") from None
     named = as_object(params).get("name") if wanted.method == "tools/call" else ""
     id_ = client.call(wanted.method, params, limits=target.limits(session.given, str(named or "")))
-    row = client.book.get(id_)
-    if row is None:
-        raise KeyError(id_)
+    row = client.ledger.row(id_)
     watch = _Watch(session, row)
     session.outcome = partial(_end, session, row, None)
     frame = await client.wait(id_)

@@ -77,9 +77,7 @@ async def _ping(session: HeadlessSession) -> int:
     for _ in range(session.given.options.count):
         id_ = client.call(method, {} if method != "ping" else None, internal=True)
         await client.wait(id_)
-        row = client.book.get(id_)
-        if row is None:
-            raise KeyError(id_)
+        row = client.ledger.row(id_)
         if row.state is not State.COMPLETED:
             session.printer.say(f"mcp-tui: {method} {summary(row, client.now())}")
             return status_of(session, row)

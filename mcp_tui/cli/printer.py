@@ -89,30 +89,20 @@ class Printer:
         self._began = began
         self.streams = Streams(closed)
         self._over = False
-        self._own: set[ev.RequestId] = set()
-        self._methods: dict[ev.RequestId, str] = {}
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
 
-    def event(self, event: ev.Event) -> None:
-        """Prints an event, unless it is about internal requests or our own closing, or comes after the outcome."""
-        if self._over or (isinstance(event, ev.Disconnected) and event.expected):
+    def event(self, event: ev.Event, row: Request | None) -> None:
+        """Prints an event, unless its ``row`` is internal, or it is our own closing, or comes after the outcome."""
+        closing = isinstance(event, ev.Disconnected) and event.expected
+        if self._over or closing or (row is not None and row.internal):
             return
-        if isinstance(event, ev.RequestEvent):
-            if isinstance(event, ev.Called):
-                self._methods[event.id] = event.method
-                if event.internal:
-                    self._own.add(event.id)
-            if event.id in self._own:
-                return
-        if self.json:
-            made = as_json(event)
-            if made is not None:
-                if isinstance(event, ev.Sent):
-                    made["method"] = self._methods.get(event.id, "")
-                self.line(made, event.at)
-        else:
+        if not self.json:
             self._tell(event)
+        elif (made := as_json(event)) is not None:
+            if isinstance(event, ev.Sent) and row is not None:
+                made["method"] = row.method
+            self.line(made, event.at)
 
     def _tell(self, event: ev.Event) -> None:
         if isinstance(event, ev.Progress):

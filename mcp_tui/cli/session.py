@@ -30,7 +30,7 @@ from mcp_tui.client.client import SHUTDOWN_WAIT
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import CancelDelayed, Event, Note
+from mcp_tui.protocol.events import CancelDelayed, Event, Note, RequestEvent
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
@@ -147,6 +147,11 @@ class HeadlessSession(Headless):
         self.client.store.flush()
         self.printer.streams.flush(SHUTDOWN_WAIT)
 
+    def tell(self, event: Event) -> None:
+        """Prints an event."""
+        row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
+        self.printer.event(event, row)
+
     def heard(self, event: Event) -> None:
         """Reports as soon as possible that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
@@ -182,10 +187,10 @@ async def _run(
     session.opened(store)
     try:
         if printer.json and events:
-            client.listen(printer.event)
+            client.listen(session.tell)
         await client.connect()
         if not printer.json:
-            client.listen(printer.event)
+            client.listen(session.tell)
         client.listen(session.heard)
         status = await body(session)
     except asyncio.CancelledError:
