@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -45,8 +45,8 @@ class _Folded:
 class RecordedBook:
     """A book that can be moved to any position of a recording, with the interface that views need of a book.
 
-    ``position`` is the number of events that have happened; ``over`` means that no more will come. ``version`` changes with
-    them. ``internal`` also lists requests that are called later.
+    ``position`` is the number of events that have happened; ``over`` means that no more will come. ``internal`` also lists
+    requests that are called later.
     """
 
     sortable = CACHED
@@ -55,14 +55,12 @@ class RecordedBook:
         self.recording: Final = recording
         self.position = 0
         self.over = False
-        self.version = 0
         self.order: Final = RecordedRows(self)
         self.internal: Final = recording.table.internal
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
         self._cancelled = array("I")
         self._server_requests: list[ServerRequest] = []
         self._server_events = 0
-        self._positions: deque[tuple[int, bool]] = deque([(0, False)], maxlen=100)
 
     @classmethod
     def whole(cls, recording: Recording) -> RecordedBook:
@@ -80,9 +78,12 @@ class RecordedBook:
         if (position, over) == (self.position, self.over):
             return False
         self.position, self.over = position, over
-        self.version += 1
-        self._positions.append((position, over))
         return True
+
+    @property
+    def version(self) -> int:
+        """The position, and whether it is over, in one number: nothing else changes a row."""
+        return 2 * self.position + self.over
 
     def get(self, id: RequestId) -> Request | None:
         """Returns the row of an id, compared by type and value, if it was called by now."""
@@ -103,15 +104,12 @@ class RecordedBook:
 
     def changed_since(self, version: int) -> set[int] | None:
         """Returns the places of rows that may have changed since a version; ``None`` if it is too far away."""
-        count, table = self.version - version, self.recording.table
-        if not 0 <= count < len(self._positions):
-            return None
-        before, over = self._positions[-1 - count]
+        table, (before, over) = self.recording.table, divmod(version, 2)
         low, high = sorted((before, self.position))
-        if high - low > NEAR:
+        if low < 0 or high - low > NEAR:
             return None
         places = {*table.rows[low:high]}
-        if over is not self.over:  # after the end no cancel is watched
+        if over != self.over:  # after the end no cancel is watched
             places.update(
                 place for place in map(table.rows.__getitem__, table.cancels) if table.over[place] == NONE
             )
