@@ -25,11 +25,13 @@ KINDS: Final = tuple(EVENTS.values())
 CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
 """The code of an event by its name as written in a record."""
 
+OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
+"""By its code, whether an event is about one of our requests."""
+
 _CALLED: Final = KINDS.index(ev.Called)
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 _LATE: Final = KINDS.index(ev.Late)
 _PROGRESS: Final = KINDS.index(ev.Progress)
-_OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
 
 STAYED, COUNTED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(
     11
@@ -117,24 +119,12 @@ class EventTable:
         """The number of the request with an id, given as written in a record: ``b'"id":7'``."""
         return self._known.get(id)
 
-    def add_line(self, line: bytes, offset: int) -> bool:
-        """Adds the event of a record without parsing it; returns false if the record is not as the writer writes it."""
-        try:
-            _, name, _, id, _ = line.split(b",", 4)
-            code = CODES[name]
-        except (KeyError, ValueError):
-            return False
-        if _OF_A_REQUEST[code] and id[5:6] == b'"' and (id[-1:] != b'"' or id[-2:] == b'\\"'):
-            return False  # the id contains a comma, or something that looks like its end
-        self.add(code, id, line, offset)
-        return True
-
     def add(self, code: int, id: bytes, line: bytes, offset: int) -> None:
         """Adds the event of a record. ``id`` is that of its request as written in a record: ``b'"id":7'``."""
         number = len(self.kinds)
         for numbers in self._lists[code]:
             numbers.append(number)
-        row, move = self._apply(number, code, id, line) if _OF_A_REQUEST[code] else (NONE, STAYED)
+        row, move = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
         self.kinds.append(code)
         self.rows.append(row)
         self.moves.append(move)

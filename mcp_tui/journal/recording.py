@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.event_table import CODES, EventTable
+from mcp_tui.journal.event_table import CODES, OF_A_REQUEST, EventTable
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
@@ -33,8 +33,6 @@ CHUNK: Final = 256 * 1024
 
 _BACK: Final = 100
 """Events before a damaged one that are searched for a time."""
-
-_FRAME: Final = re.compile(rb'\{"record":"frame","seq":([0-9]{1,18}),')
 
 
 class Recording:
@@ -133,20 +131,25 @@ class Recording:
             if not chunk:
                 return
             for line in io.BytesIO(chunk):
-                if self.strict or not self._take_line(line, self.end):
+                if self.strict or not line.endswith(b"}\n") or not self._take_line(line, self.end):
                     self._take(line, self.end)
                 self.end += len(line)
             yield min(1.0, self.end / max(1, self.size()))
 
     def _take_line(self, line: bytes, offset: int) -> bool:
         """Takes in a record by the beginning and the end of its line; returns false if it has to be parsed."""
-        if not line.endswith(b"}\n"):
+        try:
+            record, name, _, id, _ = line.split(b",", 4)
+            if record == b'{"record":"frame"':
+                self._seqs.append(int(name.removeprefix(b'"seq":')))
+                self._frames.append(offset)
+                return True
+            code = CODES[name]
+        except (KeyError, ValueError, OverflowError):
             return False
-        frame = _FRAME.match(line)
-        if frame is None:
-            return self.table.add_line(line, offset)
-        self._frames.append(offset)
-        self._seqs.append(int(frame[1]))
+        if OF_A_REQUEST[code] and id[5:6] == b'"' and (id[-1:] != b'"' or id[-2:] == b'\\"'):
+            return False  # the id contains a comma, or something that looks like its end
+        self.table.add(code, id, line, offset)
         return True
 
     def _take(self, line: bytes, offset: int) -> None:
