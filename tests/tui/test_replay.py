@@ -231,7 +231,7 @@ async def test_a_long_recording_shows_what_is_read_while_it_is_read(
 ) -> None:
     monkeypatch.setattr(recordings, "STRICT", 0)
     monkeypatch.setattr(recordings, "CHUNK", 20_000)
-    monkeypatch.setattr("mcp_tui.tui.screens.parts.playback.BUDGET", 0.0)
+    monkeypatch.setattr("mcp_tui.tui.screens.replay.BUDGET", 0.0)
     path = tmp_path / "long.jsonl"
     store = Store(Writer(path))
     told(store, 3000)

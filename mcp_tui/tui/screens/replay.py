@@ -2,21 +2,305 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final, LiteralString
 
 from textual.app import ComposeResult
+from textual.events import Click
+from textual.strip import Strip
 from textual.widgets import Input
 
+from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key
-from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.screens.parts.playback import Playback, PositionBar
 from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.text import words
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.rows import bar
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
+from mcp_tui.tui.widgets.canvas import Bar
+from mcp_tui.tui.widgets.editor import LineInput
+
+SLOWEST: Final = 0.25
+FASTEST: Final = 64.0
+"""Playback speeds, relative to real time."""
+
+BUDGET: Final = 0.05
+"""Seconds of reading before the screen is updated."""
+
+WHILE_READING: Final = 0.5
+"""Seconds between two updates of the screen while a recording is read, because drawing slows down reading."""
+
+GROWN: Final = 1.0
+"""Seconds between two checks whether the file has grown."""
+
+
+NARROW: Final = 100
+"""Cells below which gaps are narrower."""
+
+LEAST: Final = 8
+"""Cells of the graph at least; without that room it is omitted."""
+
+LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
+"""Cells for the words of an event, so that the graph stays in place."""
+
+
+class PositionBar(Bar, can_focus=False):
+    """One line with the state of a :class:`Playback`. A click on its graph moves there."""
+
+    def __init__(self, playback: Playback) -> None:
+        super().__init__(id="position")
+        self._playback = playback
+        self._shown: object = None
+
+    def update(self) -> None:
+        """Draws the line again if it changed."""
+        shown = self._playback.line(self.inner.width)
+        if shown != self._shown:
+            self._shown = shown
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        return self.strip(self._playback.line(self.inner.width)[0]) if y == 0 else self.blank()
+
+    def on_click(self, event: Click) -> None:
+        _, graph = self._playback.line(self.inner.width)
+        if event.x in graph:
+            share = (event.x - graph.start + 1) / len(graph)
+            self._playback.move_to(round(share * self._playback.recorded.events))
+
+
+class Playback:
+    """Moves a recording. ``read`` is the share of the file that is read, ``None`` once all of it is.
+
+    ``at_end`` keeps the position at the end when the file grows; ``cancel`` is a request whose cancellation is shown as soon
+    as it is read.
+    """
+
+    def __init__(self, screen: ReplayScreen, *, speed: float | None, cancel: RequestId | None) -> None:
+        self._screen = screen
+        self.recorded = screen.recorded
+        self.replay = screen.replay
+        self.bar = PositionBar(self)
+        self.input = LineInput(placeholder="text to find", id="find", compact=True)
+        self.speed = speed or 1.0
+        self.playing = speed is not None
+        self.at_end = speed is None
+        self.read: float | None = 0.0
+        self._cancel = cancel
+        self._played_at = time.monotonic()
+        self._looked_at = 0.0
+        self._drawn = 0.0
+        self._newest: RequestId | None = None
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def start_reading(self) -> None:
+        """Reads what was not read yet, in slices; a short recording is read before the first frame of the screen."""
+        self.read = self.read or 0.0
+        scan = self.replay.scan()
+        if not self._read_some(scan):
+            self._screen.app.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
+        self._follow_end()
+
+    async def _read_on(self, scan: Iterator[float]) -> None:
+        whole = False
+        while not whole:
+            await asyncio.sleep(0)
+            whole = self._read_some(scan)
+
+    def _read_some(self, scan: Iterator[float]) -> bool:
+        """Reads one slice; returns true if it was the last."""
+        until = time.monotonic() + BUDGET
+        try:
+            for share in scan:
+                self.read = share
+                if time.monotonic() > until:
+                    return False
+        except RecordingError as error:
+            self.recorded.problems.append(str(error))
+            self.read = None
+            return True
+        self._drawn = 0.0
+        self._screen.look()
+        self.read = None
+        self.recorded.problems[:] = problems(self.replay)
+        self._show_cancel()
+        return True
+
+    def _show_cancel(self) -> None:
+        """Moves to the cancellation that the screen was opened for, once."""
+        wanted, self._cancel = self._cancel, None
+        table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
+        number = next((each for each in table.cancels if table.rows[each] == place), None)
+        if wanted is not None and number is not None:
+            self._screen.app.call_after_refresh(self._move_to_event, number, wanted)
+
+    def _move_to_event(self, number: int, id_: RequestId) -> None:
+        self.move_to(number + 1)
+        self._screen.filtering.go_to(id_)
+
+    def _follow_end(self) -> None:
+        if self.at_end:
+            self.recorded.seek(self.recorded.events)
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def before_look(self) -> bool:
+        """Moves to the current position; returns false if it is too early to draw it."""
+        now = time.monotonic()
+        if self.read is not None and self._drawn and now - self._drawn < WHILE_READING:
+            return False
+        self._drawn = now
+        self._play()
+        if self.read is None and now - self._looked_at > GROWN:
+            self._looked_at = now
+            if self.replay.grown():
+                self.start_reading()
+        self._follow_end()
+        return True
+
+    def after_look(self) -> None:
+        """Keeps the cursor on the newest request while the file is read, unless the user moved it."""
+        row = self._screen.table.selected
+        if self.read is not None and self.at_end and (row is None or self._newest in {None, row.id}):
+            self._screen.table.action_newest()
+            row = self._screen.table.selected
+            self._newest = None if row is None else row.id
+        self.bar.update()
+
+    @property
+    def _damaged(self) -> int:
+        return self.replay.skipped + self.replay.table.misfits
+
+    def line(self, cells: int) -> tuple[Segments, range]:
+        """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
+        recorded, position, events = self.recorded, self.recorded.position, self.recorded.events
+        gap = words("   ") if cells >= NARROW else words("  ")
+        if self.read is not None:
+            state = safe("reading {:>2}%", int(self.read * 100))
+        else:
+            state = safe("playing {:g}×", self.speed) if self.playing else words("paused")
+        number = f"{position:>{len(f'{events:,}')},}"
+        pieces = [
+            (safe(" {:<11}", state), "title" if self.read is None else "warning"),
+            (safe("{}{}", gap, durations.moment(recorded.clock, recorded.origin)), "muted"),
+            (safe("{}event {} of {:,}", gap, number, events), ""),
+        ]
+        if self._damaged:
+            pieces.append((safe("{}{:,} skipped", gap, self._damaged), "warning"))
+        room = min(LONGEST, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
+        if room >= 10:
+            last = said(self.replay.event(position - 1)) if position else NOTHING
+            pieces.append((safe("{}{:<{}}", gap, clip(last, room), room), "muted"))
+        pieces.append((gap, ""))
+        start = sum(width(text) for text, _ in pieces)
+        graph = range(start, cells - 1)
+        if len(graph) < LEAST:
+            return (*pieces, (clean(" " * max(0, cells - start)), "")), range(0)
+        share = position / events if events else 0.0
+        return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    def move_to(self, position: int) -> None:
+        """Pauses at a position."""
+        self.playing = False
+        self.recorded.seek(position)
+        self.at_end = self.recorded.position == self.recorded.events
+        self._screen.look()
+
+    def _play(self) -> None:
+        now = time.monotonic()
+        passed, self._played_at = now - self._played_at, now
+        if not self.playing:
+            return
+        recorded = self.recorded
+        clock = recorded.clock + passed * self.speed
+        recorded.seek(max(recorded.position, self.replay.position_at(clock)), clock)
+        if recorded.position == recorded.events and self.read is None:
+            self.playing, self.at_end = False, True
+            recorded.seek(recorded.events, self.replay.at(recorded.events))
+
+    def play(self) -> None:
+        """Plays, from the start if it is at its end; or pauses."""
+        if not self.playing and self.recorded.position == self.recorded.events:
+            self.recorded.seek(0)
+        self.playing = not self.playing
+        self.at_end = False
+        self._played_at = time.monotonic()
+        self._screen.look()
+
+    def change_speed(self, step: int) -> None:
+        """Plays faster or slower."""
+        self.speed = max(SLOWEST, min(FASTEST, self.speed * 2.0**step))
+        self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
+        self._screen.look()
+
+    def to_cancellation(self, step: int) -> None:
+        """Moves to the next or previous cancellation, with the cursor on its request."""
+        table, position = self.replay.table, self.recorded.position
+        cancels = table.cancels
+        # at the position of a cancellation it has just happened
+        at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
+        if 0 <= at < len(cancels):
+            self._move_to_event(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
+            return
+        none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
+        self._screen.tell(none, "muted", seconds=3)
+
+    # -- finding ---------------------------------------------------------------------------------------------
+
+    def open_input(self) -> None:
+        """Opens the input for a text to find."""
+        self.input.display = True
+        self._screen.set_focus(self.input)
+
+    def find(self, *, back: bool) -> None:
+        """Moves to the next or previous event that has the text in its record or its message."""
+        if self.input.value:
+            finding = self._find(self.input.value, back=back)
+            self._screen.app.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
+
+    async def _find(self, text: str, *, back: bool) -> None:
+        replay, needle = self.replay, text.encode("utf-8", "replace")
+        edge = (replay.end, words("from the end")) if back else (0, words("from the start"))
+        for begin, note in ((replay.next_to(self.recorded.position, back=back), NOTHING), edge):
+            for found in replay.search(needle, begin, back=back):
+                if found is not None:
+                    self._show_match(found, note)
+                    return
+                self._screen.tell(words("searching …"), "muted", seconds=2)
+                await asyncio.sleep(0)
+        self._screen.tell(safe("Not found in this recording: {}", brief(text, 60)))
+
+    def _show_match(self, offset: int, note: SafeText) -> None:
+        if note:
+            self._screen.tell(note, "muted", seconds=2)
+        self.move_to(self.replay.position_of(offset))
+        number = self.replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
+        if number != NONE:
+            self._screen.table.select(self.recorded.book.row(number).id)
+        self._screen.look()
+
+
+def said(event: ev.Event | None) -> SafeText:
+    """Returns an event in a few words: ``cancel requested 212``."""
+    if event is None:
+        return NOTHING
+    name = clean(name_of(type(event)).replace("_", " "))
+    return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
 
 
 class ReplayScreen(SessionScreen):
@@ -40,7 +324,7 @@ class ReplayScreen(SessionScreen):
         self.recorded = RecordedScene(replay)
         super().__init__(self.recorded)
         self.table.server = lambda: self.recorded.server
-        self.playback = Playback(self, self.recorded, self.table, self.filtering, speed=speed, cancel=cancel)
+        self.playback = Playback(self, speed=speed, cancel=cancel)
         self.find_input = self.playback.input
         self.action_play = self.playback.play
         self.action_speed = self.playback.change_speed
@@ -96,9 +380,6 @@ class ReplayScreen(SessionScreen):
 
     def action_end(self) -> None:
         self.playback.move_to(self.recorded.events)
-
-    def on_position_bar_pressed(self, event: PositionBar.Pressed) -> None:
-        self.playback.move_to(round(event.share * self.recorded.events))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.input is self.find_input:
