@@ -23,11 +23,10 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, fields
-from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic_core import from_json
@@ -219,10 +218,10 @@ def _plan(kind: type[Any]) -> _Plan:
     texts: list[str] = []
     # the number of the frame comes last, because readers of long recordings look at the beginnings of lines
     for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
-        members = _members(hints[field.name])
+        hint = hints[field.name]
         key = "mono" if field.name == "at" else field.name
-        made.append((field.name, key, _reader(members)))
-        if str in members and int not in members and field.name not in STRUCTURAL:
+        made.append((field.name, key, _reader(hint)))
+        if hint in {str, str | None} and field.name not in STRUCTURAL:
             texts.append(key)
     return _Plan(
         keys=("record", "event", *(key for _, key, _ in made)),
@@ -266,35 +265,28 @@ def _build(kind: type[Value], record: dict[str, Json]) -> Value:
         raise ValueError(*error.args) from None
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) is UnionType else (hint,)
+_PLAIN: Final = frozenset({str, int, bool, NoneType})
+"""Types of fields that JSON has."""
 
 
-def _reader(members: tuple[Any, ...]) -> Callable[[Json], Any]:
-    readers = tuple(_reader_of(member) for member in members)
-    if len(readers) == 1:
-        return readers[0]
-
-    def read(value: Json) -> Any:
-        for each in readers:
-            try:
-                return each(value)
-            except ValueError:
-                continue
-        raise ValueError(f"{value!r:.80}")
-
-    return read
+def _reader(hint: Any) -> Callable[[Json], Any]:
+    """Returns what makes a field of this type from JSON; it raises a ``ValueError`` for JSON of another type."""
+    members: tuple[Any, ...] = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    plain = _PLAIN.intersection(members)
+    others = [member for member in members if member not in plain]
+    convert = _converter(others[0]) if others else partial(_typed, members[0])
+    return lambda value: value if type(value) in plain else convert(value)
 
 
-def _reader_of(member: Any) -> Callable[[Json], Any]:
-    if member is float:
+def _converter(kind: Any) -> Callable[[Json], Any]:
+    if kind is float:
         return _float
-    if member is ev.Limits:
+    if kind is ev.Limits:
         return lambda value: _build(ev.Limits, _typed(dict[str, Json], value))
-    if get_origin(member) is tuple:
-        each = _reader(_members(get_args(member)[0]))
+    if get_origin(kind) is tuple:
+        each = _reader(get_args(kind)[0])
         return lambda value: tuple(map(each, _typed(list[Json], value)))
-    return member if issubclass(member, Enum) else partial(_typed, member)
+    return kind  # an enum, made from its value
 
 
 def _typed(kind: type[Value], value: Json) -> Value:
