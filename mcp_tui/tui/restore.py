@@ -6,7 +6,6 @@ process ends otherwise, this module restores the terminal without Textual.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
@@ -78,7 +77,6 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
     that is left behind ends it.
     """
     terminal = Terminal()
-    atexit.register(terminal.put_back)
     asked: list[int] = []
 
     def at_once(status: int) -> None:
@@ -107,4 +105,3 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
         for number, old in before.items():
             signal.signal(number, old)
         terminal.put_back()
-        atexit.unregister(terminal.put_back)
