@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -14,9 +15,10 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, utc, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, Sum, parse_query
+from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, parse_query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
@@ -67,7 +69,7 @@ def run(_name: str, given: Words) -> int:
     if options.sessions:
         forms = _session_forms(sessions)
     elif options.sums:
-        forms = _sum_forms(index.sums(found))
+        forms = _sum_forms(found)
     else:
         newest = found[-(limit or 0) :]
         hidden = len(found) - len(newest)
@@ -184,31 +186,41 @@ def _row(entry: LoggedCancellation) -> dict[str, Any]:
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
-def _sum_forms(sums: Sequence[Sum]) -> Forms:
+_LAGGING: Final = frozenset({*evidence.LATE.values(), Outcome.STILL_PROGRESSING})
+"""Outcomes with a lag, of which the worst is told."""
+
+
+def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
+    """Counts the outcomes of each tool, the most frequent first."""
     head = ("tool", "outcome", "count", "worst")
-    cells = ((each.name, each.outcome.value, each.count, each.worst) for each in sums)
-    rows: Iterable[dict[str, Any]] = (dict(zip(head, each, strict=True)) for each in cells)
+    rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     shown: list[tuple[SafeText, SafeText]] = []
-    for name, group in groupby(sums, lambda each: each.name):
-        some = list(group)
-        outcomes = {each.outcome.value: _sum_json(each) for each in some}
-        objects.append({"tool": name, "total": some[0].total, "outcomes": outcomes})
-        shown.append((brief(name, 80), clean(", ".join(map(_summed, some)))))
+    tools: dict[str, list[LoggedCancellation]] = {}
+    for each in found:
+        tools.setdefault(each.name or each.method, []).append(each)
+    for tool, some in sorted(tools.items(), key=lambda tool: (-len(tool[1]), tool[0])):
+        said: list[str] = []
+        outcomes: dict[str, Any] = {}
+        came = Counter(outcome for each in some for outcome in each.outcomes)  # one may have several
+        for outcome, count in sorted(came.items(), key=lambda each: (-each[1], each[0].value)):
+            lags = (each.worst for each in some if outcome in _LAGGING and outcome in each.outcomes)
+            worst = max((lag for lag in lags if lag is not None), default=None)
+            rows.append(dict(zip(head, (tool, outcome.value, count, worst), strict=True)))
+            outcomes[outcome.value] = {"count": count} | ({} if worst is None else {"worst": round(worst, 6)})
+            said.append(_summed(outcome, count, worst))
+        objects.append({"tool": tool, "total": len(some), "outcomes": outcomes})
+        shown.append((brief(tool, 80), clean(", ".join(said))))
     return Forms(head, rows, table(shown), objects)
 
 
-def _sum_json(each: Sum) -> dict[str, float]:
-    return {"count": each.count} | ({} if each.worst is None else {"worst": round(each.worst, 6)})
-
-
-def _summed(each: Sum) -> str:
+def _summed(outcome: Outcome, count: int, worst: float | None) -> str:
     """Returns an outcome of a tool in words: ``late result 3 (worst 2.4 s)``."""
-    said = f"{evidence.OUTCOME_WORDS[each.outcome]} {each.count:,}"
-    if each.worst is None:
+    said = f"{evidence.OUTCOME_WORDS[outcome]} {count:,}"
+    if worst is None:
         return said
-    worst = f"{each.worst:.1f} s" if each.worst >= 0.9995 else f"{max(0.0, each.worst) * 1000:.0f} ms"
-    return f"{said} (worst {worst})"
+    lag = f"{worst:.1f} s" if worst >= 0.9995 else f"{max(0.0, worst) * 1000:.0f} ms"
+    return f"{said} (worst {lag})"
 
 
 def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:

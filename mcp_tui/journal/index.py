@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -33,7 +32,7 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.evidence import LATE, Outcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
-from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.protocol.values import fact
 
 _Named = TypeVar("_Named", bound=Enum)
 
@@ -255,17 +254,6 @@ class Query:
         )
 
 
-@frozen
-class Sum:
-    """The number of cancellations of a tool, of ``total``, with an outcome, and the worst lag of them in seconds."""
-
-    name: str
-    outcome: Outcome
-    count: int
-    worst: float | None
-    total: int = 0
-
-
 def find(sessions: Iterable[RecordedSession], query: Query) -> list[LoggedCancellation]:
     """Returns the matching cancellations, the oldest first."""
     every = (_logged(session, each) for session in sessions for each in session.cancellations)
@@ -276,25 +264,6 @@ def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellat
     more: dict[str, Any] = {"cause": ev.Cause(values["cause"])}
     more["outcomes"] = tuple(map(Outcome, values["outcomes"]))
     return LoggedCancellation(session, **values | more)
-
-
-def sums(found: Iterable[LoggedCancellation]) -> list[Sum]:
-    """Counts the outcomes of each tool, the most frequent tool first."""
-    totals: Counter[str] = Counter()
-    lags: dict[tuple[str, Outcome], list[float]] = {}
-    counts: Counter[tuple[str, Outcome]] = Counter()
-    for each in found:
-        tool = each.name or each.method
-        totals[tool] += 1
-        for outcome in each.outcomes:  # one cancellation may have several
-            counts[tool, outcome] += 1
-            if each.worst is not None and outcome in {*_LATE, Outcome.STILL_PROGRESSING}:
-                lags.setdefault((tool, outcome), []).append(each.worst)
-    made = [
-        Sum(tool, outcome, count, max(lags.get((tool, outcome), ()), default=None), totals[tool])
-        for (tool, outcome), count in counts.items()
-    ]
-    return sorted(made, key=lambda each: (-each.total, each.name, -each.count, each.outcome.value))
 
 
 # -- parsing queries -------------------------------------------------------------------------------------------
