@@ -74,7 +74,7 @@ class Writer:
     must not be a symbolic link, and only its owner can read the file (0600, whatever the umask). The folder must exist. With
     ``rotate``, a number of bytes, the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long.
 
-    Disk errors never reach a caller: when a write fails the file ends after its last whole line, and :attr:`problem` says
+    Disk errors never reach a caller: when a write fails the file ends after its last whole line, and :attr:`news` says
     what happened. Records are then counted and dropped. Writing is tried again after a second by the times of the records;
     the first line after that is the gap, with its end as ``mono``::
 
@@ -94,8 +94,6 @@ class Writer:
         rotate: int | None = None,
     ) -> None:
         self.path = Path(path)
-        self.problem = ""
-        """Why nothing is written at present; empty if all is well."""
         self.news: deque[str] = deque()
         """Sentences for the user: that writing stopped, that it continues. The store takes them."""
         self._name = "recording" if replace else "journal"
@@ -180,8 +178,7 @@ class Writer:
         frames = len(self._offsets) - kept
         del self._offsets[kept:], self._seqs[kept:]
         reason = why(error)
-        self.problem = f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}"
-        self.news.append(self.problem)
+        self.news.append(f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}")
         self._gap = _Gap(reason, torn, self._wait, frames, lost.count(b'{"record":"event"'))
         self._wait = min(PATIENCE, 2 * self._wait)
         self._buffer.clear()
@@ -204,7 +201,7 @@ class Writer:
         except OSError:
             return
         self._end = self._whole = start + max(at, 0) + len(line)
-        self._gap, self.problem = None, ""
+        self._gap = None
         counts = f"{gap.frames:,} messages and {gap.events:,} events"
         self.news.append(f"{self._name} goes on: {counts} could not be written")
 

@@ -97,14 +97,6 @@ class RecordedScene:
         )
 
     @property
-    def link(self) -> Link:
-        return self._connection.link
-
-    @property
-    def ticking(self) -> bool:
-        return self._connection.up is not None
-
-    @property
     def target(self) -> Target | None:
         text = self.replay.header.target
         if not text:

@@ -259,11 +259,6 @@ class Session:
 
     # -- the scene ---------------------------------------------------------------------------------------------
 
-    @property
-    def ticking(self) -> bool:
-        """Whether the server bar changes with the time alone."""
-        return self.since is not None or self.link is Link.CONNECTING
-
     def redactor(self) -> Redactor:
         """Returns what masks the secrets of this server as the journal does."""
         return redactor(self.client.target, self.client.store.learned)

@@ -78,7 +78,7 @@ def test_when_one_file_stops_the_other_goes_on(tmp_path: Path) -> None:
     first = store.frame("in", b"{}", at=1.0)
     store.frame("in", b"{}", at=2.0)
     assert store.payload(first) == b"{}"
-    assert store.problems == [full.problem]
+    assert store.problems == ["recording stopped at #0: no space left on device"]
     store.close()
     assert len(heads(Recording.read(good.path))) == 2
 

@@ -184,8 +184,7 @@ class SessionScreen(LayoutScreen):
             self._draw(now)
         elif self.table.timers != "off" and self._ticks % (1 if _runs_fast(self.table, now) else 10) == 0:
             self._show_detail(now)
-            if self.scene.ticking:
-                self.bar.show(self.scene.facts(now))
+            self.bar.show(self.scene.facts(now))
         if lists:
             self.filtering.refresh(all_=self._behind)
             self._behind = False
