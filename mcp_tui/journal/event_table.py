@@ -79,7 +79,8 @@ class EventTable:
 
     Of an event: ``offsets``, where its record begins; ``kinds``, its code; ``moves``, its effect (:data:`STAYED` and so
     on); ``rows``, the number of its request; ``after``, the next event of that request.
-    Of a request: ``first``, its first event; ``over``, the event that ended it. Missing values are :data:`NONE`.
+    Of a request: ``first``, its first event; ``over``, the event that ended it. Missing values are :data:`NONE`. ``known``
+    has its number by its id as written in a record: ``b'"id":7'``.
     ``internal`` lists the client's own requests, ``listening`` those of them that subscribe to changes. ``log``,
     ``connection``, ``server_request`` and ``cancels`` (the first of each request, without the client's own) list events.
     ``misfits`` counts events that no state permits.
@@ -103,7 +104,7 @@ class EventTable:
         self._last = array("I")
         self._states = bytearray()
         self._flags = bytearray()
-        self._known: dict[bytes, int] = {}
+        self.known: dict[bytes, int] = {}
         answering = {ev.ServerRequestReceived, ev.ServerRequestAnswered, ev.ServerRequestWithdrawn}
         kinds = (
             (self.log, LOGGED),
@@ -114,10 +115,6 @@ class EventTable:
 
     def __len__(self) -> int:
         return len(self.kinds)
-
-    def row(self, id: bytes) -> int | None:
-        """The number of the request with an id, given as written in a record: ``b'"id":7'``."""
-        return self._known.get(id)
 
     def add(self, code: int, id: bytes, line: bytes, offset: int) -> None:
         """Adds the event of a record. ``id`` is that of its request as written in a record: ``b'"id":7'``."""
@@ -133,7 +130,7 @@ class EventTable:
 
     def _apply(self, number: int, code: int, id: bytes, line: bytes) -> tuple[int, int]:
         """Applies an event to its request; returns the number of the request and the effect."""
-        row = self._known.get(id, NONE)
+        row = self.known.get(id, NONE)
         if row == NONE and code == _CALLED:
             return self._call(number, id, line), CALLED
         cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
@@ -164,7 +161,7 @@ class EventTable:
 
     def _call(self, number: int, id: bytes, line: bytes) -> int:
         """Adds a request; returns its number."""
-        row = self._known[id] = len(self.first)
+        row = self.known[id] = len(self.first)
         self.first.append(number)
         self.over.append(NONE)
         self._last.append(number)
@@ -177,7 +174,3 @@ class EventTable:
             if listens:
                 self.listening.append(row)
         return row
-
-    def count(self, move: int, until: int) -> int:
-        """Counts the events with an effect among the first ``until``."""
-        return self.moves.count(move, 0, until)

@@ -136,12 +136,15 @@ class RecordedBook:
     def counts(self) -> tuple[int, int, int]:
         """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
         table, until = self.recording.table, self.position
-        count = table.count
-        requested = count(event_table.REQUESTED, until) - count(event_table.WITHDRAWN, until)
+
+        def count(effect: int) -> int:
+            return table.moves.count(effect, 0, until)
+
+        requested = count(event_table.REQUESTED) - count(event_table.WITHDRAWN)
         listening = sum(self.row(each).open for each in table.listening if table.first[each] < until)
-        in_flight = count(event_table.CALLED, until) - count(event_table.ENDED, until) - requested - listening
-        watching = 0 if self.over else requested - count(event_table.SETTLED, until)
-        return in_flight, watching, count(event_table.LATE, until)
+        in_flight = count(event_table.CALLED) - count(event_table.ENDED) - requested - listening
+        watching = 0 if self.over else requested - count(event_table.SETTLED)
+        return in_flight, watching, count(event_table.LATE)
 
     @property
     def server_requests(self) -> list[ServerRequest]:

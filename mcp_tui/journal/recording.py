@@ -220,7 +220,7 @@ class Recording:
 
     def row(self, id: RequestId) -> int | None:
         """Returns the number of the request with an id, compared by type and value."""
-        return self.table.row(written_id(id))
+        return self.table.known.get(written_id(id))
 
     def events(self) -> Iterator[Event]:
         """Yields every event, in order, without damaged ones."""

@@ -133,7 +133,7 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
             compact=True,
         )
         self._columns = CancellationColumns()
-        source = Lines(lambda: range(len(self._entries)), self._entry, self._line)
+        source = Lines(lambda: range(len(self._entries)), lambda number: self._entries[number], self._line)
         self._lines = LineList(source, what="cancellation", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
@@ -180,15 +180,12 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         self._columns.reset()
         self._columns.measure(entry.row for entry in self._entries[-_MEASURED:])
         self._lines.source = self._lines.source  # starts at its newest line
-        self._resize()
+        self.on_resize()
         self._lines.action_top()
         self.say(self._about, (self._sum(query, len(found)), "$text-muted"))
 
-    def _entry(self, number: int) -> LoggedCancellation:
-        return self._entries[number]
-
     def _line(self, number: int, width: int) -> Line:
-        entry = self._entry(number)
+        entry = self._entries[number]
         day = fit(clean(durations.stamp(entry.wall)[:10]), 10)
         server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
         before = join((day, server), "  ")
@@ -196,9 +193,6 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
     def on_resize(self) -> None:
-        self._resize()
-
-    def _resize(self) -> None:
         """Makes the dialog as high as the longest list so far, whatever the filter leaves of it."""
         self._height = max(self._height, len(self._entries), 1)
         self._lines.styles.height = max(3, min(self._height, self.size.height - 10))

@@ -144,12 +144,12 @@ class Playback:
         wanted, self._cancel = self._cancel, None
         table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
-        if wanted is not None and number is not None:
-            self._screen.app.call_after_refresh(self._move_to_event, number, wanted)
+        if number is not None:
+            self._screen.app.call_after_refresh(self._move_to_event, number)
 
-    def _move_to_event(self, number: int, id_: RequestId) -> None:
+    def _move_to_event(self, number: int) -> None:
         self.move_to(number + 1)
-        self._screen.filtering.go_to(id_)
+        self._screen.filtering.go_to(self.recorded.book.row(self.replay.table.rows[number]).id)
 
     def _follow_end(self) -> None:
         if self.at_end:
@@ -250,12 +250,11 @@ class Playback:
 
     def to_cancellation(self, step: int) -> None:
         """Moves to the next or previous cancellation, with the cursor on its request."""
-        table, position = self.replay.table, self.recorded.position
-        cancels = table.cancels
+        cancels, position = self.replay.table.cancels, self.recorded.position
         # at the position of a cancellation it has just happened
         at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
         if 0 <= at < len(cancels):
-            self._move_to_event(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
+            self._move_to_event(cancels[at])
             return
         none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
         self._screen.tell(none, "muted", seconds=3)
@@ -373,7 +372,7 @@ class ReplayScreen(SessionScreen):
 
     def action_step(self, events: int) -> None:
         """Moves some events forwards or back."""
-        self.playback.move_to(max(0, self.recorded.position + events))
+        self.playback.move_to(self.recorded.position + events)
 
     def action_start(self) -> None:
         self.playback.move_to(0)
