@@ -54,7 +54,11 @@ class RecordedScene:
         self.origin = origin = replay.header.wall - replay.header.mono
         self.cancellations = Cancellations(self.book, origin=origin, now=self.now, fitted=_FITTED)
         self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
-        self.wire = Lines(lambda: range(replay.frames_until(self.position)), replay.head, self._wire_line)
+        self.wire = Lines(
+            lambda: range(replay.frames_until(self.position)),
+            replay.head,
+            lambda number, width: wire_line(replay.head(number), width, origin=origin),
+        )
         self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
         self._listed = 0
@@ -176,11 +180,7 @@ class RecordedScene:
         number = self.replay.find(seq)
         return None if number is None else self.replay.head(number)
 
-    # -- the wire, and the log after the problems of the file ------------------------------------------------
-
-    def _wire_line(self, number: int, width: int) -> Line:
-        head = self.replay.head(number)
-        return DAMAGED if head is None else wire_line(head, width, origin=self.origin)
+    # -- the log, after the problems of the file -------------------------------------------------------------
 
     def _logged(self) -> range:
         return range(len(self.problems) + bisect_left(self.replay.table.log, self.position))

@@ -72,7 +72,7 @@ class Session:
         self.problems = client.store.problems
         self.payload = client.store.payload
         self._limits_of = limits
-        origin = clock.origin()
+        self.origin = origin = clock.origin()
         self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
         self.log = log_lines(client.store.log, origin=origin)
         self.wire = wire_lines(client.store.frames, origin=origin)

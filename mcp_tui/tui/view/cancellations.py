@@ -16,7 +16,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
-from mcp_tui.tui.view.lines import DAMAGED, Line
+from mcp_tui.tui.view.lines import DAMAGED, EMPTY, Line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
@@ -219,6 +219,8 @@ class Cancellations:
         return self._book.row(self._book.cancelled[number])
 
     def line(self, number: int, width: int) -> Line:
+        if number not in self.numbers:
+            return EMPTY
         self._update()
         if width != self._width:  # forget the widths of lines seen before
             self._width = width

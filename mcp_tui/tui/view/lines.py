@@ -49,7 +49,7 @@ class LineSource(Protocol):
     """Lines by number. A number always means the same line.
 
     ``numbers`` are the present ones, oldest first. ``version`` grows when the text of a line changes; lines added at the end
-    or dropped at the start need not count. If ``numbers`` is not a range, any other number reads as :data:`EMPTY`.
+    or dropped at the start need not count.
     """
 
     @property
@@ -59,7 +59,7 @@ class LineSource(Protocol):
     def version(self) -> int: ...
 
     def line(self, number: int, width: int, /) -> Line:
-        """Returns the line of one of :attr:`numbers`, laid out in ``width`` cells."""
+        """Returns a line, laid out in ``width`` cells; :data:`EMPTY` if its number is gone."""
         ...
 
 
@@ -80,12 +80,15 @@ class ItemSource(LineSource, Protocol[Item_co]):
 
 @frozen
 class Lines(Generic[Item]):
-    """A source made of functions: the numbers, the subject and the line of a number, and the version."""
+    """A source made of functions: the numbers, the subject and the line of a present number, and the version."""
 
     all: Callable[[], range]
     item: Callable[[int], Item]
-    line: Callable[[int, int], Line]
+    made: Callable[[int, int], Line]
     changes: Callable[[], int] = lambda: 0
+
+    def line(self, number: int, width: int) -> Line:
+        return self.made(number, width) if number in self.numbers else EMPTY
 
     @property
     def numbers(self) -> range:
@@ -108,12 +111,11 @@ class FilteredLines(Generic[Item]):
 
     Attributes:
         waiting: lines that the filter has not looked at.
-        around: changes a line when it is drawn.
     """
 
-    def __init__(self, base: ItemSource[Item], *, around: Callable[[Item, Line], Line] | None = None) -> None:
+    def __init__(self, base: ItemSource[Item]) -> None:
         self.base = base
-        self.around = around
+        self.line = base.line
         self.waiting = 0
         self.passes: Callable[[Item], bool] | None = None
         self.order: Callable[[Item], Any] | None = None
@@ -137,12 +139,6 @@ class FilteredLines(Generic[Item]):
     def items(self) -> Iterator[Item]:
         """Returns the subjects of all lines."""
         return (self.base.item(number) for number in self.numbers if number in self.base.numbers)
-
-    def line(self, number: int, width: int) -> Line:
-        if number not in self.base.numbers:
-            return EMPTY
-        made = self.base.line(number, width)
-        return made if self.around is None else self.around(self.base.item(number), made)
 
     def filter(
         self, passes: Callable[[Item], bool] | None, order: Callable[[Item], Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcp_tui.client.schemas import Problem
@@ -14,13 +15,13 @@ from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section, fact_lines
-from mcp_tui.tui.view.lines import Line, Lines, line, texts
+from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line, texts
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, pretty, safe, width, words
 
 
 def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
     """Returns the frames of a store as lines; the key of a line is the number of its frame."""
-    return _kept(frames, lambda frame, width: wire_line(frame, width, origin=origin))
+    return _kept(frames, partial(wire_line, origin=origin))
 
 
 def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
@@ -32,35 +33,39 @@ def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[An
     )
 
 
-def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
-    """Returns the line of a frame: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
-    out = frame.direction == "out"
-    name = brief(frame.method, 80) or words("response")
-    if frame.id is not None:
-        name = safe("{} {}", name, brief(str(frame.id), 40))
+def wire_line(
+    frame: FrameHead | None,
+    room: int,
+    *,
+    origin: float,
+    row: Request | None = None,
+    broken: Sequence[Problem] | None = None,
+) -> Line:
+    """Returns the line of a frame: ``→ 12:04:31.887  notifications/cancelled 212    98 B``.
+
+    ``row`` is its request, which names the tool of a call or response, and has the id of a notification. A frame that is
+    ``broken`` has a mark after its arrow. ``None`` is a frame that cannot be read.
+    """
+    if frame is None:
+        return DAMAGED
+    arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
     cells = max(12, min(80, room - 2 - 14 - 10))
+    said = brief(frame.method, 80) or words("response")
+    id_ = row.id if frame.id is None and row is not None else frame.id
+    if id_ is not None:
+        said = join((said, brief(str(id_), 40)), " ")
+    if row is not None:
+        name = "" if row.internal else row.name  # what our own requests are about, their methods say
+        said = join((said, brief(name or ("" if frame.method else row.method), 80)), " ")
+        if width(said) > cells:
+            said = clean(said.removeprefix("notifications/"))
     return line(
-        (words("→ ") if out else words("← "), "accent" if out else "success"),
+        *(((arrow, tone), (words("✗"), "error")) if broken else ((safe("{} ", arrow), tone),)),
         (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
-        fit(name, cells),
+        fit(said, cells),
         (fit(durations.size(frame.size), 10, right=True), "muted"),
         key=frame.seq,
     )
-
-
-def named(made: Line, head: FrameHead, row: Request | None) -> Line:
-    """Adds the subject to a line of the wire: the tool of a call or response, the request of a notification."""
-    if row is None:
-        return made
-    arrow, time, (name, tone), size = made.segments
-    cells, said = width(name), clean(name.rstrip())
-    id_ = brief(str(row.id), 40) if head.id is None else words("")
-    name = "" if row.internal else row.name  # what our own requests are about, their methods say
-    about = brief(name or ("" if head.method else row.method), 80)
-    whole = join((said, id_, about), " ")
-    if width(whole) > cells:
-        whole = clean(whole.removeprefix("notifications/"))
-    return Line((arrow, time, (fit(whole, cells), tone), size), made.key)
 
 
 # -- one frame in the detail ---------------------------------------------------------------------------------
@@ -133,14 +138,6 @@ def parsed(raw: bytes | None) -> Json:
         return read_json(raw)
     except ValueError:
         return raw.decode(errors="replace")
-
-
-def marked(made: Line, broken: Sequence[Problem] | None) -> Line:
-    """Marks a line of the wire if the frame violates the schema."""
-    if not broken:
-        return made
-    (arrow, tone), *rest = made.segments
-    return Line(((clean(arrow[:1]), tone), (words("✗"), "error"), *rest), made.key)
 
 
 def reason(broken: Sequence[Problem]) -> SafeText:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.records import FrameHead
-from mcp_tui.tui.view.wire import frame_sections, marked, wire_line
+from mcp_tui.tui.view.wire import frame_sections, wire_line
 
 HEAD = FrameHead(seq=7, at=1.0, direction="in", method="", id=3, size=20, stream=None)
 
@@ -35,9 +35,8 @@ def test_what_is_no_json_says_so():
 
 def test_a_line_of_the_wire_is_marked_after_its_arrow():
     made = wire_line(HEAD, 80, origin=0.0)
-    assert marked(made, None) is made
-    assert marked(made, []) is made
-    shown = marked(made, [Problem((), "x")])
+    assert made == wire_line(HEAD, 80, origin=0.0, broken=[])
+    shown = wire_line(HEAD, 80, origin=0.0, broken=[Problem((), "x")])
     assert shown.text[:2] == "←✗"
     assert len(shown.text) == len(made.text)
     assert shown.key == made.key

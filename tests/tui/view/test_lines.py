@@ -28,6 +28,8 @@ class Values:
         return self.values[number]
 
     def line(self, number: int, width: int) -> Line:
+        if number not in self.numbers:
+            return EMPTY
         return line(clean(str(self.item(number))), key=self.item(number))
 
 

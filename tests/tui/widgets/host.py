@@ -12,7 +12,7 @@ from textual.widget import Widget
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.view.index import Outline
-from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.lines import EMPTY, Line
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.request_table import RequestTable
 
@@ -70,7 +70,7 @@ class Ring:
         return self._lines[number - self._dropped]
 
     def line(self, number: int, width: int = 0) -> Line:
-        return self.item(number)
+        return self.item(number) if number in self.numbers else EMPTY
 
 
 def show_book(table: RequestTable, book: Book) -> None:

@@ -17,7 +17,7 @@ from mcp_tui.journal.store import EventLog, Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import Cancellations
-from mcp_tui.tui.view.lines import FilteredLines, ItemSource, Line, line
+from mcp_tui.tui.view.lines import EMPTY, FilteredLines, ItemSource, Line, line
 from mcp_tui.tui.view.text import clean
 from mcp_tui.tui.view.wire import log_lines, wire_lines
 from mcp_tui.tui.widgets.line_list import LineList
@@ -71,8 +71,7 @@ class Seeking:
         return number
 
     def line(self, number: int, width: int) -> Line:
-        assert number in self.numbers
-        return line(clean(str(number)), key=number)
+        return line(clean(str(number)), key=number) if number in self.numbers else EMPTY
 
 
 def recording() -> tuple[ItemSource[Any], Grow]:

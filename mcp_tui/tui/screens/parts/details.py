@@ -35,8 +35,7 @@ from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, paragraphs, safe, words
-from mcp_tui.tui.view.wire import READ, frame_sections, named, parsed, reason
-from mcp_tui.tui.view.wire import marked as mark_broken
+from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason, wire_line
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
 
@@ -235,11 +234,11 @@ class Messages:
 
     # -- the schema --------------------------------------------------------------------------------------------
 
-    def marked(self, head: FrameHead | None, made: Line) -> Line:
-        """Adds the request of a frame to its line, and a mark if it breaks the schema."""
-        if head is None:
-            return made
-        return mark_broken(named(made, head, self._named(head)), self.broken(head))
+    def line(self, number: int, width: int) -> Line:
+        """Returns the line of a frame, with its request, and a mark if it breaks the schema."""
+        head = self._scene.wire.item(number)
+        row, broken = (None, None) if head is None else (self._named(head), self.broken(head))
+        return wire_line(head, width, origin=self._scene.origin, row=row, broken=broken)
 
     def _named(self, head: FrameHead) -> Request | None:
         """Returns our request that a line of the wire names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -87,7 +88,7 @@ class Filtering:
         self._filtered: dict[str, FilteredLines[Any]] = {
             "cancellations": self.cancellations,
             "log": FilteredLines(scene.log),
-            "wire": FilteredLines(scene.wire, around=messages.marked),
+            "wire": FilteredLines(replace(scene.wire, made=messages.line)),
         }
         for name, filtered in self._filtered.items():
             self._lists[name].source = filtered
