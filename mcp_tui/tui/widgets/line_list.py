@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import LINES
-from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
+from mcp_tui.tui.view.lines import FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import ListCanvas, marked, selected_text
@@ -22,9 +22,12 @@ _SHIFT: Final = 8
 
 
 class Numbers:
-    """The numbers of a source when the list was laid out, as lines from the top; ``ordered`` says that they are unsorted."""
+    """The numbers of a source when the list was laid out, as lines from the top.
 
-    def __init__(self, numbers: Sequence[int], *, newest_first: bool, ordered: bool = False) -> None:
+    Lines that are ``ordered`` are not sorted by their numbers; they may have keys of any other kind.
+    """
+
+    def __init__(self, numbers: Sequence[Any], *, newest_first: bool, ordered: bool = False) -> None:
         self._numbers = numbers[::-1] if newest_first else numbers[:]  # more may be appended later
         self._sign = -1 if newest_first else 1
         self.ordered = ordered
@@ -32,17 +35,17 @@ class Numbers:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def key(self, line: int) -> int:
+    def key(self, line: int) -> Any:
         """Returns the number of a line."""
         return self._numbers[line]
 
-    def line(self, key: int) -> int | None:
+    def line(self, key: Any) -> int | None:
         """Returns the line of a number."""
         line = self.nearest(key)
         return line if 0 <= line < len(self) and self._numbers[line] == key else None
 
-    def nearest(self, key: int) -> int:
-        """Returns the line of a number, or of the next one."""
+    def nearest(self, key: Any) -> int:
+        """Returns the line of a number, or of the next one; the top where there is no next."""
         if self.ordered:
             return next((line for line, number in enumerate(self._numbers) if number == key), 0)
         line = bisect_left(self._numbers, key * self._sign, key=lambda number: number * self._sign)
@@ -90,12 +93,9 @@ class LineList(ListCanvas):
         self.empty = clean(empty)
         self.wanted = NOTHING
         self._from_top = from_top
-        self._follow = not from_top
         self._counted = count
         self._total = total
-        self._source = source
-        self._drawn: tuple[int | None, ...] = ()
-        self._shift = 0
+        self.source = source
         self._about: tuple[SafeText, ...] = ()
         self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
 
@@ -112,7 +112,7 @@ class LineList(ListCanvas):
         self._cursor = None
         self._follow = not self._from_top
         self._shift = 0
-        self._drawn = ()
+        self._drawn: tuple[int | None, ...] = ()
         self.refresh_source()
 
     def tell(self, *about: SafeText) -> None:
@@ -170,11 +170,6 @@ class LineList(ListCanvas):
         return empty_state(self.empty, wanted=self.wanted, hidden=self.total, searching=searching)
 
     def _line(self, number: int) -> Line:
-        numbers = (
-            self._source.numbers
-        )  # lines on the screen may have been dropped since the list was laid out
-        if isinstance(numbers, range) and number not in numbers:
-            return EMPTY
         return self._source.line(number, max(1, self.inner.width - 1))
 
     def render_line(self, y: int) -> Strip:

@@ -15,34 +15,14 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import TIMELINE
 from mcp_tui.tui.view import timeline as view
-from mcp_tui.tui.view.index import Key, row_key
+from mcp_tui.tui.view.index import row_key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.canvas import ListCanvas
+from mcp_tui.tui.widgets.line_list import Numbers
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has changed."""
-
-
-class _Requests:
-    """The requests found so far as lines, the newest on top."""
-
-    def __init__(self, rows: list[Request]) -> None:
-        self.rows = rows
-        self._lines = {row_key(row): line for line, row in enumerate(rows)}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def key(self, line: int) -> Key:
-        """Returns the key of a request."""
-        return row_key(self.rows[line])
-
-    def line(self, key: Key) -> int | None:
-        return self._lines.get(key)
-
-    def nearest(self, key: Key) -> int:
-        return self._lines.get(key, 0)
 
 
 class Timeline(ListCanvas):
@@ -75,8 +55,8 @@ class Timeline(ListCanvas):
         now: Callable[[], float],
         id: str | None = None,
     ) -> None:
-        self._requests = _Requests([])
-        super().__init__(self._requests, id=id)
+        super().__init__(Numbers((), newest_first=False, ordered=True), id=id)
+        self._found: list[Request] = []
         self.now = now
         self.timers = "live"
         self.title = words("Timeline")
@@ -119,7 +99,7 @@ class Timeline(ListCanvas):
     @property
     def rows(self) -> list[Request]:
         """The requests on the screen, from the top."""
-        return [self._requests.rows[line] for line in self.in_view()]
+        return [self._found[line] for line in self.in_view()]
 
     def select(self, id: RequestId | None) -> None:
         """Puts the cursor on a request, and scrolls to its time unless the timeline follows the present."""
@@ -188,9 +168,10 @@ class Timeline(ListCanvas):
         most = None if all_ else self.scroll_offset.y + 3 * self.room
         found = self._spans.during(self.window.begin, self.window.end)
         passing = filter(self._shows, islice(found, view.LOOKED))
-        self.lines = self._requests = _Requests([*islice(passing, most)])
+        self._found = [*islice(passing, most)]
+        self.lines = Numbers([*map(row_key, self._found)], newest_first=False, ordered=True)
         self._left_out = next(found, None) is not None
-        longest = max(map(view.label_cells, self._requests.rows), default=0)
+        longest = max(map(view.label_cells, self._found), default=0)
         if longest > self._longest:
             self._longest = longest
             self.window = self._place(now)
@@ -229,14 +210,14 @@ class Timeline(ListCanvas):
             return self.strip(view.latency_line(self._latencies, self.inner.width, first=said))
         line = self.line_at(y)
         if line is not None:
-            row = self._requests.rows[line]
+            row = self._found[line]
             selected = row_key(row) == self._cursor
             pieces = (
                 *view.label(row, self._gutter, selected=selected),
                 *view.bar(row, self.window, self.now()),
             )
             return self.strip(pieces, cursor=selected)
-        if y == self.header and not self._requests.rows:
+        if y == self.header and not self._found:
             return self.say(join((clean(" " * self._gutter), self._words_for_none())))
         return self.blank()
 
@@ -263,7 +244,7 @@ class Timeline(ListCanvas):
         return None if self._cursor is None else self._get(self._cursor[1])
 
     def about(self, line: int) -> RequestId:
-        return self._requests.rows[line].id
+        return self._found[line].id
 
     def move(self, lines: int) -> None:
         super().move(lines)
