@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.cells import cell_len
 from rich.color import Color
@@ -25,6 +26,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.view.index import Outline
 
 COPIED: Final = 10_000
 """The most lines that can be copied at once."""
@@ -200,22 +204,35 @@ def _coloured(name: str) -> Style:
 # -- lists ----------------------------------------------------------------------------------------------------
 
 
-class KeyedLines(Protocol):
-    """The lines of a list, 0 on top. A key belongs to the same line as long as that exists."""
+class Numbers:
+    """The numbers of a source when the list was laid out, as its lines from the top.
 
-    def __len__(self) -> int: ...
+    Lines that are ``ordered`` are not sorted by their numbers; they may have keys of any other kind.
+    """
+
+    def __init__(self, numbers: Sequence[Any], *, newest_first: bool, ordered: bool = False) -> None:
+        self._numbers = numbers[::-1] if newest_first else numbers[:]  # more may be appended later
+        self._sign = -1 if newest_first else 1
+        self.ordered = ordered
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
     def key(self, line: int) -> Any:
-        """Returns the key of a line."""
-        ...
+        """Returns the number of a line."""
+        return self._numbers[line]
 
     def line(self, key: Any) -> int | None:
-        """Returns the line of a key, or ``None`` where it is not shown."""
-        ...
+        """Returns the line of a number."""
+        line = self.nearest(key)
+        return line if 0 <= line < len(self) and self._numbers[line] == key else None
 
     def nearest(self, key: Any) -> int:
-        """Returns the line of a key, or where it would be."""
-        ...
+        """Returns the line of a number, or of the next one; the top where there is no next."""
+        if self.ordered:
+            return next((line for line, number in enumerate(self._numbers) if number == key), 0)
+        line = bisect_left(self._numbers, key * self._sign, key=lambda number: number * self._sign)
+        return max(0, min(len(self) - 1, line))
 
 
 class ListCanvas(Canvas):
@@ -225,7 +242,8 @@ class ListCanvas(Canvas):
     Otherwise the cursor's line, or the topmost if that is off the screen, keeps its place on the screen.
 
     Attributes:
-        lines: what is shown. After a change, call :meth:`settle`.
+        lines: what is shown, 0 on top. A key belongs to the same line as long as that exists. After a change, call
+            :meth:`settle`.
         title: text in the border.
         newest_on_top: the newest line is line 0 instead of the last.
         cursor_in_sight: following never scrolls the cursor's line off the screen.
@@ -247,9 +265,9 @@ class ListCanvas(Canvas):
     class Activated(Selected):
         """Enter or a double click was pressed on a line."""
 
-    def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
+    def __init__(self, lines: Numbers | Outline, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.lines = lines
+        self.lines: Numbers | Outline = lines
         self.title = NOTHING
         self._cursor: Any = None
         self._follow = True

@@ -20,9 +20,8 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import PartsPage, Place
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, marked, selected_text
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, Numbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
-from mcp_tui.tui.widgets.line_list import Numbers
 
 LONGEST: Final = 200
 """Characters of a text to find, at most."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, LiteralString
 
 from textual.cache import LRUCache
@@ -15,41 +14,10 @@ from mcp_tui.tui.keys import LINES
 from mcp_tui.tui.view.lines import FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
-from mcp_tui.tui.widgets.canvas import ListCanvas, marked, selected_text
+from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers, marked, selected_text
 
 _SHIFT: Final = 8
 """Cells that one key scrolls to the side."""
-
-
-class Numbers:
-    """The numbers of a source when the list was laid out, as lines from the top.
-
-    Lines that are ``ordered`` are not sorted by their numbers; they may have keys of any other kind.
-    """
-
-    def __init__(self, numbers: Sequence[Any], *, newest_first: bool, ordered: bool = False) -> None:
-        self._numbers = numbers[::-1] if newest_first else numbers[:]  # more may be appended later
-        self._sign = -1 if newest_first else 1
-        self.ordered = ordered
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def key(self, line: int) -> Any:
-        """Returns the number of a line."""
-        return self._numbers[line]
-
-    def line(self, key: Any) -> int | None:
-        """Returns the line of a number."""
-        line = self.nearest(key)
-        return line if 0 <= line < len(self) and self._numbers[line] == key else None
-
-    def nearest(self, key: Any) -> int:
-        """Returns the line of a number, or of the next one; the top where there is no next."""
-        if self.ordered:
-            return next((line for line, number in enumerate(self._numbers) if number == key), 0)
-        line = bisect_left(self._numbers, key * self._sign, key=lambda number: number * self._sign)
-        return max(0, min(len(self) - 1, line))
 
 
 class LineList(ListCanvas):
@@ -243,7 +211,7 @@ class LineList(ListCanvas):
 
     def select(self, number: int) -> None:
         """Puts the cursor on the line of a number."""
-        line = self.lines.line(number)
+        line = self._numbers.line(number)
         if line is not None:
             self.put_cursor(line)
 

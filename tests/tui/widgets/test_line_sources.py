@@ -109,7 +109,9 @@ def test_a_list_survives_whatever_its_source_does_while_hidden(
 
 def cursor(shown: LineList) -> int | None:
     """The number of the line under the cursor."""
-    return None if shown.cursor_line is None else shown.lines.key(shown.cursor_line)
+    key = None if shown.cursor_line is None else shown.lines.key(shown.cursor_line)
+    assert not isinstance(key, tuple)
+    return key
 
 
 async def survive(source: ItemSource[Any], grow: Grow, steps: list[str], *, newest_first: bool) -> None:
