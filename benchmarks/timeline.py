@@ -16,6 +16,7 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
 
@@ -45,12 +46,9 @@ def ticking(rows: int, *, over: bool, event: bool) -> tuple[Timeline, Callable[[
     told.apply(ev.Called(at=rows * EVERY, id=0, method="tools/call", name="slow_sql"))
     told.apply(ev.Sent(at=rows * EVERY, id=0))
     now = [rows * EVERY + 1.0]
-    shown = Timeline(
-        BookSpans(told, frames, origin=0.0),
-        shows=lambda row: not row.internal,
-        get=told.get,
-        now=lambda: now[0],
-    )
+    outline = Outline(told)
+    outline.update()
+    shown = Timeline(BookSpans(told, frames, origin=0.0), outline, now=lambda: now[0])
 
     def tick() -> None:
         now[0] += 0.11

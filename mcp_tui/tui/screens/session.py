@@ -70,8 +70,7 @@ class SessionScreen(LayoutScreen):
         )
         self.log_list = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
         self.wire = LineList(scene.wire, title="Wire", what="message", empty="No messages yet.", id="wire")
-        shows, get = self.table.outline.shows, scene.book.get
-        self.timeline = Timeline(scene.spans, shows=shows, get=get, now=scene.now, id="timeline")
+        self.timeline = Timeline(scene.spans, self.table.outline, now=scene.now, id="timeline")
         lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
         self.payloads = Payloads(scene)

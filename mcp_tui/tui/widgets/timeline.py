@@ -15,11 +15,10 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import TIMELINE
 from mcp_tui.tui.view import timeline as view
-from mcp_tui.tui.view.index import row_key
+from mcp_tui.tui.view.index import Outline, row_key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
-from mcp_tui.tui.widgets.canvas import ListCanvas
-from mcp_tui.tui.widgets.line_list import Numbers
+from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has changed."""
@@ -33,8 +32,7 @@ class Timeline(ListCanvas):
 
     Args:
         spans: the requests by their time.
-        shows: returns whether a request passes the filter of the table.
-        get: returns the request of an id.
+        outline: the lines of the table, whose filter holds here too.
         now: returns monotonic seconds.
 
     Attributes:
@@ -47,13 +45,7 @@ class Timeline(ListCanvas):
     BINDINGS = bindings(*SCOPES)
 
     def __init__(
-        self,
-        spans: view.Spans,
-        *,
-        shows: Callable[[Request], bool],
-        get: Callable[[RequestId], Request | None],
-        now: Callable[[], float],
-        id: str | None = None,
+        self, spans: view.Spans, outline: Outline, *, now: Callable[[], float], id: str | None = None
     ) -> None:
         super().__init__(Numbers((), newest_first=False, ordered=True), id=id)
         self._found: list[Request] = []
@@ -61,11 +53,10 @@ class Timeline(ListCanvas):
         self.timers = "live"
         self.title = words("Timeline")
         self._spans = spans
-        self._get = get
         self._present = True
         self._span: float | None = None
         self._right = 0.0
-        self._shows = shows
+        self._outline = outline
         self._left_out = False  # whether there are more requests than one frame looks through
         self._latencies: list[view.Latency] = []
         self._measured_at = -math.inf
@@ -167,7 +158,7 @@ class Timeline(ListCanvas):
         self.footer = 1 if self.inner.height > 3 else 0
         most = None if all_ else self.scroll_offset.y + 3 * self.room
         found = self._spans.during(self.window.begin, self.window.end)
-        passing = filter(self._shows, islice(found, view.LOOKED))
+        passing = filter(self._outline.shows, islice(found, view.LOOKED))
         self._found = [*islice(passing, most)]
         self.lines = Numbers([*map(row_key, self._found)], newest_first=False, ordered=True)
         self._left_out = next(found, None) is not None
@@ -178,7 +169,7 @@ class Timeline(ListCanvas):
         if not 0 <= now - self._measured_at < 1:
             self._measured_at = now
             newest = islice(self._spans.during(-math.inf, math.inf), view.MEASURED)
-            self._latencies = view.latencies(filter(self._shows, newest))
+            self._latencies = view.latencies(filter(self._outline.shows, newest))
         self.settle(anchor)
 
     def _bring(self) -> None:
@@ -241,7 +232,7 @@ class Timeline(ListCanvas):
 
     def _row(self) -> Request | None:
         """Returns the request under the cursor, on the screen or elsewhere."""
-        return None if self._cursor is None else self._get(self._cursor[1])
+        return None if self._cursor is None else self._outline.book.get(self._cursor[1])
 
     def about(self, line: int) -> RequestId:
         return self._found[line].id

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.filters import parse
+from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.making import book, completed, started
@@ -12,8 +12,10 @@ from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Clock, Host, inside
 
 
-def made(of: Book, clock: Clock, shows: Callable[[Request], bool] = lambda row: True) -> Timeline:
-    return Timeline(BookSpans(of, Frames(), origin=0.0), shows=shows, get=of.get, now=clock)
+def made(of: Book, clock: Clock, wanted: str = "") -> Timeline:
+    outline = Outline(of)
+    outline.refilter(parse(wanted), show_internal=False)
+    return Timeline(BookSpans(of, Frames(), origin=0.0), outline, now=clock)
 
 
 def ids(shown: Timeline) -> list[object]:
@@ -103,7 +105,7 @@ async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
 
 async def test_what_the_filter_hides_has_no_bar():
     clock = Clock(10.0)
-    shown = made(calls(5), clock, shows=lambda row: row.id in {2, 4})
+    shown = made(calls(5), clock, "-id:1 -id:3 -id:5")
     async with Host(shown).run_test(size=(80, 12)):
         shown.refresh_spans()
         assert ids(shown) == [4, 2]
