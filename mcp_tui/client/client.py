@@ -8,7 +8,6 @@ of it happens in the event loop's thread and in one call, so a cancel changes it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
 
 DEFAULT_REASON: Final = "User requested cancellation"
-INITIALIZED: Final = "notifications/initialized"
 SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
@@ -94,9 +92,6 @@ class Client:
         self._listeners: list[Listener] = []
         self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
-        self._initialized = asyncio.Event()
-        self._refused: base.Challenge | None = None
-        """The challenge that refused ``notifications/initialized``."""
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -317,20 +312,6 @@ class Client:
         self._write(messages.notification(method, params), method, None)
         self.drain()
 
-    async def initialized(self) -> None:
-        """Sends ``notifications/initialized`` and waits until it was written, or over HTTP accepted or refused.
-
-        If it is refused because it needs a token, it is sent once more with one.
-        """
-        with contextlib.suppress(base.TransportError):
-            for last in (False, True):
-                self._refused = None
-                self._initialized.clear()
-                self.notify(INITIALIZED)
-                await self._initialized.wait()
-                if last or self._refused is None or not await self.held.authorized(self._refused):
-                    return
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls ``listener`` with every event as it happens; returns a function that ends that."""
         self._listeners.append(listener)
@@ -380,14 +361,10 @@ class Client:
         seq = self.store.frame("out", message.raw, at=at, method=method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
-        elif self.ledger.negotiated.transport == "stdio":
-            self.accepted(method=method)
         self.drain()
 
     def accepted(self, *, method: str) -> None:
-        """Notes that a notification was accepted, or cannot be."""
-        if method == INITIALIZED:
-            self._initialized.set()
+        """Does nothing: that a notification was accepted tells nothing about its effect."""
 
     def signal_leaving(self, *, id: RequestId) -> None:
         """Tells the ledger that a cancel cannot be withdrawn any more."""
@@ -426,9 +403,6 @@ class Client:
         at, challenge, id, method = self.now(), refusal.challenge, message.id, message.method
         if id is None:
             self.note(f"{method} was not delivered: {detail}")
-            if method == INITIALIZED:
-                self._refused = challenge
-            self.accepted(method=method)
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             if challenge is None or not self.held.holds(id, challenge, detail):
@@ -478,7 +452,6 @@ class Client:
         self.disconnected.set()
         self.ledger.closed(detail, at=self.now(), expected=expected, held=self.renewal.held)
         self.drain()
-        self._initialized.set()
 
     def note(self, text: str) -> None:
         """Puts a line about the connection into the log."""

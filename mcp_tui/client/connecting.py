@@ -88,7 +88,6 @@ class Connector(Caller, base.Sink, Protocol):
     stderr_tail: deque[str]
     steps: list[ev.Note]
 
-    async def initialized(self) -> None: ...
     async def disconnect(self) -> None: ...
     def lost(self, detail: str, /) -> None: ...
     def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
@@ -290,7 +289,10 @@ class _Attempt:
         ready.transport.negotiated(revision)
         if not revision.modern:
             self._step("sending notifications/initialized")
-            await client.initialized()
+            with contextlib.suppress(TransportError):
+                refused = await ready.initialized()
+                if refused is not None and await client.held.authorized(refused):
+                    await ready.initialized()
             if client.connection is not ready:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
         in_meta = as_object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo")

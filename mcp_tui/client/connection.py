@@ -16,6 +16,8 @@ from mcp_tui.protocol.values import fact
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
 
+INITIALIZED: Final = "notifications/initialized"
+
 ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
 
@@ -75,6 +77,11 @@ class Connection:
                 if mirrored:
                     made.update(param_headers(mirrored, params.get("arguments")))
         return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
+
+    async def initialized(self) -> base.Challenge | None:
+        """Ends the handshake of the revisions that have one; returns the 401 or 403 that refused that."""
+        message = self.outgoing(messages.notification(INITIALIZED), INITIALIZED, None, {})
+        return await self.transport.initialized(message)
 
 
 # -- headers ---------------------------------------------------------------------------------------------------

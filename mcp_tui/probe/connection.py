@@ -7,6 +7,7 @@ writes every message itself: its ids begin at 1, and its malformed messages pass
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections import Counter
@@ -52,7 +53,6 @@ ANSWERS: Final = ("result", "error")
 """The kinds of arrivals that are responses."""
 
 CANCELLED: Final = "notifications/cancelled"
-INITIALIZED: Final = "notifications/initialized"
 REASON: Final = "mcp-tui probe"
 
 
@@ -272,9 +272,9 @@ class ProbeConnection(base.Silence):
         revision = self.server.revision
         self.transport.negotiated(revision)
         if not revision.modern:
-            self.notify(INITIALIZED)
-            if self.server.transport != "stdio":
-                await self.until(lambda: INITIALIZED in self.accepted_at, self.now() + 3.0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(3.0):
+                    await Connection(transport=self.transport, speaking=revision).initialized()
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""

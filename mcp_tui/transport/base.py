@@ -151,7 +151,7 @@ class Sink(Protocol):
         """Reports that the operating system has the last byte of a message."""
 
     def accepted(self, *, method: str) -> None:
-        """Reports that the server accepted a notification or a response over HTTP (2xx). Never called on stdio."""
+        """Reports that the server accepted a message over HTTP (2xx) to which no answer is due. Never called on stdio."""
 
     def signal_leaving(self, *, id: RequestId) -> None:
         """Reports that the signal for ``id`` begins to leave: it cannot be recalled."""
@@ -238,6 +238,13 @@ class Transport(Protocol):
 
     def negotiated(self, revision: Revision) -> None:
         """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""
+
+    async def initialized(self, message: Outgoing) -> Challenge | None:
+        """Sends ``notifications/initialized`` and waits until the server may ask; returns the 401 or 403 that refused it.
+
+        Over HTTP it waits until the message was accepted or refused, and then for the server's own stream.
+        """
+        self.send(message)
 
     async def close(self) -> None:
         """Ends the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""

@@ -22,6 +22,7 @@ from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import readable
 from mcp_tui.transport.base import (
     MAX_MESSAGE,
+    Challenge,
     EndpointError,
     Outgoing,
     Sink,
@@ -47,10 +48,8 @@ from mcp_tui.transport.http_exchanges import (
 )
 from mcp_tui.transport.targets import HttpTarget
 
-INITIALIZED: Final = "notifications/initialized"
-
 LISTENS: Final = 0.5
-"""Seconds that ``notifications/initialized`` waits for the server's own stream, so that no early question is lost."""
+"""Seconds that :meth:`HttpTransport.initialized` waits for the server's own stream, so that no early question is lost."""
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds for a connection, and for the first event of HTTP with SSE."""
@@ -102,20 +101,6 @@ class HttpTransport(HttpSession):
             sink.happened(text=f"through the proxy {self.http.proxy}")
         if self.http.address.secure and self._target.insecure:
             sink.happened(text="server certificate NOT verified (--insecure)")
-
-    def accepted(self, method: str) -> None:
-        """Reports an accepted message; after the last of the handshake, first opens the server's own stream."""
-        handshaken = self.revision is not None and not self.modern
-        if method == INITIALIZED and self._stream is None and handshaken and self._usable:
-            answered = asyncio.Event()
-            self._stream = spawn(listen(self, answered), name="the server's own stream")
-            spawn(self._accept_once(answered), name="wait for the server's own stream")
-        else:
-            self.sink.accepted(method=method)
-
-    async def _accept_once(self, answered: asyncio.Event) -> None:
-        await _at_most(answered.wait(), LISTENS)
-        self.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
         """Waits for notifications and cancels to leave, deletes the session, and closes every connection."""
@@ -171,6 +156,18 @@ class HttpTransport(HttpSession):
         if revision.modern:
             self.session_id = None
 
+    async def initialized(self, message: Outgoing) -> Challenge | None:
+        """POSTs ``notifications/initialized``; once it is accepted, opens the server's own stream and waits for that."""
+        if not self._usable:
+            return None
+        sending = self._notify(message)
+        await asyncio.wait((sending.task,))
+        if sending.refusal is None and self._stream is None and self._usable:
+            answered = asyncio.Event()
+            self._stream = spawn(listen(self, answered), name="the server's own stream")
+            await _at_most(answered.wait(), LISTENS)
+        return sending.refusal and sending.refusal.challenge
+
     @property
     def _usable(self) -> bool:
         """Whether messages may leave: not before :meth:`open`, nor after :meth:`Sink.closed`."""
@@ -181,13 +178,17 @@ class HttpTransport(HttpSession):
         if not self._usable:
             return
         if message.id is None:
-            self._keep("notice", next(self._numbers), Sending(self, message))
+            self._notify(message)
         else:
             self._keep("request", message.id, self._exchange(message, message.id))
 
-    def _keep(self, kind: str, id: RequestId, sending: Sending) -> None:
+    def _notify(self, message: Outgoing) -> Sending:
+        return self._keep("notice", next(self._numbers), Sending(self, message))
+
+    def _keep(self, kind: str, id: RequestId, sending: Sending) -> Sending:
         self._sendings[kind, id] = sending
         sending.task.add_done_callback(lambda _: self._sendings.pop((kind, id), None))
+        return sending
 
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
         return Exchange(self, message, id)

@@ -89,10 +89,6 @@ class HttpSession:
         """Whether a revision without handshake and session is spoken; false until one is negotiated."""
         return self.revision is not None and self.revision.modern
 
-    def accepted(self, method: str) -> None:
-        """Reports that the server accepted a message."""
-        self.sink.accepted(method=method)
-
     def drop(self) -> list[asyncio.Task[None]]:
         """Closes every exchange but the one that calls this; returns the tasks that are ending."""
         return []
@@ -341,6 +337,7 @@ def pause(retry: float, failures: int) -> float:
 class Sending:
     """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
 
+    ``refusal`` is set if the server refused it, or it was not delivered.
     An ``urgent`` one waits for no connection of a request: notifications and responses, which get 202 and nothing else.
     """
 
@@ -349,6 +346,7 @@ class Sending:
     def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self.begun = False
         self.left = False
+        self.refusal: Refusal | None = None
         self._session = session
         self._message = message
         self._closed = False
@@ -408,7 +406,7 @@ class Sending:
         return None
 
     def _accepted(self) -> None:
-        self._session.accepted(self._message.method)
+        self._session.sink.accepted(method=self._message.method)
 
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
@@ -439,6 +437,7 @@ class Sending:
         self._session.sink.written(message=self._message)
 
     def _failed(self, error: Refused) -> None:
+        self.refusal = error.said
         self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
     def _session_is_over(self, status: int) -> bool:
@@ -460,10 +459,6 @@ class SharedExchange(Sending):
 
     urgent = False
 
-    def __init__(self, session: HttpSession, message: Outgoing) -> None:
-        self._delivered = asyncio.Event()
-        super().__init__(session, message)
-
     async def flushed(self) -> bool:
         """Waits until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
 
@@ -471,17 +466,11 @@ class SharedExchange(Sending):
         """
         left = await super().flushed()
         if left:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(OVERTAKEN):
-                    await self._delivered.wait()
+            await asyncio.wait((self.task,), timeout=OVERTAKEN)
         return left
 
     def _accepted(self) -> None:
-        self._delivered.set()
-
-    def _failed(self, error: Refused) -> None:
-        self._delivered.set()
-        super()._failed(error)
+        """Reports nothing: its answer is still to come."""
 
 
 class Cancel(Sending):

@@ -251,6 +251,10 @@ class StdioTransport(LineWriter):
     def negotiated(self, revision: Revision) -> None:
         """Does nothing: stdio is the same in every revision."""
 
+    async def initialized(self, message: Outgoing) -> None:
+        """Queues ``notifications/initialized`` as any other message: the server reads it before what follows."""
+        self.send(message)
+
     async def close(self) -> None:
         """Ends the server: closes its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
 

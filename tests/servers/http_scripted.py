@@ -17,7 +17,7 @@ from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import Outgoing, Transport
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.targets import HttpTarget
-from tests.servers.recorder import Accepted, Item, StreamEnded, recorder
+from tests.servers.recorder import Item, StreamEnded, recorder
 from tests.waiting import HANG
 
 Script = Callable[["Call"], Awaitable[None]]
@@ -341,8 +341,7 @@ async def shake_hands(transport: HttpTransport, heard: Heard) -> None:
     transport.send(request(0, "initialize"))
     await heard.until(StreamEnded, lambda item: item.id == 0)
     transport.negotiated(LATEST_HANDSHAKE)
-    transport.send(notification("notifications/initialized"))
-    await heard.until(Accepted)
+    await transport.initialized(notification("notifications/initialized"))
 
 
 def http(server: HttpScript | str, headers: dict[str, str] | None = None, **options: Any) -> HttpTransport:

@@ -149,6 +149,9 @@ class Server:
 
     def negotiated(self, revision: Revision) -> None: ...
 
+    async def initialized(self, message: base.Outgoing) -> None:
+        self.send(message)
+
     async def close(self) -> None:
         self.end("the connection was closed", expected=True)
 
