@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
@@ -130,21 +129,18 @@ BREATH: Final = 0.1
 
 
 class ServerProcess:
-    """A running server, and our end of the socket to its guard.
-
-    ``exited`` is called once with the exit code, negative for a signal; the last lines of the server may still be in its
-    pipes.
-    """
+    """A running server, and our end of the socket to its guard."""
 
     def __init__(
         self,
         guard: subprocess.Popen[bytes],
         reports: asyncio.StreamReader,
         requests: asyncio.StreamWriter,
-        exited: Callable[[int], None],
     ) -> None:
         self.pid = 0
         """The server's own process id."""
+        self.exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        """Its exit code, negative for a signal, once there is one; its last lines may still be in its pipes then."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
         self.stdout = asyncio.StreamReader()
@@ -153,7 +149,6 @@ class ServerProcess:
         self._guard = guard
         self._reports = reports
         self._requests = requests
-        self._exited = exited
 
     def terminate(self) -> None:
         """Sends SIGTERM to the server's process group."""
@@ -197,18 +192,16 @@ class ServerProcess:
 
     async def follow(self) -> None:
         """Reports the exit of the server, then waits for the end of the guard and of all that it guards."""
-        told = False
         try:
             with suppress(OSError):
                 async for report in self._reports:
-                    told = True
-                    self._exited(int(report.split()[1]))
+                    self.exit.set_result(int(report.split()[1]))
         finally:
             await _reap(self._guard)
-            if not told:  # somebody killed the guard, and the server with it
+            if not self.exit.done():  # somebody killed the guard, and the server with it
                 with suppress(OSError):  # nobody is left in its group
                     os.killpg(self.pid, signal.SIGKILL)
-                self._exited(-signal.SIGKILL)
+                self.exit.set_result(-signal.SIGKILL)
             self.gone.set_result(None)
 
 
@@ -217,7 +210,7 @@ async def _reap(guard: subprocess.Popen[bytes]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def start(launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> ServerProcess:
+async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
     """Starts a server and connects its pipes. A cancel or an exception on the way leaves no process behind.
 
     Raises:
@@ -225,19 +218,17 @@ async def start(launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[i
     """
     try:
         try:
-            return await _start_guarded(launch, stdin, exited)
+            return await _start_guarded(launch, stdin)
         except OSError as error:
             if error.errno not in PASSING:
                 raise
         await asyncio.sleep(BREATH)
-        return await _start_guarded(launch, stdin, exited)
+        return await _start_guarded(launch, stdin)
     except OSError as error:
         raise refused(launch, error.errno or 0) from error
 
 
-async def _start_guarded(
-    launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]
-) -> ServerProcess:
+async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
     with ExitStack() as undo:
         link, its_link = socket.socketpair()
         undo.enter_context(link)
@@ -248,7 +239,7 @@ async def _start_guarded(
         ]
         try:
             reports, requests = await asyncio.open_connection(sock=link)
-            process = ServerProcess(guard, reports, requests, exited)
+            process = ServerProcess(guard, reports, requests)
             undo.callback(process.close)
             undo.callback(process.stop_reading)
             await process.read(files[1], files[2])

@@ -212,8 +212,6 @@ class StdioTransport(LineWriter):
     """Done once :meth:`close` was called."""
     _hurry: asyncio.Future[None]
     """Done once :meth:`terminate` was called."""
-    _exit: asyncio.Future[int]
-    """The exit code."""
     _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
     """Read stdout and stderr to their ends."""
 
@@ -223,7 +221,6 @@ class StdioTransport(LineWriter):
         self._target = target
         self._max_message = max_message
         self._life: asyncio.Task[None] | None = None
-        self._finished = False
 
     async def open(self, sink: Sink) -> None:
         """Starts the server.
@@ -234,8 +231,9 @@ class StdioTransport(LineWriter):
         launch = prepare(self._target)
         loop = asyncio.get_running_loop()
         self.sink = sink
-        self._asked, self._hurry, self._exit = (loop.create_future() for _ in range(3))
-        process = await start(launch, self, self._exited)
+        self._asked, self._hurry = loop.create_future(), loop.create_future()
+        process = await start(launch, self)
+        process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result())))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
         self._life = spawn(self._live(process), name="follow the server to its end")
@@ -288,13 +286,9 @@ class StdioTransport(LineWriter):
 
     # -- the end of the server ---------------------------------------------------------------------------------
 
-    def _exited(self, code: int) -> None:
-        self._exit.set_result(code)
-        self.refuse(exit_text(code))
-
     async def _live(self, process: ServerProcess) -> None:
         """Waits until the server ends, or is to end; then ends it, with all that it started."""
-        exited, asked = self._exit, self._asked
+        exited, asked = process.exit, self._asked
         try:
             await asyncio.sleep(0)  # an eager task would begin before there are readers
             await _first(exited, self._readers[0], asked)
@@ -303,21 +297,20 @@ class StdioTransport(LineWriter):
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
                 await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)
-            if not asked.done():
+            if asked.done():
+                await self._end(process)
+                await self._finish(process, "server did not end")
+            else:
                 await self._finish(process, "server closed its stdout but is still running")
-            await self._end(process)
-            await self._finish(process, "server did not end")
+                await self._end(process)
         finally:
             process.close()
 
     async def _finish(self, process: ServerProcess, alive: str) -> None:
         """Reports that the connection is gone, behind the last line; ``alive`` says how if the server has not ended."""
-        if self._finished:
-            return
-        self._finished = True
         process.stop_reading()
         await asyncio.wait(self._readers)
-        code = self._exit.result() if self._exit.done() else None
+        code = process.exit.result() if process.exit.done() else None
         detail = alive if code is None else exit_text(code)
         self.refuse(detail)
         sink, self.sink = self.sink, SILENCE
@@ -338,7 +331,7 @@ class StdioTransport(LineWriter):
             if not gone.done():
                 process.kill()
         await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
-        if self._exit.done():
+        if process.exit.done():
             await asyncio.wait(self._readers, timeout=LAST_LINES)
 
 

@@ -7,7 +7,6 @@ process ends by itself, by SIGTERM or by SIGKILL, or late.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_tui.transport.base import TransportError
@@ -164,12 +163,12 @@ class OutPipe(asyncio.ReadTransport):
 class Process:
     """A server's process."""
 
-    def __init__(self, world: World, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> None:
+    def __init__(self, world: World, stdin: asyncio.BaseProtocol) -> None:
         self.pid = 4242
+        self.exit: asyncio.Future[int] = world.loop.create_future()
         self.gone: asyncio.Future[None] = world.loop.create_future()
         self.running = True
         self._world = world
-        self._exit = exited
         self.stdin = StdinPipe(world, stdin, self)
         self.stdout = asyncio.StreamReader()
         self.stderr = asyncio.StreamReader()
@@ -179,7 +178,7 @@ class Process:
         world.server = self.server
         self.server.process = self
 
-    def exit(self, code: int) -> None:
+    def ends(self, code: int) -> None:
         """The process ends; its exit is told before or after the last bytes of its pipes."""
         if not self.running:
             return
@@ -193,13 +192,12 @@ class Process:
         world.later(world.latency(), self._exited, code)
 
     def _exited(self, code: int) -> None:
-        self._exit(code)
-        if not self.gone.done():
-            self.gone.set_result(None)
+        self.exit.set_result(code)
+        self.gone.set_result(None)
 
     def stdin_ended(self) -> None:
         if self.running and not self._world.plan.ignores_eof:
-            self._world.later(self._world.latency(), self.exit, 0)
+            self._world.later(self._world.latency(), self.ends, 0)
 
     def stop_reading(self) -> None:
         self.out.close()
@@ -207,22 +205,22 @@ class Process:
 
     def terminate(self) -> None:
         if not self._world.plan.ignores_term:
-            self._world.later(0.01, self.exit, -15)
+            self._world.later(0.01, self.ends, -15)
 
     def kill(self) -> None:
-        self._world.later(0.001, self.exit, -9)
+        self._world.later(0.001, self.ends, -9)
 
     def close(self) -> None:
-        self.exit(-9)
+        self.ends(-9)
 
 
-async def start(launch: Launch, stdin: asyncio.BaseProtocol, exited: Callable[[int], None]) -> Process:
+async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> Process:
     """Stands where the stdio transport starts its process."""
     world = here()
     await asyncio.sleep(world.latency())
     if world.chance(0.01):
         raise TransportError("there is no such program")
-    process = Process(world, stdin, exited)
+    process = Process(world, stdin)
     stdin.connection_made(process.stdin)
     return process
 

@@ -212,7 +212,7 @@ class _Session:
             case "block" | "unblock" if process is not None:
                 process.stdin.block(step.what == "block")
             case "exit" if process is not None:
-                process.exit(step.which)
+                process.ends(step.which)
             case "cut" if world.web is not None:
                 world.web.cut()
             case "forget" if world.web is not None and self.plan.session:
