@@ -230,25 +230,20 @@ class _Attempt:
 
     async def _initialize_reply(self, id_: RequestId) -> Reply:
         """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
-        client, probe, row = self.client, self.unanswered, self.client.ledger.row(id_)
-        if probe is None:
-            return await self._reply(id_, None)
-        news = asyncio.Event()
+        client, limit = self.client, asyncio.timeout(None)
 
         def listener(event: ev.Event) -> None:
-            if isinstance(event, ev.Late) and event.id == probe and event.kind is ev.Kind.RESULT:
-                frame = messages.response_in(client.store.payload(event.seq) or b"", probe)
+            if isinstance(event, ev.Late) and event.id == self.unanswered and event.kind is ev.Kind.RESULT:
+                frame = messages.response_in(client.store.payload(event.seq) or b"", event.id)
                 self.discovered = as_object(frame and frame.result)
-            news.set()
+                if self.discovered and client.ledger.row(id_).open:
+                    limit.reschedule(asyncio.get_running_loop().time() + LATE_WAIT)
 
         ignore = client.listen(listener)
         try:
-            while row.open and not self.discovered:
-                await news.wait()
-                news.clear()
+            return await self._reply(id_, LATE_WAIT, limit)
         finally:
             ignore()
-        return await self._reply(id_, LATE_WAIT if row.open else None)
 
     async def _reconsider(self, outcome: Reply) -> Decision | None:
         """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or ``None``.
@@ -322,11 +317,11 @@ class _Attempt:
         if client.connection is not None:
             client.connection = replace(client.connection, speaking=revision)
 
-    async def _reply(self, id_: RequestId, wait: float | None) -> Reply:
-        """Waits for a request of the handshake and returns what came of it."""
+    async def _reply(self, id_: RequestId, wait: float | None, limit: asyncio.Timeout | None = None) -> Reply:
+        """Waits for a request of the handshake and returns what came of it, by default after ``wait`` seconds at most."""
         client = self.client
         try:
-            async with asyncio.timeout(wait):
+            async with limit or asyncio.timeout(wait):
                 frame = await client.wait(id_)
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
