@@ -140,27 +140,24 @@ class HttpSession:
 
 @dataclass(slots=True)
 class Cursor:
-    """The position in a stream: its last event id (Latin-1), and the seconds to wait before it is opened again.
-
-    ``heard`` says whether an event came since the stream was last opened.
-    """
+    """The position in a stream: its last event id (Latin-1), and how often it was opened again since the last event."""
 
     last_id: str = ""
-    retry: float = RETRY
-    heard: bool = False
+    in_vain: int = 0
+    _retry: float = RETRY
     _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
     _before: frozenset[tuple[str, int]] = frozenset()
 
     def reopen(self) -> None:
         """Notes that from here on the server may repeat events."""
-        self.heard = False
+        self.in_vain += 1
         self._before = frozenset(self._seen)
 
     def moves(self, event: ServerEvent) -> bool:
         """Takes in the id and the waiting time of an event; false if a resumed stream repeats it."""
-        self.heard = True
+        self.in_vain = 0
         if event.retry is not None:
-            self.retry = event.retry
+            self._retry = event.retry
         if not event.id or len(event.id) > _LONGEST_ID:
             return True
         self.last_id = event.id
@@ -171,6 +168,12 @@ class Cursor:
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
         return True
+
+    @property
+    def pause(self) -> float:
+        """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
+        doubled = self._retry * 2 ** min(max(0, self.in_vain - 1), 64)
+        return min(doubled, max(LONGEST_RETRY, self._retry))
 
 
 async def read_events(
@@ -292,7 +295,7 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
     It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
     was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
     """
-    cursor, failures, silent = Cursor(), 0, 0
+    cursor, failures = Cursor(), 0
     is_open = told = False
     session.mute = True
 
@@ -313,22 +316,15 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
                 session.sink.happened(text=f"no notification stream: {detail}")
             return
         failures = 0 if is_open else failures + 1
-        silent = 0 if cursor.heard else silent + 1
         if failures == ATTEMPTS:
             session.sink.happened(text=f"gave up the server's notification stream: {detail}")
             return
-        delay = pause(cursor.retry, silent)
         if not told:
             told = True
             why = detail or "closed by the server"
-            text = f"the server's notification stream ended ({why}), reopening in {delay:g} s"
+            text = f"the server's notification stream ended ({why}), reopening in {cursor.pause:g} s"
             session.sink.happened(text=text)
-        await asyncio.sleep(delay)
-
-
-def pause(retry: float, failures: int) -> float:
-    """Returns the seconds before the next attempt: the server's, doubled with each failure after the first."""
-    return min(retry * 2 ** max(0, failures - 1), max(LONGEST_RETRY, retry))
+        await asyncio.sleep(cursor.pause)
 
 
 # -- messages --------------------------------------------------------------------------------------------------
@@ -631,20 +627,18 @@ class Exchange(Sending):
 
     async def _dropped(self, detail: str) -> None:
         """Ends the exchange after its response is over, cleanly or broken by ``detail``; resumes it if possible."""
-        session, revision, failures = self._session, self._session.revision, 0
+        session, revision, cursor = self._session, self._session.revision, self._cursor
         resumes = revision is not None and revision.resumes
-        while resumes and not self._answered and not self._final and self._cursor.last_id:
-            delay = pause(self._cursor.retry, failures)
+        while resumes and not self._answered and not self._final and cursor.last_id:
             why = detail or "closed by the server"
             session.sink.happened(
-                text=f"the stream of request {self._id} ended before the response ({why}), resuming in {delay:g} s"
+                text=f"the stream of request {self._id} ended before the response ({why}), resuming in {cursor.pause:g} s"
             )
             self._waiting = True
-            await asyncio.sleep(delay)
-            detail, refused = await read_on(session, self._cursor, self._deliver, self._resumed, own=True)
+            await asyncio.sleep(cursor.pause)
+            detail, refused = await read_on(session, cursor, self._deliver, self._resumed, own=True)
             self._waiting = False
-            failures = 0 if self._cursor.heard else failures + 1
-            if refused is not None or failures >= ATTEMPTS:
+            if refused is not None or cursor.in_vain >= ATTEMPTS:
                 self._final = True
                 detail = f"could not be resumed: {detail or 'nothing came'}"
         if self._besides and not detail and not self._answered:
