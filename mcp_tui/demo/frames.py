@@ -78,7 +78,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def decode(raw: bytes) -> object:
+def decode(raw: bytes | bytearray) -> object:
     """Parses one message or batch. Raises `DemoRefusal` with the code of a parse error."""
     try:
         return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)

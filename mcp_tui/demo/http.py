@@ -11,9 +11,8 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from http import HTTPStatus
-from typing import Final
+from typing import Final, cast
 
 import h11
 
@@ -129,23 +128,19 @@ class HttpResponse(Channel):
         self._streams = streams
         self._left = requests
         self._headers = {"Mcp-Session-Id": session} if session else {}
-        self._open = self._ended = False
+        self._ended = False
         if streams and not modern:
-            self._start()
-
-    def _start(self) -> None:
-        self._open = True
-        self._connection.start_stream()
+            connection.start_stream()
 
     def send(self, frame: Object) -> bool:
         if self.gone.is_set() or self._ended:
             return False
         status = HTTPStatus.OK
-        if self._modern and not self._open:
+        if self._modern and not self._connection.is_streaming:
             status = _STATUS.get(frame.get("error", {}).get("code"), HTTPStatus.OK)
         if self._streams and status == HTTPStatus.OK:
-            if not self._open:
-                self._start()
+            if not self._connection.is_streaming:
+                self._connection.start_stream()
             self._connection.chunk(b"event: message\ndata: %b\n\n" % frames.encode(frame))
             return True
         if "method" in frame:
@@ -159,7 +154,7 @@ class HttpResponse(Channel):
         if self._left > 0 or self._ended or self.gone.is_set():
             return
         self._ended = True
-        if self._open:
+        if self._connection.is_streaming:
             self._connection.end_stream()
         else:
             self._connection.close()
@@ -178,103 +173,100 @@ class HttpRequest:
 
     method: str
     path: str
-    headers: Mapping[str, str]
-    body: bytes
+    headers: dict[str, str]
+    body: bytearray
 
 
 class HttpRefusal(Exception):
-    """An HTTP request is answered with `status` and a text that says why."""
+    """An HTTP request is answered with `status`, a text that says why, and `headers`."""
 
-    def __init__(self, status: int, why: str, *, allow: str = "") -> None:
+    def __init__(self, status: int, why: str, **headers: str) -> None:
         super().__init__(why)
         self.status = HTTPStatus(status)
-        self.headers = {"Allow": allow} if allow else {}
+        self.headers = headers
 
 
-class HttpConnection:
-    """One connection from a client.
+class HttpConnection(asyncio.Protocol):
+    """One connection from a client, whose requests are passed to `answer` one by one, each after the last response.
 
-    ``gone`` is set when the client has closed it. ``settled`` is set while no response is pending.
+    ``gone`` is set when the client has closed it, and then ``left`` is called.
     """
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, answer: Callable[[HttpConnection, HttpRequest], None]) -> None:
         self.gone = asyncio.Event()
-        self.settled = asyncio.Event()
-        self._reader = reader
-        self._writer = writer
+        self.left: Callable[[], object] = lambda: None
+        self._answer = answer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_CAP)
+        self._coming = HttpRequest("", "", {}, bytearray())
+        self._early = 0
+        """Bytes that came while a response was pending."""
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    # -- what asyncio reports ----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._early = self._early + len(data) if self._http.their_state is h11.DONE else 0
+        if self._early > HEAD_CAP + BODY_CAP:
+            self._transport.abort()
+            return
+        self._http.receive_data(data)
+        self._proceed()
+
+    def eof_received(self) -> None:
+        self.connection_lost(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._writable.set()
+        if not self.gone.is_set():
+            self.gone.set()
+            self.left()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
 
     # -- the request -------------------------------------------------------------------------------------------
 
-    async def request(self) -> HttpRequest | None:
-        """Returns the next request, ``None`` after the last. Raises `HttpRefusal`."""
-        if self._http.our_state is h11.MUST_CLOSE:
-            return None
-        if self._http.our_state is h11.DONE:
-            self._http.start_next_cycle()
+    def _proceed(self) -> None:
+        """Answers the next request, if it is complete and the last one is answered."""
         try:
-            head = await self._event()
-            if not isinstance(head, h11.Request):
-                return None
-            headers: dict[str, str] = {}
-            for raw_name, raw_value in head.headers:
-                name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-                headers[name] = f"{headers[name]}, {value}" if name in headers else value
-            self.settled.clear()
-            body = bytearray()
-            size = int(headers.get("content-length", "0"))
-            event: h11.Event | None = head
-            while size <= BODY_CAP and not isinstance(event, h11.EndOfMessage):
-                event = await self._event()
-                if event is None:
-                    return None
-                if isinstance(event, h11.Data):
-                    body += event.data
-                    size = max(size, len(body))
-        except h11.RemoteProtocolError as error:
-            raise HttpRefusal(error.error_status_hint, str(error)) from error
-        if size > BODY_CAP:
-            raise HttpRefusal(413, f"the body is larger than {BODY_CAP} bytes")
-        return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
+            if (request := self._request()) is not None:
+                self._answer(self, request)
+        except HttpRefusal as refusal:
+            self.respond(refusal.status, f"{refusal}\n".encode(), "text/plain", refusal.headers)
+        except DemoRefusal as refusal:
+            self.error(refusal)
 
-    async def _event(self) -> h11.Event | None:
-        """Returns the next HTTP event, ``None`` after the last."""
-        while True:
-            event = self._http.next_event()
-            if isinstance(event, h11.Event):
-                return event
-            if not await self._read():
-                return None
+    def _request(self) -> HttpRequest | None:
+        """Returns the next complete request, or ``None``. Raises `HttpRefusal`, after which the connection ends."""
+        try:
+            while isinstance(event := self._http.next_event(), h11.Event):
+                if isinstance(event, h11.Request):
+                    self._coming = _begun(event)
+                elif isinstance(event, h11.Data):
+                    self._coming.body.extend(event.data)
+                else:
+                    return self._coming
+                size = max(int(self._coming.headers.get("content-length", "0")), len(self._coming.body))
+                if size > BODY_CAP:
+                    why = f"the body is larger than {BODY_CAP} bytes"
+                    raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why, Connection="close")
+        except h11.RemoteProtocolError as error:
+            raise HttpRefusal(error.error_status_hint, str(error), Connection="close") from error
+        return None
 
     # -- the response ------------------------------------------------------------------------------------------
 
-    async def attend(self, left: Callable[[], object]) -> None:
-        """Waits until the response is complete; calls `left` if the client closes the connection before."""
-        async with asyncio.TaskGroup() as group:
-            listening = group.create_task(self._listen(left))
-            await self.settled.wait()
-            listening.cancel()
-
-    async def _listen(self, left: Callable[[], object]) -> None:
-        """Reads while a response is pending, to notice a disconnect; the amount is bounded."""
-        unread = 0
-        while unread <= HEAD_CAP + BODY_CAP and (size := await self._read()):
-            unread += size
-        self.gone.set()
-        if not self.settled.is_set():
-            left()
-            self.settled.set()
-
-    async def _read(self) -> int:
-        """Reads bytes and returns their number, 0 at the end."""
-        data = b""
-        with suppress(OSError):
-            data = await self._reader.read(HEAD_CAP)
-        if data:
-            self._http.receive_data(data)
-        else:
-            self.gone.set()
-        return len(data)
+    @property
+    def is_streaming(self) -> bool:
+        """Whether a response has begun and not ended."""
+        return self._http.our_state is h11.SEND_BODY
 
     def respond(
         self,
@@ -287,12 +279,8 @@ class HttpConnection:
         kind = {"Content-Type": content_type} if content_type else {}
         length = {} if status == HTTPStatus.NO_CONTENT else {"Content-Length": str(len(body))}
         self._head(status, {**kind, **length, **(headers or {})})
-        self.chunk(body)
+        self.chunk(b"" if self._coming.method == "HEAD" else body)
         self.end_stream()
-
-    def refuse(self, refusal: HttpRefusal) -> None:
-        """Sends a refusal as a whole response."""
-        self.respond(refusal.status, f"{refusal}\n".encode(), "text/plain", refusal.headers)
 
     def error(self, refusal: DemoRefusal, id: RequestId | None = None) -> None:
         """Sends a JSON-RPC error as a whole response."""
@@ -308,20 +296,22 @@ class HttpConnection:
         self._send(h11.Data(data=data))
 
     def end_stream(self) -> None:
-        """Ends the body."""
+        """Ends the body; the next request may have come already."""
         self._send(h11.EndOfMessage())
-        self.settled.set()
+        if self._http.our_state is h11.DONE:
+            self._http.start_next_cycle()
+            asyncio.get_running_loop().call_soon(self._proceed)
+        else:
+            self.close()
 
     def close(self) -> None:
         """Closes the connection after the written bytes have left."""
-        self._writer.close()
+        self._transport.close()
         self.gone.set()
-        self.settled.set()
 
     async def drain(self) -> None:
         """Waits until the client has read enough."""
-        with suppress(OSError):
-            await self._writer.drain()
+        await self._writable.wait()
         await asyncio.sleep(0)
 
     def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
@@ -330,8 +320,17 @@ class HttpConnection:
 
     def _send(self, event: h11.Event) -> None:
         parts = self._http.send_with_data_passthrough(event)
-        if parts and not self._writer.is_closing():
-            self._writer.writelines(parts)
+        if parts and not self._transport.is_closing():
+            self._transport.writelines(parts)
+
+
+def _begun(head: h11.Request) -> HttpRequest:
+    """Returns a request whose body is still to come."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in head.headers:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytearray())
 
 
 ADDRESS: Final = "127.0.0.1"
@@ -349,50 +348,33 @@ class HttpServer:
 
     async def open(self, port: int) -> str:
         """Listens on `port` (0: any free port) and returns the URL. Raises `OSError` if the port is not available."""
-        server = await asyncio.start_server(self._accepted, ADDRESS, port)
-        self._setting.spawn(server.serve_forever())
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: HttpConnection(self._answer), ADDRESS, port)
         return f"http://{ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._setting.spawn(self._serve(HttpConnection(reader, writer)))
-
-    async def _serve(self, connection: HttpConnection) -> None:
-        try:
-            while (request := await connection.request()) is not None:
-                try:
-                    await self._answer(connection, request)
-                except HttpRefusal as refusal:
-                    connection.refuse(refusal)
-                except DemoRefusal as refusal:
-                    connection.error(refusal)
-        except HttpRefusal as refusal:
-            refusal.headers["Connection"] = "close"
-            connection.refuse(refusal)
-        finally:
-            connection.close()
-
-    async def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
+    def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
+        """Answers a request, or begins to. Raises `HttpRefusal` and `DemoRefusal`."""
         if not is_local(request):
             raise HttpRefusal(HTTPStatus.FORBIDDEN, "only requests from this machine are allowed")
         if request.path != PATH:
             raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
         match request.method:
             case "POST":
-                await self._post(connection, request)
+                self._post(connection, request)
             case "GET" | "DELETE":
                 self._setting.log.event("received", **logged(request))
                 session = self._session(request)
                 if request.method == "GET":
-                    await self._get(connection, session)
+                    self._get(connection, session)
                 else:
                     self._delete(connection, request, session)
             case _:
                 allowed = "POST, GET, DELETE"
-                raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", allow=allowed)
+                raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", Allow=allowed)
 
     # -- POST --------------------------------------------------------------------------------------------------
 
-    async def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
+    def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON}")
         try:
@@ -407,11 +389,11 @@ class HttpServer:
         for frame in taken:
             self._setting.log.received(frame, **logged(request))
         if batch is None and is_modern(request, taken[0]):
-            await self._modern(connection, request, taken[0])
+            self._modern(connection, request, taken[0])
         else:
-            await self._handshake(connection, request, taken, batch=batch is not None)
+            self._handshake(connection, request, taken, batch=batch is not None)
 
-    async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
+    def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """Handles a 2026-07-28 request. If the client ends the exchange, that is the cancel."""
         if "method" not in frame:
             raise frames.bad_request("unexpected response")
@@ -427,9 +409,9 @@ class HttpServer:
         channel = HttpResponse(connection, modern=True, streams=frame["method"] in WORKING)
         call = Conversation(self._setting).receive(frame, lambda _: caller, channel)
         if call is not None:
-            await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
+            connection.left = lambda: call.closed or call.cancel("stream_closed")
 
-    async def _handshake(
+    def _handshake(
         self, connection: HttpConnection, request: HttpRequest, taken: list[Object], *, batch: bool
     ) -> None:
         """Handles messages of a session (2025-03-26 to 2025-11-25). Closing a stream ends nothing."""
@@ -453,19 +435,17 @@ class HttpServer:
             self._sessions[identity] = conversation
         if not requests:
             connection.respond(HTTPStatus.ACCEPTED)
-        if calls:
-            await connection.attend(lambda: [call.disconnect() for call in calls if not call.closed])
+        connection.left = lambda: [call.disconnect() for call in calls if not call.closed]
 
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
-    async def _get(self, connection: HttpConnection, session: Conversation) -> None:
+    def _get(self, connection: HttpConnection, session: Conversation) -> None:
         """Opens the GET stream of a session, on which this server sends nothing."""
         if session in self._listeners:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         self._listeners[session] = connection
         connection.start_stream()
-        await connection.attend(lambda: None)
-        self._listeners.pop(session, None)
+        connection.left = lambda: self._listeners.pop(session, None)
 
     def _delete(self, connection: HttpConnection, request: HttpRequest, session: Conversation) -> None:
         session.close()
@@ -478,7 +458,7 @@ class HttpServer:
         """Returns the session that a request names. Raises `HttpRefusal` if there is none."""
         version = request.headers.get("mcp-protocol-version")
         if request.method != "POST" and version is not None and version not in frames.HANDSHAKE:
-            raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")
+            raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", Allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
             raise frames.bad_request("Mcp-Session-Id is missing")
