@@ -1,4 +1,4 @@
-"""The demo server as a process: its transport, its log, its signals, its end."""
+"""The demo server as a process: its log, its signals, its end; and its messages on stdio, one a line (every revision)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_tui.demo.dispatch import Setting
+from mcp_tui.demo import frames
+from mcp_tui.demo.calls import Channel, well_formed
+from mcp_tui.demo.dispatch import Conversation, Setting
+from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog, connect
+from mcp_tui.protocol.framing import LineFramer, Oversized
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -91,9 +96,7 @@ async def _run(http_port: int | None, log: DemoLog) -> str:
 async def _serve(setting: Setting, port: int | None) -> None:
     """Begins to serve, on stdio or on a port. Raises `OSError` if the port is not available."""
     if port is None:
-        from mcp_tui.demo.stdio import StdioServer
-
-        StdioServer(setting)
+        Stdio(setting)
         return
     from mcp_tui.demo.http import HttpServer
 
@@ -103,3 +106,79 @@ async def _serve(setting: Setting, port: int | None) -> None:
         os.write(1, f"{url}\n".encode())
     except OSError:
         setting.end("stdout closed")
+
+
+MESSAGE_CAP: Final = 64 * 1024 * 1024
+"""Bytes that one line may have; a longer one is dropped."""
+
+_CHUNK: Final = 256 * 1024  # bytes
+_SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
+
+
+class Stdio(Channel):
+    """The one client of a process on stdio, whose requests are dropped with the process.
+
+    Standard input has a thread, because it can be a pipe, a socket, a terminal, or a file, and is shared with other
+    processes and so cannot be made non-blocking. Standard output is written to directly: a client that does not read
+    holds the tools up. ``gone`` is set when nobody reads it.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self._setting = setting
+        self._conversation = Conversation(setting)
+        self._lines = LineFramer(MESSAGE_CAP)
+        self._loop = asyncio.get_running_loop()
+        sys.setswitchinterval(_SWITCH)
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    def send(self, frame: Object) -> bool:
+        view = memoryview(frames.encode(frame) + b"\n")
+        try:
+            while view and not self.gone.is_set():
+                view = view[os.write(1, view[:_CHUNK]) :]
+        except OSError:
+            self.gone.set()
+            self._setting.end("stdout closed")
+        return not self.gone.is_set()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(0, _CHUNK)
+            except OSError:
+                data = b""
+            try:
+                self._loop.call_soon_threadsafe(self._take, data)
+            except RuntimeError:  # the loop has ended
+                return
+            if not data:
+                return
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            self._setting.end("eof")
+            return
+        for line in self._lines.feed(data):
+            try:
+                taken = self._messages(line)
+            except DemoRefusal as refusal:
+                self._setting.log.event("malformed", detail=refusal.message)
+                revision = self._conversation.revision
+                if revision is None or revision >= "2025-11-25":  # before, an error response must have an id
+                    self.send(frames.error_frame(None, refusal))
+            else:
+                for frame in taken:
+                    self._setting.log.received(frame)
+                    self._conversation.receive(frame, self._conversation.caller, self)
+
+    def _messages(self, line: bytes | Oversized) -> list[Object]:
+        if isinstance(line, Oversized):
+            raise frames.bad_request(f"larger than {MESSAGE_CAP} bytes")
+        message = frames.decode(line)
+        batch = frames.as_list(message)
+        if batch is None:
+            return [frames.checked(message)]
+        if not batch or self._conversation.revision != "2025-03-26":
+            raise frames.bad_request("batches are not supported")
+        return well_formed(batch, self._setting.log)
