@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, fields
-from operator import attrgetter
+from operator import attrgetter, eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
@@ -174,6 +174,9 @@ KNOBS: Final = (
 )
 
 
+Keys = tuple[str, ...]
+"""The keys of tables within tables that lead to a value."""
+
 MAX_BYTES: Final = 256 * 1024
 _NAMES: Final = [
     each.name
@@ -242,17 +245,23 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
             origins[knob.key] = knob.variable
     if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
-    settings, problems, more = _checked(table, origins, file)
-    return Loaded(settings, file, origins, tuple(problems), (*wrong, *more))
+    settings, problems, more = _checked(dict(_values(table)), origins, file)
+    return Loaded(settings, file, origins, problems, (*wrong, *more))
 
 
-def joined(value: Json, above: str = "") -> dict[str, Json]:
-    """Returns a table of tables as one table, its keys joined by dots."""
-    if not isinstance(value, dict):
-        return {above: value}
-    table = cast("dict[str, Json]", value)
-    parts = (joined(each, f"{above}.{key}" if above else key) for key, each in table.items())
-    return {key: found for part in parts for key, found in part.items()}
+def joined(table: dict[str, Json]) -> dict[str, Json]:
+    """Returns the values in a table of tables by their keys, joined by dots."""
+    return {".".join(path): value for path, value in _values(table) if value != {}}
+
+
+def _values(table: dict[str, Json]) -> Iterator[tuple[Keys, Json]]:
+    """Yields each value in a table of tables and the keys that lead to it; an empty table counts as a value."""
+    for key, value in table.items():
+        if value and isinstance(value, dict):
+            inner = cast("dict[str, Json]", value)
+            yield from (((key, *keys), each) for keys, each in _values(inner))
+        else:
+            yield (key,), value
 
 
 def _value(text: str, default: object) -> Json:
@@ -266,60 +275,46 @@ def _value(text: str, default: object) -> Json:
 
 
 def _checked(
-    table: dict[str, Json], origins: Mapping[str, str], file: Path
-) -> tuple[Settings, list[str], list[str]]:
+    values: dict[Keys, Json], origins: Mapping[str, str], file: Path
+) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
     """Returns the settings without unknown and wrong keys, and a sentence for each of these, in the order of the file."""
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(Settings)
-    order = list(origins)
-    unknown: list[tuple[int, str]] = []
-    wrong: list[tuple[int, str]] = []
-    while True:
+    order = {key: place for place, key in enumerate(origins)}
+    unknown: dict[Keys, str] = {}
+    wrong: dict[Keys, str] = {}
+    table: dict[str, Json] = {}
+    for keys in sorted(values, key=lambda keys: order.get(".".join(keys), -1)):
+        alone: dict[str, Json] = {}
+        _put(alone, keys, values[keys])
         try:
             # as JSON: there, strict as it is, a table may become a dataclass
-            made = adapter.validate_json(json.dumps(table, default=str))
-            return (
-                made,
-                [sentence for _, sentence in sorted(unknown)],
-                [sentence for _, sentence in sorted(wrong)],
-            )
+            adapter.validate_json(json.dumps(alone, default=str))
         except ValidationError as error:
-            tables: dict[tuple[str, ...], dict[str, Json]] = {}
-            for part in error.errors(include_url=False):
-                path, inner = _path(table, part["loc"])
-                if path in tables:
-                    continue  # the other side of a union
-                tables[path] = inner
-                above = (".".join(path[:end]) for end in range(len(path), 0, -1))
-                key = next((each for each in above if each in origins), "")
-                kind = unknown if part["type"] in _UNKNOWN else wrong
-                kind.append(
-                    (order.index(key) if key else -1, f"{origins.get(key, file)}: {_sentence(path, part)}")
-                )
-            for path, inner in tables.items():
-                inner.pop(path[-1], None)
+            part = error.errors(include_url=False)[0]
+            about = keys[: sum(map(eq, keys, part["loc"]))]  # without what pydantic says of unions
+            kind = unknown if part["type"] in _UNKNOWN else wrong
+            kind[about] = f"{origins.get('.'.join(about), file)}: {_sentence(about, part)}"
+        else:
+            _put(table, keys, values[keys])
+    made = adapter.validate_json(json.dumps(table, default=str))
+    return made, tuple(unknown.values()), tuple(wrong.values())
 
 
-def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[tuple[str, ...], dict[str, Json]]:
-    """Returns the key that an error is about, without what pydantic says of unions, and the table it is in."""
-    path: list[str] = []
-    value: Json = table
-    for step in loc:
-        if not isinstance(step, str) or not isinstance(value, dict) or step not in value:
-            break
-        table = cast("dict[str, Json]", value)
-        path.append(step)
-        value = table[step]
-    return tuple(path) or (str(loc[0]),), table
+def _put(table: dict[str, Json], keys: Keys, value: Json) -> None:
+    *above, last = keys
+    for key in above:
+        table = table.setdefault(key, {})
+    table[last] = value
 
 
-def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
-    key = ".".join(path)
+def _sentence(keys: Keys, part: ErrorDetails) -> str:
+    key = ".".join(keys)
     if part["type"] in _UNKNOWN:
         import difflib
 
-        close = difflib.get_close_matches(path[-1], _NAMES, 1)
+        close = difflib.get_close_matches(keys[-1], _NAMES, 1)
         return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     kind = "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
