@@ -40,14 +40,7 @@ def run(_name: str, given: Words) -> int:
     need_terminal("Replay", "log or export")
     from mcp_tui.tui.app import ReplayApp
 
-    app = ReplayApp(
-        recording,
-        speed=given.options.speed,
-        ascii_only=plain(),
-        themes=themes_folder(),
-        preferences=preferences(),
-    )
-    return show(app)
+    return show(ReplayApp(recording, preferences(), speed=given.options.speed))
 
 
 def open_workbench(given: Words) -> int:
@@ -98,7 +91,7 @@ def open_workbench(given: Words) -> int:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
     chosen = replace(preferences(), limits=limits, first=first, complete=partial(of_definition, given))
-    app = WorkbenchApp(where, client, ascii_only=plain(), themes=themes_folder(), preferences=chosen)
+    app = WorkbenchApp(where, client, chosen)
     try:
         status = show(app)
     finally:
@@ -112,17 +105,18 @@ def open_workbench(given: Words) -> int:
 
 
 def preferences() -> Preferences:
-    """Returns the settings and the last look of the screen."""
+    """Returns the settings, the last look of the screen, and the folder of the themes."""
     from mcp_tui.journal.state import state_folder
-    from mcp_tui.tui.look import Look
-    from mcp_tui.tui.preferences import Preferences
+    from mcp_tui.tui.preferences import Look, Preferences
 
-    found, chosen = loaded(), in_force(told=False)
+    found, chosen = loaded(), replace(in_force(told=False), ascii=plain())
     look = Look.read(state_folder() / "look.json")
     look.themed = "theme" in found.origins
     if look.theme and not look.themed:
         chosen = replace(chosen, theme=look.theme)
-    return Preferences(settings=chosen, origins=found.origins, problems=found.problems, look=look)
+    return Preferences(
+        settings=chosen, origins=found.origins, problems=found.problems, look=look, themes=themes_folder()
+    )
 
 
 def show(app: WorkbenchApp) -> int:

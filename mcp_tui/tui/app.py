@@ -20,7 +20,7 @@ from textual.widget import AwaitMount
 from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import EVERYWHERE, hint, use
-from mcp_tui.tui.preferences import PLAIN, Preferences
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import first_theme, load_themes, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
@@ -67,8 +67,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
     Args:
         target: the first server; ``None`` to let a person pick one.
         client: makes a client for a target, once the loop runs.
-        ascii_only: draw no glyphs.
-        themes: the folder of the person's own themes.
         preferences: the person's settings.
     """
 
@@ -85,13 +83,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self,
         target: Target | None,
         client: Callable[[Target], Client],
-        *,
-        ascii_only: bool = False,
-        themes: Path | None = None,
-        preferences: Preferences = PLAIN,
+        preferences: Preferences | None = None,
     ) -> None:
-        super().__init__(ascii_only=ascii_only, timers=preferences.settings.timers)
-        self.preferences = preferences
+        super().__init__(preferences or Preferences())
         self.defect: Exception | None = None
         self.benches: dict[Session, Workbench] = {}
         self._ahead: list[events.Event] | None = None
@@ -102,13 +96,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._watch: Timer | None = None
         self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._themes = themes
-        self._stamp = stamp(themes)
-        first = first_theme(preferences.settings.theme, themes)
+        self._stamp = stamp(self.preferences.themes)
+        first = first_theme(self.preferences.settings.theme, self.preferences.themes)
         if first is not None:
             self.register_theme(first)
             self.theme = first.name
-        self._problems = [*preferences.problems, *self._use_keys()]
+        self._problems = [*self.preferences.problems, *self._use_keys()]
 
     # -- the way in ------------------------------------------------------------------------------------------
 
@@ -126,7 +119,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         else:
             self.begin(partial(self._open_first, self._target))
         self.set_timer(0.5, lambda: self.load_themes(self._problems))
-        if self._themes is not None:
+        if self.preferences.themes is not None:
             self.set_interval(2, self._look_at_themes)
 
     def begin(self, load: Callable[[], Awaitable[None]]) -> None:
@@ -207,7 +200,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Registers every theme; reports broken files, and other ``problems``, in one toast."""
-        found, broken = load_themes(self._themes)
+        found, broken = load_themes(self.preferences.themes)
         self.theme_names = [theme.name for theme in found]
         for theme in found:
             if theme.name != self.theme or theme != self.get_theme(theme.name):
@@ -222,7 +215,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _look_at_themes(self) -> None:
         """Loads the themes again if a file in the person's folder changed."""
-        now = stamp(self._themes)
+        now = stamp(self.preferences.themes)
         if now != self._stamp:
             self._stamp = now
             self.load_themes()
@@ -515,15 +508,9 @@ class ReplayApp(WorkbenchApp):
     """The app on a recording, at its end; with a ``speed``, at its start and playing that many times as fast."""
 
     def __init__(
-        self,
-        replay: Recording,
-        *,
-        speed: float | None = None,
-        ascii_only: bool = False,
-        themes: Path | None = None,
-        preferences: Preferences = PLAIN,
+        self, replay: Recording, preferences: Preferences | None = None, *, speed: float | None = None
     ) -> None:
-        super().__init__(None, _no_client, ascii_only=ascii_only, themes=themes, preferences=preferences)
+        super().__init__(None, _no_client, preferences)
         self._replay = replay
         self._speed = speed
 

@@ -12,7 +12,7 @@ from textual.keys import key_to_character
 
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
-from mcp_tui.tui.preferences import PLAIN
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
@@ -26,22 +26,22 @@ Offer = tuple[SafeText, SafeText, Callable[[], object]]
 class Host(App[int], inherit_bindings=False):
     """An app for our screens.
 
-    ``ascii`` says that the terminal cannot show the glyphs, so their ASCII twins are drawn. ``timers`` says how clocks
-    run: ``live``, ``slow`` (once a second), or ``off`` (only when something else changes).
+    If the settings say ``ascii``, the terminal cannot show the glyphs, so their ASCII twins are drawn. ``timers`` says how
+    clocks run: ``live``, ``slow`` (once a second), or ``off`` (only when something else changes).
     """
 
     CSS_PATH = STYLESHEET
 
-    def __init__(self, *, ascii_only: bool = False, timers: Timers = "live") -> None:
+    def __init__(self, preferences: Preferences) -> None:
         super().__init__()
-        self.ascii = ascii_only
-        self.timers: Timers = timers
+        self.preferences = preferences
+        self.ascii = preferences.settings.ascii is True
+        self.timers: Timers = preferences.settings.timers
         self.guard = KeyGuard()
-        self.preferences = PLAIN
         self.theme_names: list[str] = []
         self.chosen_theme = ""
         """The theme to go back to while another one is previewed."""
-        self._twins = [AsciiTwins()] if ascii_only else []
+        self._twins = [AsciiTwins()] if self.ascii else []
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Leaves a key to the focused widget if it is text there, whatever a person has bound to it."""

@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, cast
 
+from mcp_tui.config.files import ConfigError, read_text, write_private
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
+from mcp_tui.tui.view.shares import Shares, shares
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
     from mcp_tui.protocol.states import Limits
-    from mcp_tui.tui.look import Look
 
 ASK: Final = 10.0
 """Seconds between the timeout of a request and its cancel, in which a person is asked."""
+
+
+@dataclass(slots=True)
+class Look:
+    """The settings that a person makes with keys. ``pane`` and ``theme`` are empty if none was chosen.
+
+    It is kept in a small file from one start to the next: ``path``, ``None`` for none. ``themed`` says that the settings
+    name a theme, so that none is kept.
+    """
+
+    shares: Shares = field(default_factory=Shares)
+    pane: str = ""
+    theme: str = ""
+    follow: bool = True
+    internal: bool = False
+    path: Path | None = None
+    themed: bool = False
+
+    @classmethod
+    def read(cls, path: Path) -> Look:
+        """Reads a file; returns the defaults if there is none, or for what we did not write."""
+        told: object = None
+        with suppress(ConfigError, ValueError, RecursionError):
+            told = json.loads(read_text(path, 65_536))
+        said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
+        placed = said.get("shares")
+        return cls(
+            shares=shares(cast("dict[str, object]", placed) if isinstance(placed, dict) else {}),
+            pane=_word(said.get("pane")),
+            theme=_word(said.get("theme")),
+            follow=said.get("follow") is not False,
+            internal=said.get("own") is True,
+            path=path,
+        )
+
+    def keep(self, shares: Shares, pane: str, theme: str) -> None:
+        """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""
+        self.shares, self.pane = shares, pane or self.pane
+        if not self.themed:
+            self.theme = theme
+        if self.path is None:
+            return
+        kept = {
+            "shares": asdict(self.shares),
+            "pane": self.pane,
+            "theme": self.theme,
+            "follow": self.follow,
+            "own": self.internal,
+        }
+        with suppress(ConfigError):  # that it cannot be written is no reason to stop
+            write_private(self.path, json.dumps(kept, indent=1) + "\n")
+
+
+def _word(said: object) -> str:
+    return said if isinstance(said, str) and said.isprintable() and len(said) <= 80 else ""
 
 
 @fact
 class Preferences:
     """The settings with their ``origins`` (a place or variable for each dotted key), and ``problems`` to show once.
 
-    ``look`` is the last look of the screen. ``limits`` gives those of a server's tool. ``first`` is a server that was named
-    and needs consent; ``complete`` makes the target of a definition from the answers to its inputs.
+    ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
+    server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
+    from the answers to its inputs.
     """
 
     settings: Settings = DEFAULTS
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     problems: tuple[str, ...] = ()
-    look: Look | None = None
+    look: Look = field(default_factory=Look)
+    themes: Path | None = None
     limits: Callable[[Target, str], Limits] | None = None
     first: Definition | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
-
-
-PLAIN = Preferences()

@@ -23,11 +23,13 @@ from textual.pilot import OutOfBounds, Pilot
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.settings import Settings
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import Link
 from tests.monkey.steps import Step
 from tests.tui.painted import screen_text
@@ -285,10 +287,9 @@ async def live(
     store = Store(Writer(record))
     stores = iter((store,))
     dice = random.Random(seed)
+    preferences = Preferences(settings=Settings(ascii=dice.random() < 0.1))
     app = WorkbenchApp(
-        target,
-        lambda chosen: Client(chosen, store=next(stores, None) or Store(None)),
-        ascii_only=dice.random() < 0.1,
+        target, lambda chosen: Client(chosen, store=next(stores, None) or Store(None)), preferences
     )
     judge = Judge(folder)
     with _apart(folder), _watched(judge):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -22,7 +22,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.preferences import PLAIN, Preferences
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
@@ -136,17 +136,14 @@ async def driving(
     link: Link | None = Link.CONNECTED,
     ascii_only: bool = False,
     record: Path | None = None,
-    preferences: Preferences = PLAIN,
+    preferences: Preferences | None = None,
     tokens: Authorization | None = None,
 ) -> AsyncGenerator[Driven]:
     """The app on a server, once its connection stands as ``link`` says; ``record`` is a file for its journal."""
     store = Store(None if record is None else Writer(record))
-    app = WorkbenchApp(
-        target,
-        lambda chosen: Client(chosen, settings, store=store, tokens=tokens),
-        ascii_only=ascii_only,
-        preferences=preferences,
-    )
+    chosen = preferences or Preferences()
+    chosen = replace(chosen, settings=replace(chosen.settings, ascii=ascii_only))
+    app = WorkbenchApp(target, lambda to: Client(to, settings, store=store, tokens=tokens), chosen)
     async with app.run_test(size=size) as pilot:
         driven = Driven(app, pilot)
         try:

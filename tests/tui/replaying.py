@@ -6,8 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from mcp_tui.config.settings import Settings
 from mcp_tui.journal.recording import Recording
 from mcp_tui.tui.app import ReplayApp
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.replay import ReplayScreen
 from tests.tui.driving import Hands
 
@@ -32,7 +34,7 @@ async def replaying(
 ) -> AsyncGenerator[Replayed]:
     """The app on a recording, once that is read."""
     replay = recording if isinstance(recording, Recording) else Recording(recording)
-    app = ReplayApp(replay, speed=speed, ascii_only=ascii_only)
+    app = ReplayApp(replay, Preferences(settings=Settings(ascii=ascii_only)), speed=speed)
     async with app.run_test(size=size) as pilot:
         replayed = Replayed(app, pilot)
         await replayed.until(

@@ -193,7 +193,7 @@ async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
 
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():
     wished = Preferences(settings=Settings(keys={"request.new": "x", "request.agin": "r"}, timers="off"))
-    app = WorkbenchApp(DEMO, lambda chosen: Client(chosen, None, store=Store()), preferences=wished)
+    app = WorkbenchApp(DEMO, lambda chosen: Client(chosen, None, store=Store()), wished)
     try:
         async with app.run_test(size=(120, 36), notifications=True) as pilot:
             driven = Driven(app, pilot)

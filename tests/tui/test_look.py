@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.tui.look import Look
+from mcp_tui.tui.preferences import Look
 from mcp_tui.tui.view.shares import Shares
 
 

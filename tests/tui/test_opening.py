@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -15,10 +16,10 @@ from textual.widgets import Input
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.look import Look
-from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import Opening
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.shares import Shares
@@ -87,10 +88,8 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
     size: tuple[int, int], look: Look, monkeypatch: pytest.MonkeyPatch, *, ascii_only: bool
 ) -> None:
     def app() -> WorkbenchApp:
-        wished = Preferences(look=look)
-        return WorkbenchApp(
-            SILENT, lambda to: Client(to, store=Store()), ascii_only=ascii_only, preferences=wished
-        )
+        wished = Preferences(look=replace(look), settings=Settings(ascii=ascii_only))
+        return WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), wished)
 
     first = app()
     monkeypatch.setattr(first, "_open_first", partial(nothing, first))
@@ -112,7 +111,7 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
 @pytest.mark.parametrize("pane", ["", "wire"])
 async def test_every_size_can_follow_the_one_that_the_first_frame_had(pane: str) -> None:
     preferences = Preferences(look=Look(pane=pane))
-    app = WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), preferences=preferences)
+    app = WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), preferences)
     async with app.run_test(size=(80, 24)) as pilot:
         driven = Driven(app, pilot)
         await driven.until(lambda: isinstance(driven.top, Workbench))

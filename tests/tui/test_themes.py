@@ -181,8 +181,7 @@ def app(themes: Path, theme: str = FIRST) -> WorkbenchApp:
     return WorkbenchApp(
         None,
         lambda target: Client(target, store=Store()),
-        themes=themes,
-        preferences=Preferences(settings=Settings(theme=theme)),
+        Preferences(settings=Settings(theme=theme), themes=themes),
     )
 
 

@@ -325,7 +325,7 @@ class Opening(LayoutScreen):
 
     def __init__(self, target: Target, preferences: Preferences) -> None:
         super().__init__()
-        name, limits, look = title(target), preferences.limits, preferences.look
+        name, limits, pane = title(target), preferences.limits, preferences.look.pane
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
         self.table.said = safe("Connecting to {}: …. Press {} to stop.", name, key_of("request.cancel"))
@@ -338,9 +338,8 @@ class Opening(LayoutScreen):
             )
         )
         self.keys.show(NOT_YET)
-        self._look = look
-        if look is not None and look.pane in TABS:
-            self.pane = look.pane
+        if pane in TABS:
+            self.pane = pane
 
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)
@@ -351,5 +350,4 @@ class Opening(LayoutScreen):
         yield self.keys
 
     def on_mount(self) -> None:
-        if self._look is not None:
-            self.share_out(self._look.shares)
+        self.share_out(self.app.preferences.look.shares)

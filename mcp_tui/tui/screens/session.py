@@ -16,7 +16,6 @@ from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import footer_keys, keys
 from mcp_tui.tui.keys import TYPING, Key, Scope, key_of
-from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
@@ -88,7 +87,6 @@ class SessionScreen(LayoutScreen):
         self.action_export = self.copying.export
         self.action_newest = self.table.action_newest
         self.action_oldest = self.table.action_oldest
-        self._look: Look | None = None
         self._looks: Timer | None = None
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
@@ -107,19 +105,18 @@ class SessionScreen(LayoutScreen):
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
         self._looks = self.set_interval(TICK, self._tick)
-        self._look = self.app.preferences.look
-        if self._look is not None:
-            self.share_out(self._look.shares)
-            self.table.follow, self.table.show_internal = self._look.follow, self._look.internal
-            if self._look.pane in TABS:
-                self.choose_pane(self._look.pane)
+        look = self.app.preferences.look
+        self.share_out(look.shares)
+        self.table.follow, self.table.show_internal = look.follow, look.internal
+        if look.pane in TABS:
+            self.choose_pane(look.pane)
         self.look()
 
     def on_unmount(self) -> None:
-        if self._look is not None:
-            self._look.internal = self.table.show_internal
-            theme = self.app.chosen_theme or self.app.theme
-            self._look.keep(self.shares, self.pane if self.chosen else "", theme)
+        if self._looks is not None:
+            look, theme = self.app.preferences.look, self.app.chosen_theme or self.app.theme
+            look.internal = self.table.show_internal
+            look.keep(self.shares, self.pane if self.chosen else "", theme)
 
     def pause(self) -> None:
         """Stops drawing while another server is on the screen."""
@@ -310,8 +307,8 @@ class SessionScreen(LayoutScreen):
         if isinstance(focused, LineList | Timeline) and focused is not self.catalogue:
             target = focused
         target.follow = not target.follow
-        if target is self.table and self._look is not None:
-            self._look.follow = target.follow
+        if target is self.table:
+            self.app.preferences.look.follow = target.follow
         self.tell(words("Follow newest on" if target.follow else "Follow newest off"), "muted", seconds=2)
 
     def action_timeline(self, steps: int) -> None:

@@ -9,8 +9,9 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from mcp_tui.config.settings import Timers
+from mcp_tui.config.settings import Settings, Timers
 from mcp_tui.tui import host
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import Dialog
 from tests.tui.painted import screen_text, strips
 
@@ -24,7 +25,7 @@ class Host(host.Host):
     def __init__(
         self, over: ModalScreen[Any] | None, *, glyphs: bool = True, timers: Timers = "live"
     ) -> None:
-        super().__init__(ascii_only=not glyphs, timers=timers)
+        super().__init__(Preferences(settings=Settings(ascii=not glyphs, timers=timers)))
         self.over = over
         self.answer: Any = UNANSWERED
 

@@ -12,8 +12,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.look import Look
-from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import TABS
 from tests.tui.driving import DEMO, Driven, driving
 
@@ -52,7 +51,7 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
     def app() -> WorkbenchApp:
         look = Look.read(path)
         preferences = Preferences(look=look, settings=replace(DEFAULTS, theme=look.theme or DEFAULTS.theme))
-        return WorkbenchApp(DEMO, lambda chosen: Client(chosen, store=Store()), preferences=preferences)
+        return WorkbenchApp(DEMO, lambda chosen: Client(chosen, store=Store()), preferences)
 
     first = app()
     async with first.run_test(size=(140, 40)) as pilot:

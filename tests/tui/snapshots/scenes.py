@@ -26,6 +26,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.cancelling import TimeoutScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
@@ -129,7 +130,7 @@ async def staged(
     """The app of a size and a theme; ``told``: at the end of the story."""
     play = Play(path, silent=silent)
     with standing(play):
-        app = WorkbenchApp(target, play.make, ascii_only=ascii_only)
+        app = WorkbenchApp(target, play.make, Preferences(settings=Settings(ascii=ascii_only)))
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot, play, {}, {})
             app.load_themes()
