@@ -20,7 +20,7 @@ from mcp_tui.client import Client
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.judging import ControlRun
+from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import ProbedServer
 from mcp_tui.probe.tools import Choice
@@ -113,28 +113,15 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
             return Arrival(at, "other", text)
 
 
-class Heartbeat:
-    """A file that the tool changes while it works. ``beats`` are the times at which a change was noticed."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.beats: list[float] = []
-
-    async def watch(self) -> None:
-        """Watches the file until cancelled; returns at once if there is none."""
-        if self.path is None:
-            return
-        before = _state(self.path)
-        while True:
-            await asyncio.sleep(BEAT)
-            now = _state(self.path)
-            if now != before:
-                self.beats.append(time.monotonic())
-                before = now
-
-    def between(self, sent: float, until: float) -> tuple[float, ...]:
-        """Returns the beats between two times, as seconds since the first."""
-        return tuple(beat - sent for beat in self.beats if sent < beat <= until)
+async def watch(heartbeat: Path, beats: list[float]) -> None:
+    """Notes in ``beats`` when a file that the tool writes to while it works is seen to change, until cancelled."""
+    before = _state(heartbeat)
+    while True:
+        await asyncio.sleep(BEAT)
+        now = _state(heartbeat)
+        if now != before:
+            beats.append(time.monotonic())
+            before = now
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -149,8 +136,8 @@ def _state(path: Path) -> tuple[int, int]:
 class Server(ProbedServer):
     """The server under test and its tool, with the results so far.
 
-    Filled in by the first connection, that of ``client``; every further one is opened from it. ``connect`` makes a
-    connection beside that of an experiment.
+    Filled in by the first connection, that of ``client``; every further one is opened from it. ``beats`` are the times at
+    which the heartbeat file was seen to change. ``connect`` makes a connection beside that of an experiment.
     ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task; ``brief`` are arguments with
     which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` holds the lines of
     stdout that were not messages; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
@@ -159,7 +146,7 @@ class Server(ProbedServer):
 
     client: Client
     info: ServerInfo
-    heartbeat: Heartbeat
+    beats: list[float]
     connect: Callable[[str], ProbeConnection]
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     choice: Choice | None = None
@@ -224,7 +211,6 @@ class ProbeConnection(base.Silence):
         self.transport: base.Transport | None = None
         self._news = asyncio.Event()
         self.next_id = 1
-        self._closing = False
 
     def now(self) -> float:
         """Returns monotonic seconds."""
@@ -278,7 +264,6 @@ class ProbeConnection(base.Silence):
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
-        self._closing = True
         if self.transport is not None:
             await self.transport.close()
         self.store.close()
@@ -333,9 +318,9 @@ class ProbeConnection(base.Silence):
         """Logs a line of the server's stderr."""
         self.store.event(ev.Stderr(at=self.now(), line=text))
 
-    def closed(self, *, detail: str, **_facts: object) -> None:
+    def closed(self, *, detail: str, expected: bool = False, **_facts: object) -> None:
         """Notes the end of the connection."""
-        if not self._closing:
+        if not expected:
             self.lost, self.ended_at = detail or "the connection ended", self.now()
         self.store.event(ev.Disconnected(at=self.now(), detail=detail))
         self._news.set()
@@ -468,10 +453,14 @@ class Trace:
         """Returns the progress messages with its token."""
         return [each for each in self.connection.heard if each.kind == "progress" and each.of == self.id]
 
-    def times(self, kind: str) -> tuple[float, ...]:
-        """Returns the times of its ``progress``, or of all ``log`` messages since, in seconds after its writing."""
-        heard = self.progress() if kind == "progress" else self.connection.heard
-        return tuple(each.at - self.sent_at for each in heard if each.kind == kind and each.at > self.sent_at)
+    def signs(self, until: float) -> dict[str, tuple[float, ...]]:
+        """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""
+        sent, heard = self.sent_at, self.connection.heard
+        seen = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
+        if not self.closed_stream:
+            seen[PROGRESS] = [each.at for each in self.progress()]
+            seen[LOG] = [each.at for each in heard if each.kind == "log"]
+        return {name: tuple(at - sent for at in times if at > sent) for name, times in seen.items()}
 
     def over(self) -> bool:
         """Returns whether it was answered, or cannot be answered any more."""

@@ -6,7 +6,7 @@ judges. It works with:
 ``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway()`` also waits to the middle of its work,
                           ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
-``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``logs``, ``progress``, …),
+``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``answers``, ``signs``, …),
                           for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
 ``trial.tell(words)``     notes what was seen. ``passed(rule, sentence)``, ``warned()``, ``failed()``, and ``unseen()`` judge
                           a rule by all that was noted; ``give_up(rule, why)`` ends the experiment with ``unseen()``.
@@ -196,9 +196,9 @@ async def id_zero(trial: Trial) -> None:
         trial.give_up("P-23", "the cancel of another id has no visible effect either")
     _, seen = await trial.cancelled_call(trial.mid, id=0)
     # the heartbeat is that of all experiments that run side by side
-    seen, control = replace(seen, beats=()), replace(trial.control, beats=())
-    ran = judging.ran_to_end(seen, control)
-    if not ran and judging.work("P-23", seen, control).verdict is Verdict.WARNING:
+    seen = replace(seen, signs={**seen.signs, judging.BEATS: ()})
+    ran = judging.ran_to_end(seen, trial.control)
+    if not ran and judging.work("P-23", seen, trial.control).verdict is Verdict.WARNING:
         ran = "the work went on"
     if not (seen.early or ran):
         await trial.survives("P-23")
@@ -248,8 +248,8 @@ async def disconnected(trial: Trial) -> None:
     await trial.survives("P-17")
     trial.tell("the client closed the call's stream without a cancel", at - trace.sent_at)
     since = seen.cancel + judging.settling(control)
-    on = [beat for beat in seen.beats if beat > since]
-    if sum(beat > since for beat in control.beats) < judging.SOME:
+    on = [beat for beat in seen.times(judging.BEATS) if beat > since]
+    if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
         trial.passed("P-17", f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect")

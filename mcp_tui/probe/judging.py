@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -19,6 +20,11 @@ SOME: Final = 2
 
 END: Final = 0.85
 """Share of an uncancelled run after which work counts as finished."""
+
+BEATS: Final = "the heartbeat"
+PROGRESS: Final = "progress"
+LOG: Final = "the log"
+"""Names of the signs of work: what changes the heartbeat file, progress, and log messages."""
 
 HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
 """Advice for tools that show no sign of work."""
@@ -38,14 +44,17 @@ class Answer:
 class Watched:
     """The observation of a call for ``watched`` seconds; all times are seconds since its writing.
 
-    ``lost`` is the reason if the server ended by itself.
+    ``signs`` are the times of each sign of work that could be seen, by its name. ``lost`` is the reason if the server ended
+    by itself.
     """
 
     watched: float = 0.0
-    progress: tuple[float, ...] = ()
-    logs: tuple[float, ...] = ()
-    beats: tuple[float, ...] = ()
+    signs: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     lost: str = ""
+
+    def times(self, sign: str) -> tuple[float, ...]:
+        """Returns the times of a sign of work, none if it could not be seen."""
+        return self.signs.get(sign, ())
 
 
 @fact
@@ -85,7 +94,7 @@ class Observation(Watched):
 
 def settling(control: ControlRun) -> float:
     """Returns the seconds after a cancel in which a sign of work may belong to the step under way."""
-    signs = control.progress or control.logs
+    signs = control.times(PROGRESS) or control.times(LOG)
     gaps = [late - early for early, late in pairwise(signs)]
     usual = median(gaps) if gaps else 0.0
     return max(1.25 * usual, min(TRANSIT, 0.35 * control.length))
@@ -132,16 +141,16 @@ def progress(rule: str, seen: Observation, control: ControlRun, level: Level) ->
     """
     if (unseen := _unseen(rule, seen, "progress")) is not None:
         return unseen
-    late = _after(seen.progress, seen.due)
+    late = _after(seen.times(PROGRESS), seen.due)
     if late and (level is Level.MUST or len(late) >= SOME):
         count = "1 progress message" if len(late) == 1 else f"{len(late)} progress messages"
         text = f"{count} came after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
         return Finding(rule, _bad(level), text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
-    expected = len(_after(control.progress, seen.due))
+    expected = len(_after(control.times(PROGRESS), seen.due))
     if not expected:
-        few = "reports no progress" if not control.progress else "reports too little progress to tell"
+        few = "reports too little progress to tell" if control.times(PROGRESS) else "reports no progress"
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}")
     came = (
         "1 progress message came after the cancel, then none" if late else "no progress came after the cancel"
@@ -158,19 +167,12 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
     if control.lost and seen.lost and seen.watched >= END * control.length:
         return f"{seen.lost}, as it does uncancelled"
     since = seen.cancel + settling(control)
-    for name, moments, expected in _signs(seen, control):
+    for name, moments in seen.signs.items():
+        expected = control.times(name)
         went_on = len(_after(moments, since)) >= SOME  # a single one may be the last of a tool that cleans up
         if went_on and expected and moments[-1] >= END * expected[-1]:
             return f"{name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
     return ""
-
-
-def _signs(seen: Observation, control: ControlRun) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
-    """Returns each sign of work: its name, its times in the cancelled run, and its times in the control run."""
-    signs = [("the heartbeat", seen.beats, control.beats)]
-    if not seen.closed_stream:
-        signs += [("progress", seen.progress, control.progress), ("the log", seen.logs, control.logs)]
-    return signs
 
 
 def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
@@ -179,19 +181,18 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({seen.early})")
     since = seen.cancel + settling(control)
     told = tuple(each.evidence for each in seen.answers if each.is_result) or seen.quotes
-    signs = _signs(seen, control)
-    going = next((sign for sign in signs if len(_after(sign[1], since)) >= SOME), None)
+    going = next((name for name in seen.signs if len(_after(seen.times(name), since)) >= SOME), "")
     ended = ran_to_end(seen, control) if seen.answers or seen.lost else ""
-    if ended and going is not signs[0]:  # the heartbeat alone says more than the answer
+    if ended and going != BEATS:  # the heartbeat alone says more than the answer
         return Finding(rule, Verdict.WARNING, f"it worked to its end: {ended}", told)
-    if going is not None:
-        name, moments, _ = going
-        text = f"it kept working: {name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
+    if going:
+        lag = seen.times(going)[-1] - seen.cancel
+        text = f"it kept working: {going} went on until {lag:.2f} s after the cancel"
         return Finding(rule, Verdict.WARNING, text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
-    for name, _, expected in signs:
-        count = len(_after(expected, since))
+    for name in seen.signs:
+        count = len(_after(control.times(name), since))
         if count >= SOME:
             text = f"{name} stopped at the cancel ({count} more without it)"
             return Finding(rule, Verdict.PASS, text, seen.quotes)

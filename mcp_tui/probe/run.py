@@ -24,9 +24,9 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.connection import Arrival, Heartbeat, ProbeConnection, Server, Trace
+from mcp_tui.probe.connection import Arrival, ProbeConnection, Server, Trace, watch
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
-from mcp_tui.probe.judging import ControlRun
+from mcp_tui.probe.judging import PROGRESS, ControlRun
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, no_tasks, task_choice
@@ -83,7 +83,7 @@ class Probe:
         self.settings = replace(self.settings, offers=replace(self.settings.offers, tasks=False))
         self.server: Server
         self.report: Report
-        self._heartbeat = Heartbeat(self.heartbeat)
+        self._beats: list[float] = []
         self._began = time.monotonic()
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
@@ -100,7 +100,8 @@ class Probe:
             Unsuitable: the named tool cannot be called.
         """
         self._began = time.monotonic()
-        watching = spawn(self._heartbeat.watch(), name="watch the heartbeat")
+        file, name = self.heartbeat, "watch the heartbeat"
+        watching = None if file is None else spawn(watch(file, self._beats), name=name)
         try:
             await self._prepare()
             await self._experiments()
@@ -110,7 +111,8 @@ class Probe:
                 connection.cancel_all("interrupted")
             raise
         finally:
-            watching.cancel()
+            if watching is not None:
+                watching.cancel()
             await self._close_all()
         self._count_answers()
         self._judge_stdout()
@@ -187,7 +189,7 @@ class Probe:
             transport=info.transport,
             revision=info.revision,
             info=info,
-            heartbeat=self._heartbeat,
+            beats=self._beats,
             connect=self._connection,
             tools=tools,
             connecting=connecting,
@@ -248,13 +250,13 @@ class Probe:
                 useless.append(f"{choice.name} {why}")
                 continue
             useful.append((choice, control))
-            if asked or len(control.progress) > 1:
+            if asked or len(control.times(PROGRESS)) > 1:
                 break
         if not useful:
             report.no_tool = self._no_tool_reason(useless)
             self.tell(report.no_tool)
             return connection
-        choice, control = max(useful, key=lambda each: len(each[1].progress) > 1)
+        choice, control = max(useful, key=lambda each: len(each[1].times(PROGRESS)) > 1)
         server.choice, server.control = choice, control
         report.tool, report.arguments, report.duration = choice.name, choice.arguments, control.duration
         if control.duration is None:
@@ -420,9 +422,7 @@ async def _control_run(
     control = ControlRun(
         duration=None if heard is None and not lost else ended_at - sent,
         watched=connection.now() - sent,
-        progress=trace.times("progress"),
-        logs=trace.times("log"),
-        beats=connection.server.heartbeat.between(sent, ended_at),
+        signs=trace.signs(ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,
     )

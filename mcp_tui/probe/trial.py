@@ -236,9 +236,7 @@ class Trial:
             early=early[0].words if early else before,
             quotes=tuple(quotes),
             closed_stream=trace.closed_stream,
-            progress=trace.times("progress"),
-            logs=trace.times("log"),
-            beats=self.server.heartbeat.between(sent, now),
+            signs=trace.signs(now),
             lost=connection.lost,
             watched=now - sent,
         )

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import Answer, ControlRun, Observation
+from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Verdict
 from mcp_tui.probe.rules import Level
 
 TENTHS = tuple(step / 10 for step in range(1, 11))
 
-CONTROL = ControlRun(duration=1.0, watched=1.0, progress=TENTHS)
+CONTROL = ControlRun(duration=1.0, watched=1.0, signs={PROGRESS: TENTHS})
 """Progress ten times in a second."""
 
-STOPPED = Observation(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
+STOPPED = Observation(cancel=0.4, signs={PROGRESS: TENTHS[:4]}, watched=1.5)
 
 
 def answer(after: float, *, result: bool = True) -> Answer:
@@ -31,7 +31,11 @@ LATE = replace(STOPPED, answers=(answer(0.6),))
 
 
 def then(*progress: float) -> Observation:
-    return replace(STOPPED, progress=(*STOPPED.progress, *progress))
+    return replace(STOPPED, signs={PROGRESS: (*TENTHS[:4], *progress)})
+
+
+def beating(*beats: float) -> Observation:
+    return replace(STOPPED, signs={BEATS: beats, **STOPPED.signs})
 
 
 @pytest.mark.parametrize(
@@ -91,16 +95,17 @@ def test_progress_after_the_cancel(seen: Observation, level: Level, verdict: Ver
 
 @pytest.mark.parametrize("progress", [(), (0.1,), (0.25, 0.5)])
 def test_silence_proves_nothing_where_the_control_run_was_as_silent(progress: tuple[float, ...]):
-    control = replace(CONTROL, progress=progress)
-    found = judging.progress("P-02", replace(STOPPED, progress=progress[:1]), control, MUST)
+    control = replace(CONTROL, signs={PROGRESS: progress})
+    found = judging.progress("P-02", replace(STOPPED, signs={PROGRESS: progress[:1]}), control, MUST)
     assert found.verdict is UNSEEN
 
 
-BEATING = replace(CONTROL, beats=TENTHS)
-LOGGING = ControlRun(duration=1.0, watched=1.0, logs=TENTHS)
+BEATING = replace(CONTROL, signs={BEATS: TENTHS, PROGRESS: TENTHS})
+LOGGING = ControlRun(duration=1.0, watched=1.0, signs={LOG: TENTHS})
 ENDING = ControlRun(duration=1.0, watched=1.0, lost=LOST)
 SILENT = Observation(cancel=0.4, watched=1.5)
-CLEANED = replace(STOPPED, beats=(*TENTHS[:4], 0.95), answers=(answer(0.55, result=False),))
+CLEANED = replace(beating(*TENTHS[:4], 0.95), answers=(answer(0.55, result=False),))
+CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
 
 
 @pytest.mark.parametrize(
@@ -112,12 +117,12 @@ CLEANED = replace(STOPPED, beats=(*TENTHS[:4], 0.95), answers=(answer(0.55, resu
         # a result of what was done until then shows no work to the end
         (replace(STOPPED, answers=(answer(0.02),)), CONTROL, PASS, "progress stopped"),
         # the heartbeat tells where the stream is closed, and outweighs progress that ceased
-        (replace(STOPPED, closed_stream=True), CONTROL, UNSEEN, "the stream is closed"),
-        (replace(STOPPED, closed_stream=True, beats=TENTHS[:4]), BEATING, PASS, "the heartbeat stopped"),
-        (replace(STOPPED, closed_stream=True, beats=TENTHS), BEATING, WARNING, "the heartbeat went on"),
-        (replace(STOPPED, beats=TENTHS), BEATING, WARNING, "the heartbeat went on"),
-        (replace(SILENT, logs=TENTHS[:4]), LOGGING, PASS, "the log stopped"),
-        (replace(SILENT, logs=TENTHS), LOGGING, WARNING, "the log went on"),
+        (CLOSED, CONTROL, UNSEEN, "the stream is closed"),
+        (replace(CLOSED, signs={BEATS: TENTHS[:4]}), BEATING, PASS, "the heartbeat stopped"),
+        (replace(CLOSED, signs={BEATS: TENTHS}), BEATING, WARNING, "the heartbeat went on"),
+        (beating(*TENTHS), BEATING, WARNING, "the heartbeat went on"),
+        (replace(SILENT, signs={LOG: TENTHS[:4]}), LOGGING, PASS, "the log stopped"),
+        (replace(SILENT, signs={LOG: TENTHS}), LOGGING, WARNING, "the log went on"),
         (SILENT, ControlRun(duration=1.0, watched=1.0), UNSEEN, "--heartbeat FILE"),
         # a tool that ends the server by itself, and does so again, worked on
         (replace(SILENT, watched=1.0, lost=LOST), ENDING, WARNING, "as it does uncancelled"),
