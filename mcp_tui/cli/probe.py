@@ -173,8 +173,8 @@ def junit(report: Report, *, strict: bool) -> bytes:
         ("mcp-tui", report.probe),
         ("date", report.date),
         ("command", clean(report.command)),
-        ("transport", report.transport),
-        ("revision", report.revision.name),
+        ("transport", report.info.transport),
+        ("revision", report.info.revision.name),
         ("tool", clean(report.tool)),
     ):
         ET.SubElement(properties, "property", {"name": name, "value": value})
@@ -185,7 +185,7 @@ def junit(report: Report, *, strict: bool) -> bytes:
             {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"},
         )
         said = clean(finding.sentence)
-        told = [f"{clause.level.value}: {clause.text(report.revision.name)}"]
+        told = [f"{clause.level.value}: {clause.text(report.info.revision.name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]
         if finding.verdict in failing:
             attributes = {"message": said, "type": finding.verdict.value}

@@ -18,7 +18,7 @@ from typing import Final
 
 from mcp_tui.client import Client
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
-from mcp_tui.client.connection import Connection, ServerInfo
+from mcp_tui.client.connection import Connection
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
@@ -145,7 +145,6 @@ class Server(ProbedServer):
     """
 
     client: Client
-    info: ServerInfo
     beats: list[float]
     connect: Callable[[str], ProbeConnection]
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])

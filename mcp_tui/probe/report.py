@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Final
 
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.values import frozen
 
 
@@ -84,10 +84,7 @@ class Report:
     ``lost`` is the reason why no experiment could connect after the control run. ``notes`` are sentences about the run.
     """
 
-    server: str
-    transport: str
-    revision: Revision
-    server_version: str = ""
+    info: ServerInfo
     probe: str = ""
     date: str = ""
     command: str = ""
@@ -104,7 +101,7 @@ class Report:
     @property
     def server_named(self) -> str:
         """The server's name with its version."""
-        return f"{self.server} {self.server_version}".strip()
+        return f"{self.info.name} {self.info.version}".strip()
 
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
         """Each rule with its clause and its verdict, in the order of the rules."""
@@ -112,7 +109,9 @@ class Report:
         rows: list[tuple[Rule, Clause, Finding]] = []
         for rule in RULES.values():
             finding = self.findings.get(rule.id, unseen)
-            rows.append((rule, finding.clause or rule.clause(self.revision, self.transport), finding))
+            rows.append(
+                (rule, finding.clause or rule.clause(self.info.revision, self.info.transport), finding)
+            )
         return rows
 
     def broken(self, *, strict: bool = False) -> bool:
@@ -162,20 +161,20 @@ class Report:
 
     def fields(self) -> dict[str, object]:
         """The report for programs."""
-        answer, why = self.stops()
+        (answer, why), info = self.stops(), self.info
         return {
             "schema": 1,
             "mcp_tui": self.probe,
             "date": self.date,
-            "server": {"name": self.server, "version": self.server_version, "command": self.command},
-            "transport": self.transport,
-            "revision": self.revision.name,
+            "server": {"name": info.name, "version": info.version, "command": self.command},
+            "transport": info.transport,
+            "revision": info.revision.name,
             "tool": self.tool or None,
             "arguments": self.arguments if self.tool else None,
             "duration": None if self.duration is None else round(self.duration, 3),
             "calls": [asdict(each) for each in self.calls],
             "rules": [
-                {"id": rule.id, "title": rule.title, **clause.fields(self.revision), **finding.fields()}
+                {"id": rule.id, "title": rule.title, **clause.fields(info.revision), **finding.fields()}
                 for rule, clause, finding in self.rows()
             ],
             "counts": {verdict.value: count for verdict, count in self.counts().items()},

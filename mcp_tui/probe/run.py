@@ -188,17 +188,13 @@ class Probe:
             client=client,
             transport=info.transport,
             revision=info.revision,
-            info=info,
             beats=self._beats,
             connect=self._connection,
             tools=tools,
             connecting=connecting,
         )
         self.report = Report(
-            server=info.name,
-            server_version=info.version,
-            transport=info.transport,
-            revision=info.revision,
+            info=info,
             probe=__version__,
             date=date,
             command=shown(self.target),
@@ -220,7 +216,7 @@ class Probe:
             wanted = candidates(server.tools)
         connection = await self._choose(wanted)
         server.task = task_choice(server.tools, server.choice, self.wish)
-        server.no_tasks = no_tasks(server.info, server.task)
+        server.no_tasks = no_tasks(self.report.info, server.task)
         if self._applies("P-09"):
             self._found(*await Trial(connection).make(after_completion))
         await self._try_briefly(connection)

@@ -129,8 +129,8 @@ def test_exactly_the_rule_that_a_server_breaks_falls(case: tuple[str, str, str, 
     fell = {rule: verdict for rule, verdict in fallen(report).items() if rule not in chance}
     assert fell == {rule: verdict for rule, verdict in expected.items() if rule not in chance}, told
     assert set(report.findings) == set(RULES)
-    assert report.transport == transport
-    assert report.revision.name == revision
+    assert report.info.transport == transport
+    assert report.info.revision.name == revision
     assert report.duration is not None
     assert report.seconds < 10 * report.duration + 30
     if mode == "good":
@@ -200,7 +200,7 @@ def test_over_sse_a_good_server_passes_whatever_can_be_seen():
     assert isinstance(target, StdioTarget)
     with serving_command(target.command[0], str(front), *target.command) as url:
         report = probed(url, "slow_work", ("seconds", "0.8"), revision="2024-11-05", patience=3.0)
-    assert (report.transport, report.revision.name, report.lost) == ("sse", "2024-11-05", "")
+    assert (report.info.transport, report.info.revision.name, report.lost) == ("sse", "2024-11-05", "")
     assert fallen(report) == {}
     assert report.stops()[0] == "yes"
     assert report.findings["P-25"].verdict is Verdict.PASS

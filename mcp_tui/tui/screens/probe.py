@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.results import free, save
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
@@ -48,6 +49,9 @@ INTRODUCTION: Final = (
 )
 
 _PROBE: Final = words("Probe")
+
+_UNKNOWN: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE)
+"""The server whose clauses are shown before the report says which they are."""
 
 _RULES: Final = tuple(RULES.values())
 
@@ -146,10 +150,9 @@ class ProbeScreen(ModalScreen[None]):
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
         finding = self.findings.get(rule.id)
-        revision = LATEST_HANDSHAKE if self.report is None else self.report.revision
-        transport = "stdio" if self.report is None else self.report.transport
-        clause = (finding and finding.clause) or rule.clause(revision, transport)
-        source = line((safe("{}: {}", clause.level.value, clause.text(revision.name)), "muted"))
+        server = _UNKNOWN if self.report is None else self.report.info
+        clause = (finding and finding.clause) or rule.clause(server.revision, server.transport)
+        source = line((safe("{}: {}", clause.level.value, clause.text(server.revision.name)), "muted"))
         known, evidence = [source, line(words("not judged yet"))], list[Line]()
         if finding is not None:
             known = [line(_verdict(finding), clean(finding.sentence)), source]

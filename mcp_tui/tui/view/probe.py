@@ -38,7 +38,7 @@ def arguments(given: dict[str, Json]) -> SafeText:
 
 def headline(report: Report) -> SafeText:
     """The server and the tool, in a line."""
-    parts = [report.server_named or "unnamed server", report.transport, report.revision.name]
+    parts = [report.server_named or "unnamed server", report.info.transport, report.info.revision.name]
     if report.tool:
         took = "did not finish on its own" if report.duration is None else f"takes {report.duration:.2f} s"
         parts.append(f"{report.tool} {arguments(report.arguments)} {took}".replace("  ", " "))
@@ -103,7 +103,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
             why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * SHOWN))
             lines.append(painted(verdict, why))
             if verdict in BAD:
-                lines.append(safe("      {}: {}", clause.level.value, clause.text(report.revision.name)))
+                lines.append(safe("      {}: {}", clause.level.value, clause.text(report.info.revision.name)))
                 lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
     lines += [NOTHING, *(safe("{}.", clean(note)) for note in report.notes)]
     return [*lines, called(report), counted(report), conclusion(report)]
@@ -161,7 +161,7 @@ def markdown(report: Report) -> str:
         lines += ["", "## Evidence"]
     for rule, clause, finding in bad:
         lines += ["", f"### {rule.id} {finding.verdict.value}: {_cell(finding.sentence)}", ""]
-        lines += [f"{clause.level.value}: {_cell(clause.text(report.revision.name))}", ""]
+        lines += [f"{clause.level.value}: {_cell(clause.text(report.info.revision.name))}", ""]
         lines += [f"- {_quoted(each)}" for each in finding.evidence]
     notes = (line for note in report.notes for line in (f"{_cell(note)}.", ""))
     lines += ["", _cell(counted(report)), "", *notes, f"{_cell(called(report))}.", ""]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 from unittest.mock import patch
 
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition, Input
@@ -298,10 +299,7 @@ pass: every line on stdout was a message
 """
 
 REPORT: Final = Report(
-    server="atlas-mcp",
-    server_version="2.4.0",
-    transport="stdio",
-    revision=REVISIONS["2026-07-28"],
+    info=ServerInfo(transport="stdio", revision=REVISIONS["2026-07-28"], name="atlas-mcp", version="2.4.0"),
     tool="slow_sql",
     arguments=_SLEEP,
     duration=3.02,

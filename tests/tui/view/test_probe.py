@@ -11,22 +11,22 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mcp_tui.cli.probe import junit
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe as view
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
+INFO = ServerInfo(transport="stdio", revision=LATEST, name="crawler", version="1.2")
+
 
 def report(*findings: Finding, **more: Any) -> Report:
     made = Report(
-        server="crawler",
-        server_version="1.2",
+        info=INFO,
         probe="0.1.0",
         date="2026-11-21T11:04:31.880Z",
         command="crawler --fast",
-        transport="stdio",
-        revision=LATEST,
         tool="crawl",
         arguments={"seconds": 2},
         duration=2.004,
@@ -106,8 +106,9 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     bad = Finding("P-01", Verdict.FAIL, payload, (EvidenceItem(payload, 0.5, payload),))
-    texts = dict.fromkeys(("server", "command", "tool"), payload)
-    made = report(bad, **texts, arguments={payload: payload}, notes=[payload])
+    texts = dict.fromkeys(("command", "tool"), payload)
+    info = replace(INFO, name=payload)
+    made = report(bad, **texts, info=info, arguments={payload: payload}, notes=[payload])
     said = [*view.table(made), view.markdown(made)]
     for element in ET.fromstring(junit(made, strict=False)).iter():
         said += [element.text or "", *element.attrib.values()]
