@@ -138,10 +138,10 @@ class Server(ProbedServer):
 
     Filled in by the first connection, that of ``client``; every further one is opened from it. ``beats`` are the times at
     which the heartbeat file was seen to change. ``connect`` makes a connection beside that of an experiment.
-    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task; ``brief`` are arguments with
-    which the slow tool ends at once; ``connecting``: seconds that it took to connect. ``noise`` holds the lines of
-    stdout that were not messages; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
-    arguments as JSON.
+    ``choice`` is ``None`` where no slow tool was found, and ``control`` a run of no time; ``task`` is the tool to run as a
+    task; ``brief`` are arguments with which the slow tool ends at once; ``connecting``: seconds that it took to connect.
+    ``noise`` holds the lines of stdout that were not messages; ``traces`` are the requests on all connections; ``calls``
+    counts tool calls by tool and arguments as JSON.
     """
 
     client: Client
@@ -149,7 +149,7 @@ class Server(ProbedServer):
     connect: Callable[[str], ProbeConnection]
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     choice: Choice | None = None
-    control: ControlRun | None = None
+    control: ControlRun = field(default_factory=lambda: ControlRun(duration=None))
     task: Choice | None = None
     brief: dict[str, Json] | None = None
     connecting: float = 0.0
@@ -166,7 +166,7 @@ class Server(ProbedServer):
     @property
     def busy(self) -> bool:
         """True if the tool is slow enough to be cancelled and does not end the connection by itself."""
-        return self.choice is not None and self.control is not None and not self.control.lost
+        return self.choice is not None and not self.control.lost
 
     @property
     def slow_to_start(self) -> bool:
@@ -174,14 +174,9 @@ class Server(ProbedServer):
         return self.connecting > SLOW_START and self.transport == "stdio"
 
     @property
-    def length(self) -> float:
-        """Seconds that the tool works, 0 if that is unknown."""
-        return 0.0 if self.control is None else self.control.length
-
-    @property
     def patience(self) -> float:
         """Seconds that the next call is given to be answered."""
-        return min(5.0 + self.length, 15.0)
+        return min(5.0 + self.control.length, 15.0)
 
     def hello(self) -> tuple[str, dict[str, Json]]:
         """Returns the method and the params of the opening request."""
@@ -228,8 +223,7 @@ class ProbeConnection(base.Silence):
         Raises:
             TransportError: the server cannot be started or reached.
         """
-        kind = "sse" if self.server.transport == "sse" else ""
-        self.transport = transport or make_transport(self.server.client, kind)
+        self.transport = transport or make_transport(self.server.client, self.server.transport)
         if self.server.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)

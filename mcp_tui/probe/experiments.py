@@ -307,7 +307,7 @@ async def session_deleted(trial: Trial) -> None:
         await other.open()
         found = await Trial(other).next_call("P-28", what)
     except TransportError as error:
-        found = judging.unanswered("P-28", what, str(error), server.control)
+        found = judging.unanswered("P-28", what, str(error), trial.control)
     finally:
         await other.close()
     if found.verdict is Verdict.FAIL:
@@ -398,10 +398,10 @@ async def twice(trial: Trial) -> None:
 
 async def after_completion(trial: Trial) -> None:
     """P-09: the cancel of a request that was answered, on the connection of the control run."""
-    connection, control = trial.connection, trial.server.control
+    connection, control = trial.connection, trial.control
     if connection.lost:
         trial.give_up("P-09", connection.lost)
-    if control is not None and control.lost:
+    if control.lost:
         trial.give_up("P-09", f"the tool ends the connection without any cancel: {control.lost}")
     calls = (each for each in connection.traces.values() if each.method == "tools/call")
     done = next((each for each in calls if each.responses), None)
@@ -478,13 +478,13 @@ async def malformed(trial: Trial) -> None:
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     """Judges whether the calls in flight were left alone, and names the cancels that hit them."""
-    connection, control = trial.connection, trial.server.control
+    connection, control = trial.connection, trial.control
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
     count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
     ignored = "all ignored" if connection.lost else f"{count} ignored; the calls in flight were answered"
     if not connection.lost:
-        if not calls or control is None or control.duration is None:
+        if not calls or control.duration is None:
             return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
         # a server may work on one thing at a time
         until = connection.now() + len(calls) * control.length + 3.0
@@ -607,8 +607,8 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     if choice is None:
         return Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found"
     # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
-    known = server.control is not None and server.choice == choice
-    length = server.length if known else AIM
+    known = server.choice == choice
+    length = server.control.length if known else AIM
     middle = MID * length if known else SOON
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not modern:

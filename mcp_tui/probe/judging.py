@@ -202,11 +202,11 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
 
 
 def unanswered(
-    rule: str, what: str, why: str, control: ControlRun | None, evidence: Sequence[EvidenceItem] = ()
+    rule: str, what: str, why: str, control: ControlRun, evidence: Sequence[EvidenceItem] = ()
 ) -> Finding:
     """Returns the finding for a call that must be answered whatever was cancelled before it, and was not."""
     text = f"{what} was not answered: {why}"
-    if control is not None and control.lost:
+    if control.lost:
         text += f" (the uncancelled run as well: {control.lost})"
     return Finding(rule, Verdict.FAIL, text, tuple(evidence), SURVIVES)
 

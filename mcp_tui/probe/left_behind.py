@@ -241,7 +241,8 @@ async def stderr_broken(trial: Trial) -> None:
     await asyncio.sleep(0)
     if server.busy:
         await _work(trial, connection)
-    if await connection.ask().answered(connection.now() + server.patience + server.length) is not None:
+    until = connection.now() + server.patience + server.control.length
+    if await connection.ask().answered(until) is not None:
         trial.passed("P-30", "the next call was answered")
     else:
         trial.warned("P-30", f"the next call was not answered: {connection.lost or 'no answer'}")

@@ -292,7 +292,7 @@ class Probe:
             if rules and not obstacle:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
-        budget = TIMES * (1.0 if self.server.control is None else self.server.length) + GRACE
+        budget = TIMES * (self.server.control.length or 1.0) + GRACE
         left = self._began + budget - CLOSING - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, left)):
@@ -325,9 +325,9 @@ class Probe:
         """Returns the reason why an experiment cannot be run with this tool, or an empty string."""
         if experiment.tool and self.server.choice is None:
             return "it takes a slow tool, and none was found"
-        control = self.server.control
-        if experiment.tool and experiment.spares and control is not None and control.lost:
-            return f"the tool ends the connection without any cancel: {control.lost}"
+        lost = self.server.control.lost
+        if experiment.tool and experiment.spares and lost:
+            return f"the tool ends the connection without any cancel: {lost}"
         return ""
 
     def _mark_unseen(self, experiment: Experiment, why: str) -> None:

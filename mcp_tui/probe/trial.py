@@ -51,7 +51,6 @@ class Trial:
     @property
     def control(self) -> ControlRun:
         """Its uncancelled run."""
-        assert self.server.control is not None
         return self.server.control
 
     @property
@@ -179,8 +178,8 @@ class Trial:
                 text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
                 told.append(EvidenceItem(text, None, heard.frame))
             if why:
-                return judging.unanswered(rule, what, why, self.server.control, told)
-            patience += self.server.length
+                return judging.unanswered(rule, what, why, self.control, told)
+            patience += self.control.length
         return Finding(rule, Verdict.PASS, f"{what} was answered", tuple(told))
 
     def _last_words(self, trace: Trace) -> list[EvidenceItem]:
