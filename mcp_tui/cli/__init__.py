@@ -10,7 +10,7 @@ import resource
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.cli.output import Exit, Failure, flush_out, out, prepare, warn
+from mcp_tui.cli.output import Exit, Failure, out, prepare, warn
 
 if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     allow_files()
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
-        flush_out()
+        out("", end="", flush=True)
         return status
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         return Exit.USAGE if known else Exit.DEFECT
     finally:
         with contextlib.suppress(Failure):  # the error of the command matters more
-            flush_out()
+            out("", end="", flush=True)
 
 
 def allow_files() -> None:

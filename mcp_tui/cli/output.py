@@ -11,7 +11,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -76,24 +76,8 @@ def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
     Raises:
         Failure: it cannot be written; with an empty text where nobody reads it any more.
     """
-    with _written():
-        print(text, end=end, flush=flush)
-
-
-def flush_out() -> None:
-    """Flushes stdout.
-
-    Raises:
-        Failure: as :func:`out`.
-    """
-    with _written():
-        sys.stdout.flush()
-
-
-@contextlib.contextmanager
-def _written() -> Generator[None]:
     try:
-        yield
+        print(text, end=end, flush=flush)
     except OSError as error:
         give_up()
         text = "" if isinstance(error, BrokenPipeError) else f"Cannot write to stdout: {error.strerror}."
