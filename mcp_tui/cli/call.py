@@ -51,6 +51,9 @@ def run(name: str, given: Words) -> int:
     return sessions.run(given, lambda session: _watch(session, wanted), grace=grace, events=True)
 
 
+_METHODS: Final = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
+
+
 class _WantedRequest:
     """The request that the command line asks for, checked as far as that is possible without a server."""
 
@@ -62,6 +65,7 @@ class _WantedRequest:
             if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = given.words[0] if call is None else call.tool
+        self.method = _METHODS.get(name, self.subject)
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
             raise Failure(f"{self.subject} must not be cancelled. Leave --cancel-after out.")
         self.pairs = given.pairs
@@ -96,11 +100,6 @@ class _WantedRequest:
                 if wrong:
                     raise ArgumentError(wrong)
                 return {"name": self.subject, "arguments": arguments}
-
-    @property
-    def method(self) -> str:
-        methods = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
-        return methods.get(self.command, self.subject)
 
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
