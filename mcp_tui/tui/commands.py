@@ -94,7 +94,7 @@ class Commands(Provider):
             said = safe("Resume the task {} {}", brief(task_id, 40), brief(name, 40))
             resume = partial(screen.connection.call, "tasks/get", {"taskId": task_id})
             yield said, words("started in an earlier session"), resume
-        yield from screen.saved.offers()
+        yield from screen.calling.saved_offers()
         for kind, verb in VERBS.items():
             for entry in entries[kind]:
                 said = entry.raw.get("description")

@@ -10,7 +10,7 @@ from tests.tui.driving import Driven, driving
 
 
 def offered(driven: Driven) -> dict[str, object]:
-    return {str(title): run for title, _, run in driven.bench.saved.offers()}
+    return {str(title): run for title, _, run in driven.bench.calling.saved_offers()}
 
 
 async def palette(driven: Driven, text: str) -> None:

@@ -12,7 +12,6 @@ from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.questions import QuestionPrompts
-from mcp_tui.tui.screens.parts.saved_calls import SavedCalls
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
@@ -33,7 +32,6 @@ class Workbench(SessionScreen):
         self.connection = ConnectionKeys(self, session, self.table)
         self.cancelling = Cancelling(self, session, self.table)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
-        self.saved = SavedCalls(self, session, self.table, self.payloads, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.action_cancel_now = self.cancelling.cancel_now
         self.action_cancel_all = self.cancelling.cancel_all
@@ -41,7 +39,7 @@ class Workbench(SessionScreen):
         self.action_new = self.calling.tools
         self.action_again = self.calling.again
         self.action_edit = self.calling.edit
-        self.action_saved = self.saved.choose
+        self.action_saved = self.calling.choose_saved
         self.action_answer = self.questions.answer
         self.action_server = self.connection.menu
         self.action_sign_in = self.connection.sign_in
