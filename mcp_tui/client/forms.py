@@ -55,7 +55,10 @@ FieldPath = tuple[str, ...]
 """The names of the members that lead to a field."""
 
 Draft = dict[FieldPath, FieldEntry]
-"""The entries of all fields that are filled in."""
+"""The entries of all fields that are filled in. One of :data:`WHOLE` stands for all arguments; the others are kept."""
+
+WHOLE: Final[FieldPath] = ()
+"""The path of all arguments together, typed as JSON."""
 
 
 @frozen
@@ -185,6 +188,18 @@ def written(value: Json) -> str:
         return ""
 
 
+def parsed(text: str) -> dict[str, Json]:
+    """Returns the arguments that a text stands for; empty text stands for none.
+
+    Raises:
+        ValueError: not a JSON object, or a name appears twice; :func:`~mcp_tui.client.schemas.mistake` says which.
+    """
+    value: Json = parse_json(text, once=True) if text.strip() else {}
+    if not isinstance(value, dict):
+        raise ValueError("Arguments must be a JSON object: { … }")  # noqa: TRY004 - the text is wrong, no type
+    return as_object(value)
+
+
 def same(one: Json, other: Json) -> bool:
     """Whether two values are the same JSON: ``1``, ``1.0``, and ``true`` are three."""
     try:
@@ -290,6 +305,11 @@ class FormLayout:
 
     def read(self, draft: Draft) -> tuple[dict[str, Json], list[Problem]]:
         """Returns the arguments of a draft, and the fields that cannot be read: their text is in the arguments."""
+        if WHOLE in draft:
+            try:
+                return parsed(draft[WHOLE].text), []
+            except ValueError as error:
+                return {}, [Problem(WHOLE, mistake(error))]
         wrong: list[Problem] = []
         arguments: dict[str, Json] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
@@ -311,6 +331,8 @@ class FormLayout:
     def problems(self, draft: Draft) -> list[Problem]:
         """Returns what is wrong with a draft: what cannot be read, else what the schema refuses."""
         arguments, wrong = self.read(draft)
+        if wrong and WHOLE in draft:
+            return wrong
         found = self.schema.problems(arguments)
         return [*wrong, *(each for each in found if each.text == REQUIRED)] if wrong else found
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.tui.view.text import SafeText, words
+
+if TYPE_CHECKING:
+    from mcp_tui.client.forms import Draft
 
 _WANTS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
 
@@ -27,7 +30,7 @@ class Question:
         self._waiting = waiting
         self.about = words("")
         self.answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.draft: object = None
+        self.draft: Draft | str | None = None
         self.shown = False
 
     @property

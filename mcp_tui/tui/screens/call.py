@@ -11,6 +11,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
@@ -20,7 +21,7 @@ from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
-from mcp_tui.tui.widgets.form import Form, FormDraft
+from mcp_tui.tui.widgets.form import Form
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
@@ -164,7 +165,7 @@ class CallScreen(Dialog[Call | None]):
         preset_arguments: dict[str, Json] | None = None,
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
-        drafts: dict[str, FormDraft] | None = None,
+        drafts: dict[str, Draft] | None = None,
         completer: Callable[[Told], Completer] | None = None,
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
@@ -174,7 +175,7 @@ class CallScreen(Dialog[Call | None]):
         self._pane = Vertical(self._help, id="form")
         super().__init__(self.tool_list, self._pane, buttons=[KeyButton("call.send", what, "call")])
         self._tool: Entry | None = None
-        self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
+        self._drafts: dict[str, Draft] = {} if drafts is None else drafts
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
         self._earlier = earlier
@@ -185,7 +186,7 @@ class CallScreen(Dialog[Call | None]):
         self._known: list[dict[str, Json]] = []
         self._at = 0
         """The number of the earlier arguments in the form, from 1; 0 for what was typed."""
-        self._typed = FormDraft({})
+        self._typed: Draft = {}
         self._form: Form | None = None
         self._described = Section(words(""), ())
 

@@ -51,7 +51,7 @@ from mcp_tui.tui.view.text import (
 )
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.form import Form, FormDraft
+from mcp_tui.tui.widgets.form import Form
 
 
 @frozen
@@ -254,7 +254,7 @@ class FormScreen(InteractionScreen):
     KEYS = [("form.json", "JSON"), ("app.back", "Later")]
 
     def __init__(self, question: Question) -> None:
-        filled = question.draft if isinstance(question.draft, FormDraft) else None
+        filled = question.draft if isinstance(question.draft, dict) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
         super().__init__(question, self.form)
 

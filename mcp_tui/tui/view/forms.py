@@ -6,7 +6,7 @@ import json
 from typing import Final, cast
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given, written
-from mcp_tui.client.schemas import TYPE_NAMES, parse_json
+from mcp_tui.client.schemas import TYPE_NAMES
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.rows import number
@@ -165,15 +165,3 @@ def editable(arguments: dict[str, Json]) -> str:
     if len(text) > EDITABLE:
         raise ValueError(f"The defaults are too long to edit ({len(text):,} characters)")
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
-
-
-def parsed(text: str) -> dict[str, Json]:
-    """Returns the arguments that a text stands for; empty text stands for none.
-
-    Raises:
-        ValueError: not a JSON object, or a name appears twice; :func:`~mcp_tui.client.schemas.mistake` says which.
-    """
-    value: Json = parse_json(text, once=True) if text.strip() else {}
-    if not isinstance(value, dict):
-        raise ValueError("Arguments must be a JSON object: { … }")  # noqa: TRY004 - the text is wrong, no type
-    return as_object(value)

@@ -19,13 +19,12 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from mcp_tui.client.completion import Completer, Told
-from mcp_tui.client.forms import Draft, Field, FieldChoice, FieldEntry, FieldKind, FormLayout, Given
-from mcp_tui.client.schemas import Problem, mistake
+from mcp_tui.client.forms import WHOLE, Draft, Field, FieldChoice, FieldEntry, FieldKind, FormLayout, Given
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import FIELD, FORM, key_of
-from mcp_tui.tui.view.forms import Styled, about, editable, parsed, vacant
+from mcp_tui.tui.view.forms import Styled, about, editable, vacant
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
@@ -45,6 +44,10 @@ def _named(field: Field) -> SafeText:
 
 def _label(field: Field, *more: Styled, style: str) -> Static:
     return Static(styled([(_named(field), style), *more]), markup=False, classes="-label")
+
+
+def _as_json(draft: Draft, text: str) -> Draft:
+    return {**draft, WHOLE: FieldEntry(Given.JSON, text)}
 
 
 def _sentence(problems: Iterable[Problem | str]) -> SafeText:
@@ -256,14 +259,6 @@ class FieldRow(Vertical):
             self._write(FieldEntry(Given.TEXT, "false" if self.control.text == "true" else "true"))
 
 
-@frozen
-class FormDraft:
-    """The content of a form: the entries of its fields, and the text if the whole is typed as JSON."""
-
-    draft: Draft
-    text: str | None = None
-
-
 class Form(Vertical):
     """Fields for a schema whose value is an object. Posts :class:`Changed` when the content changes.
 
@@ -286,7 +281,7 @@ class Form(Vertical):
         schema: Json,
         values: dict[str, Json] | None = None,
         *,
-        filled: FormDraft | None = None,
+        filled: Draft | None = None,
         formats: bool = False,
         completer: Callable[[Told], Completer] | None = None,
     ) -> None:
@@ -352,51 +347,40 @@ class Form(Vertical):
         return self.has_class("-json")
 
     @property
-    def filled(self) -> FormDraft:
+    def filled(self) -> Draft:
         """The content, to open another form with."""
         if self.as_json:
-            return FormDraft(self._draft, self.editor.text)
+            return _as_json(self._draft, self.editor.text)
         if not self._rows:
-            return FormDraft(self._draft)
+            return self._draft
         entries = ((row.field.path, row.entry) for row in self._rows)
-        return FormDraft({path: entry for path, entry in entries if entry is not None})
+        return {path: entry for path, entry in entries if entry is not None}
 
     def arguments(self) -> dict[str, Json]:
         """Returns the arguments, as far as the content can be read (:meth:`errors`)."""
-        if not self.as_json:
-            return self.layout_.read(self.filled.draft)[0]
-        try:
-            return parsed(self.editor.text)
-        except ValueError:
-            return {}
+        return self.layout_.read(self.filled)[0]
 
     def errors(self) -> list[Problem]:
         """Returns what is wrong with the content; an ``advisory`` problem does not keep it from being sent."""
-        try:
-            found = (
-                self.layout_.schema.problems(parsed(self.editor.text))
-                if self.as_json
-                else self.layout_.problems(self.filled.draft)
-            )
-        except ValueError as error:
-            return [Problem((), mistake(error))]
+        found = self.layout_.problems(self.filled)
         return [replace(each, advisory=each.advisory and not self._formats) for each in found]
 
     def fill(self, arguments: dict[str, Json]) -> None:
         """Replaces the content by other arguments."""
         self.restore(self._filled_with(arguments, as_json=self.as_json))
 
-    def restore(self, filled: FormDraft) -> None:
+    def restore(self, filled: Draft) -> None:
         """Replaces the content by that of this form earlier, or of another one of its schema."""
         self._complain([])
         self._show(filled)
         self.post_message(self.Changed())
 
-    def _filled_with(self, arguments: dict[str, Json], *, as_json: bool) -> FormDraft:
+    def _filled_with(self, arguments: dict[str, Json], *, as_json: bool) -> Draft:
         """Returns the content for arguments: as JSON if the fields cannot hold them."""
         draft = None if self.layout_.whole else self.layout_.spread(arguments)
-        text = self._written(arguments) if as_json or draft is None else None
-        return FormDraft(draft or {}, text)
+        if as_json or draft is None:
+            return _as_json(draft or {}, self._written(arguments))
+        return draft
 
     def _written(self, arguments: dict[str, Json]) -> str:
         try:
@@ -405,16 +389,16 @@ class Form(Vertical):
             self._say_wrong(brief(str(error), 400))
             return "{}"
 
-    def _show(self, filled: FormDraft) -> None:
+    def _show(self, filled: Draft) -> None:
         """Shows other content, in new rows or as JSON; the focus stays on its field."""
         focused = self.row
-        self._draft = filled.draft
-        self.set_class(filled.text is not None, "-json")
-        if filled.text is None:
+        self._draft = filled
+        self.set_class(WHOLE in filled, "-json")
+        if WHOLE not in filled:
             self._lay_out()
         else:
             with self.editor.prevent(TextArea.Changed):
-                self.editor.text = filled.text
+                self.editor.text = filled[WHOLE].text
             self.editor.move_cursor((0, 1))
         if focused is not None:
             same = (row for row in self._rows if row.field.path == focused.field.path and not self.as_json)
@@ -425,25 +409,26 @@ class Form(Vertical):
 
     def action_json(self) -> None:
         """Switches from fields to JSON and back; content that fields cannot hold stays JSON, with the reason."""
-        draft = self.filled.draft
+        filled = self.filled
+        draft = {path: entry for path, entry in filled.items() if path != WHOLE}
         made = self._written(self.layout_.read(draft)[0])
         if not self.as_json:
-            self._show(FormDraft(draft, made))
+            self._show(_as_json(draft, made))
             self.post_message(self.Changed())
             self.editor.focus()
             return
         why = self.layout_.whole
         if self.editor.text != made and not why:
-            try:
-                spread = self.layout_.spread(parsed(self.editor.text))
-            except ValueError as error:
-                self._say_wrong(brief(mistake(error), 400))
+            arguments, wrong = self.layout_.read(filled)
+            if wrong:
+                self._say_wrong(_sentence(wrong))
                 return
+            spread = self.layout_.spread(arguments)
             draft, why = spread or {}, "" if spread is not None else "some arguments have no field"
         if why:
             self._say_wrong(safe("Only JSON here: {}", clean(why)))
         else:
-            self.restore(FormDraft(draft))
+            self.restore(draft)
             self.focus_first()
 
     # -- fields ----------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mcp_tui.client.forms import Field, FieldEntry, FormLayout, Given
+from mcp_tui.client.forms import Field, FieldEntry, FormLayout, Given, parsed
 from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, parsed, vacant
+from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, vacant
 from mcp_tui.tui.view.text import clean
 from tests.tui.hostile import PAYLOADS, assert_harmless
 

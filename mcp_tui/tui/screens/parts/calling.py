@@ -31,8 +31,8 @@ from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
+    from mcp_tui.client.forms import Draft
     from mcp_tui.tui.screens.call import CallScreen
-    from mcp_tui.tui.widgets.form import FormDraft
 
 EARLIER: Final = 20
 """Earlier arguments that are kept for each tool, prompt, or template."""
@@ -62,7 +62,7 @@ class Calling:
     _list: CallScreen | None = None
     _repeated: AbstractSet[RequestId] = frozenset()
     _earlier: dict[tuple[str, str], list[Arguments]] = field(default_factory=dict[tuple[str, str], Any])
-    _drafts: dict[str, FormDraft] = field(default_factory=dict[str, Any])
+    _drafts: dict[str, Draft] = field(default_factory=dict[str, Any])
     asked: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
