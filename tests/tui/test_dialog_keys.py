@@ -30,9 +30,8 @@ from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, OverdueAction, ReasonScreen, TimeoutScreen
-from mcp_tui.tui.screens.dialog import ConfirmScreen, MenuScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
-from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen

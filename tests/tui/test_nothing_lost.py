@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words

@@ -4,8 +4,7 @@ from mcp_tui.config import saved
 from mcp_tui.config.saved import SavedCall, SavedServer
 from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
 from tests.tui.driving import Driven, driving
 
 

@@ -1,10 +1,10 @@
-"""The frame of a dialog with its line of keys; a confirmation, and a short menu."""
+"""The frame of a dialog with its line of keys; a confirmation, a short menu, and fields to fill in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, LiteralString
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString
 
 from textual import getters
 from textual.app import ComposeResult
@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, OptionList, Static
+from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
@@ -20,6 +20,10 @@ from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
+from mcp_tui.tui.widgets.editor import LineInput
+
+if TYPE_CHECKING:
+    from mcp_tui.config.definitions import Input as AskedInput
 
 LOW: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around its content."""
@@ -336,3 +340,66 @@ class MenuScreen(Dialog[str | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.dismiss(event.option.id)
+
+
+class InputsScreen(Dialog[dict[str, str] | None]):
+    """Asks for the inputs that a config file needs before its server can start; secrets are hidden.
+
+    Dismisses the answers by the ids of the inputs, or ``None`` on esc. They are not kept here.
+
+    ``name`` is that of the server; without ``ask`` it is the whole title. ``typed`` are the first values of the fields.
+    """
+
+    OF_SERVER = False
+
+    def __init__(
+        self,
+        name: str,
+        asked: Sequence[AskedInput],
+        *,
+        ask: bool = True,
+        typed: Mapping[str, str] | None = None,
+    ) -> None:
+        self._done: Hint = ("enter", "Continue" if ask else "Save")
+        self._fields: list[tuple[AskedInput, LineInput]] = []
+        self._wrong = place("wrong")
+        shown: list[Widget] = []
+        for each in asked:
+            choices = f" ({', '.join(each.options)})" if each.options else ""
+            label = brief(f"{each.description or each.id}{choices}", 400)
+            hidden = "required, hidden while you type" if each.secret else "required"
+            value = (typed or {}).get(each.id, each.default or "")
+            field = LineInput(value, hidden, password=each.secret, compact=True)
+            self._fields.append((each, field))
+            shown += [Static(label, markup=False, classes="-asked"), field]
+        title = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
+        super().__init__(VerticalScroll(*shown, can_focus=False), self._wrong, title=title)
+
+    def hints(self) -> Sequence[Hint]:
+        more: list[Hint] = [("tab", "Next")] if len(self._fields) > 1 else []
+        return [self._done, *more, ("app.back", "Back")]
+
+    def on_mount(self) -> None:
+        self._fields[0][1].focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        for each, input_ in self._fields:
+            if input_.value and (not each.options or input_.value in each.options):
+                continue
+            if input_.value:
+                choices = ", ".join(map(clean, each.options))
+                self.say(self._wrong, safe("{} is one of {}.", clean(each.id), choices))
+            elif input_ is event.input:
+                self.say(self._wrong, safe("{} is empty.", brief(each.id, 60)))
+            input_.focus()
+            return
+        self.dismiss(self.typed)
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The values of the fields, by the ids of the inputs."""
+        return {each.id: input_.value for each, input_ in self._fields}
+
+    def on_input_changed(self) -> None:
+        self.say(self._wrong, words(""))

@@ -118,8 +118,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     SEND: ClassVar[SafeText] = words("Send")
 
-    KEYS: ClassVar[Sequence[Hint]] = [("app.back", "Later")]
-    """The keys beside the buttons."""
+    HINTS = [("app.back", "Later")]
 
     def __init__(self, question: Question, control: Form | Editor | None = None) -> None:
         self._control = control
@@ -167,7 +166,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def hints(self) -> Sequence[Hint | None]:
         if self.question.over:
             return [("question.copy", "Copy answer") if self.draft() else None, ("app.back", "Close")]
-        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.KEYS]
+        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.HINTS]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -251,7 +250,7 @@ class InteractionScreen(Dialog[Answer | None]):
 class FormScreen(InteractionScreen):
     """Elicitation in form mode: the server's message and fields for its schema."""
 
-    KEYS = [("form.json", "JSON"), ("app.back", "Later")]
+    HINTS = [("form.json", "JSON"), ("app.back", "Later")]
 
     def __init__(self, question: Question) -> None:
         filled = question.draft if isinstance(question.draft, dict) else None
@@ -274,7 +273,7 @@ class LinkScreen(InteractionScreen):
     AUTO_FOCUS = "#later"
 
     SEND = words("I opened it")
-    KEYS = [("link.copy", "Copy")]
+    HINTS = [("link.copy", "Copy")]
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)

@@ -23,7 +23,7 @@ from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER
-from mcp_tui.tui.screens.dialog import Dialog, Hint, consent_screen, copied, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
@@ -330,8 +330,6 @@ class PickerScreen(Dialog[Target | None]):
 
     async def _choose(self, definition: Definition) -> None:
         """Asks for consent and inputs, then opens the server."""
-        from mcp_tui.tui.screens.inputs import InputsScreen
-
         wrong = problem(definition)
         if wrong:
             self._say(safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.view.server import Link
 from tests.config.placing import marking

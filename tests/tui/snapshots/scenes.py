@@ -29,7 +29,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.cancelling import TimeoutScreen
-from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.servers import ServersScreen

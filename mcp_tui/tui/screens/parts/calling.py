@@ -236,7 +236,7 @@ class Calling:
     def _ask_name(self, row: Request) -> None:
         """Asks for a name, then saves the call."""
         from mcp_tui.config.definitions import Input
-        from mcp_tui.tui.screens.inputs import InputsScreen
+        from mcp_tui.tui.screens.dialog import InputsScreen
 
         asked = self._payloads.request(row)
         params = as_object(asked[1]) if asked is not None else {}
