@@ -19,16 +19,12 @@ from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.parts.filtering import LEVELS
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 MOST: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched against."""
-
-VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
-"""The verb for an entry of each list of the catalogue."""
-
 
 T = TypeVar("T")
 

@@ -17,6 +17,7 @@ from mcp_tui.client.forms import FIELDS, Field, FieldKind, FormLayout, Given, Un
 from mcp_tui.client.schemas import REQUIRED, ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.forms import about, vacant
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.screens.host import Host
@@ -275,7 +276,7 @@ class TestBombs:
         "name", ["deep", "deepest", "wide", "enum", "allOf", "recursive", "default", "patterns"]
     )
     async def test_it_opens_on_the_screen(self, name: str) -> None:
-        host = Host(CallScreen([{"name": "bomb", "inputSchema": BOMBS[name]()}], preset_name="bomb"))
+        host = Host(CallScreen([], preset=Entry("tools", {"name": "bomb", "inputSchema": BOMBS[name]()})))
         async with host.run_test(size=(80, 24)) as pilot:
             await pilot.pause()
             assert "^s Call" in host.shown

@@ -41,6 +41,7 @@ from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail import Pager
@@ -93,7 +94,8 @@ def timeout() -> TimeoutScreen:
 
 
 def call() -> ModalScreen[Any]:
-    return CallScreen(TOOLS * 20, earlier=lambda _: [{"statement": "select 2"}])
+    tools = [Entry("tools", each) for each in TOOLS * 20]
+    return CallScreen(tools, earlier=lambda _: [{"statement": "select 2"}])
 
 
 def result() -> ModalScreen[Any]:
@@ -136,7 +138,7 @@ def form() -> ModalScreen[Any]:
         "more": {"type": ["string", "null"]},
     }
     tool = {"name": "t", "inputSchema": {"type": "object", "properties": properties, "required": ["sure"]}}
-    return CallScreen([tool], preset_name="t")
+    return CallScreen([], preset=Entry("tools", tool))
 
 
 def sign_in() -> ModalScreen[Any]:

@@ -15,10 +15,10 @@ from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
-from mcp_tui.tui.view.catalogue import Entry, found, tools
+from mcp_tui.tui.view.catalogue import VERBS, Entry, found
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.rows import counted
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form
@@ -40,7 +40,7 @@ class FilterInput(InOrder, LineInput):
 class ToolList(Vertical):
     """Tools with a filter above and a description below."""
 
-    def __init__(self, tools: list[Entry]) -> None:
+    def __init__(self, tools: Sequence[Entry]) -> None:
         self.tools = tools
         self.filter = FilterInput(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
@@ -126,9 +126,6 @@ HIGH: Final = 36
 SHORT: Final = 30
 """Lines of a terminal below which a field is described in two lines, not three."""
 
-_CALL: Final = words("Call")
-
-
 Call = tuple[str, dict[str, Json]]
 """A tool's name, as the server wrote it, and its arguments."""
 
@@ -142,15 +139,14 @@ class CallScreen(Dialog[Call | None]):
     of its definitions.
 
     Args:
-        tools: as the server sent them; those without a name are left out.
-        preset_name: opens the form of this tool at once, even if it is not listed; esc then closes.
+        tools: the tools to list.
+        preset: opens the form of this entry at once, even if it is not listed; esc then closes.
         preset_arguments: the arguments in that form, in place of the defaults.
         earlier: returns earlier arguments of a tool, the latest first.
         asked: the definitions of tools that were confirmed; grows here.
         drafts: what was typed and not sent, by the definitions of tools; kept here.
         completer: makes what completes arguments; it is given the form's ``offer``.
         preview: returns a text to show while arguments are typed: the URI of a template.
-        what: the verb of the title: ``Call echo``, ``Get review``.
     """
 
     SCOPES = (CHOOSE, CALL)
@@ -159,30 +155,29 @@ class CallScreen(Dialog[Call | None]):
 
     def __init__(
         self,
-        tools_: Sequence[dict[str, Json]],
+        tools: Sequence[Entry],
         *,
-        preset_name: str = "",
+        preset: Entry | None = None,
         preset_arguments: dict[str, Json] | None = None,
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
         drafts: dict[str, Draft] | None = None,
         completer: Callable[[Told], Completer] | None = None,
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
-        what: SafeText = _CALL,
     ) -> None:
-        self.tool_list = ToolList(tools(tools_))
+        self.tool_list = ToolList(tools)
         self._help = Detail()
         self._pane = Vertical(self._help, id="form")
-        super().__init__(self.tool_list, self._pane, buttons=[KeyButton("call.send", what, "call")])
+        self._verb = clean(VERBS["tools" if preset is None else preset.kind])
+        super().__init__(self.tool_list, self._pane, buttons=[KeyButton("call.send", self._verb, "call")])
         self._tool: Entry | None = None
         self._drafts: dict[str, Draft] = {} if drafts is None else drafts
-        self._preset_name = preset_name
+        self._preset = preset
         self._preset_arguments = preset_arguments
         self._earlier = earlier
         self._asked = set[str]() if asked is None else asked
         self._completer = completer
         self._preview = preview
-        self._what = what
         self._known: list[dict[str, Json]] = []
         self._at = 0
         """The number of the earlier arguments in the form, from 1; 0 for what was typed."""
@@ -193,7 +188,7 @@ class CallScreen(Dialog[Call | None]):
     def heading(self) -> SafeText:
         if self._tool is None:
             return words("Call a tool")
-        return self.fitted(safe("{} ", self._what), brief(self._tool.name), words(""))
+        return self.fitted(safe("{} ", self._verb), brief(self._tool.name), words(""))
 
     def hints(self) -> Sequence[Hint | None]:
         form = self._form
@@ -209,15 +204,14 @@ class CallScreen(Dialog[Call | None]):
             ("form.leave-out", "Unset") if form.first and not form.as_json else None,
             fields if form.as_json else ("form.json", "JSON"),
             ("call.earlier", "Earlier") if self._known else None,
-            ("app.back", "Close" if self._preset_name else "Back"),
+            ("app.back", "Close" if self._preset else "Back"),
         ]
 
     def on_mount(self) -> None:
-        if not self._preset_name:
+        if self._preset is None:
             self._show_list()
-            return
-        listed = (tool for tool in self.tool_list.tools if tool.name == self._preset_name)
-        self.open_tool(next(listed, Entry("tools", {"name": self._preset_name})), self._preset_arguments)
+        else:
+            self.open_tool(self._preset, self._preset_arguments)
 
     def on_resize(self) -> None:
         self.set_class(self.size.width >= 120, "-wide")
@@ -250,9 +244,9 @@ class CallScreen(Dialog[Call | None]):
         self.tool_list.size_for(self._room)
         self._box.border_subtitle = Content(self.tool_list.fill())
 
-    def offer(self, offered: list[dict[str, Json]]) -> None:
+    def offer(self, tools: Sequence[Entry]) -> None:
         """Lists other tools: those of a server that was not connected yet."""
-        self.tool_list.tools = tools(offered)
+        self.tool_list.tools = tools
         self._fill()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -374,7 +368,7 @@ class CallScreen(Dialog[Call | None]):
         tool, form = self._tool, self._form
         if tool is not None and form is not None:
             self._drafts[tool.definition] = form.filled
-        if tool is None or self._preset_name:
+        if tool is None or self._preset is not None:
             self.dismiss(None)
         else:
             self._show_list()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -23,6 +23,9 @@ TITLES: Final = {
     "templates": words("Templates"),
     "prompts": words("Prompts"),
 }
+
+VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
+"""The verb for an entry of each list of the catalogue."""
 
 HINT: Final = 5
 """Cells below which the arguments of an entry are left out in favour of its name."""
@@ -68,9 +71,24 @@ class Entry:
     # -- tools and forms ---------------------------------------------------------------------------------------
 
     @property
+    def template(self) -> str:
+        """The URI template of a resource template; empty for anything else."""
+        return as_text(self.raw.get("uriTemplate")) if self.kind == "templates" else ""
+
+    @cached_property
     def schema(self) -> dict[str, Json]:
-        """The schema of its arguments, or an empty one."""
-        return as_object(self.raw.get("inputSchema"))
+        """The schema of its arguments, or an empty one; that of a prompt or a template is made here.
+
+        Raises:
+            TemplateError: the URI template is not valid.
+        """
+        match self.kind:
+            case "prompts":
+                return _prompt_schema(self.raw)
+            case "templates":
+                return _template_schema(self.template)
+            case _:
+                return as_object(self.raw.get("inputSchema"))
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -96,7 +114,7 @@ class Entry:
     @cached_property
     def claims(self) -> SafeText:
         """The claims of its annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
-        said = self.annotations
+        said = self.annotations if self.kind == "tools" else {}
         return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
 
     @cached_property
@@ -122,7 +140,7 @@ class Entry:
     @property
     def destructive(self) -> bool:
         """Whether the server marks it as destructive (tools, 2025-03-26, "Tool annotations")."""
-        said = self.annotations
+        said = self.annotations if self.kind == "tools" else {}
         return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
 
     @cached_property
@@ -135,20 +153,15 @@ class Entry:
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def tools(raw: Iterable[dict[str, Json]]) -> list[Entry]:
-    """Returns the tools that have a name, in the server's order."""
-    return [Entry("tools", each) for each in raw if each.get("name") and isinstance(each["name"], str)]
-
-
-def found(among: list[Entry], wanted: str) -> list[Entry]:
+def found(among: Sequence[Entry], wanted: str) -> list[Entry]:
     """Returns the tools that match every word of ``wanted``, the best matches first."""
     wanted = wanted.casefold()
     ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
     return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
 
 
-def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
-    """Returns a prompt in the shape of a tool, for the same form: its arguments are texts (prompts, 2024-11-05)."""
+def _prompt_schema(raw: dict[str, Json]) -> dict[str, Json]:
+    """Returns a schema for the arguments of a prompt: they are texts (prompts, 2024-11-05)."""
     properties: dict[str, Json] = {}
     needed: list[Json] = []
     for argument in map(as_object, as_list(raw.get("arguments"))):
@@ -158,21 +171,17 @@ def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
             properties[name] = {**said, "type": "string"}
             if argument.get("required") is True:
                 needed.append(name)
-    return _shaped(raw, raw.get("name"), properties, needed)
+    return {"type": "object", "properties": properties, "required": needed}
 
 
-def template_form(raw: dict[str, Json]) -> dict[str, Json]:
-    """Returns a resource template in the shape of a tool: its variables are texts, or lists if they explode.
+def _template_schema(template: str) -> dict[str, Json]:
+    """Returns a schema for the variables of a URI template: they are texts, or lists if they explode.
 
-    Variables outside of a query are required here, though RFC 6570 makes every variable optional.
-
-    Raises:
-        TemplateError: the URI template is not valid.
+    Those outside of a query are required here, though RFC 6570 makes every variable optional.
     """
-    text = as_text(raw.get("uriTemplate"))
     properties: dict[str, Json] = {}
     needed: list[Json] = []
-    for part in parse(text):
+    for part in parse(template):
         if not isinstance(part, Expression):
             continue
         for each in part.variables:
@@ -180,15 +189,7 @@ def template_form(raw: dict[str, Json]) -> dict[str, Json]:
             properties.setdefault(each.name, listed if each.explode else {"type": "string"})
             if part.operator not in ("?", "&") and each.name not in needed:
                 needed.append(each.name)
-    return _shaped(raw, raw.get("name") or text, properties, needed)
-
-
-def _shaped(
-    raw: dict[str, Json], name: Json, properties: dict[str, Json], needed: list[Json]
-) -> dict[str, Json]:
-    said = {member: raw[member] for member in ("title", "description") if member in raw}
-    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": needed}
-    return {**said, "name": name, "inputSchema": schema}
+    return {"type": "object", "properties": properties, "required": needed}
 
 
 def _description(raw: dict[str, Json]) -> str:
@@ -230,9 +231,10 @@ class Catalogue:
         return sum(isinstance(row, Entry) for row in self._rows.values())
 
     @property
-    def tools(self) -> list[dict[str, Json]]:
-        """The tools as the server sent them."""
-        return [entry.raw for entry in self.entries.get("tools", ())]
+    def tools(self) -> list[Entry]:
+        """The tools that have a name, in the server's order."""
+        entries = self.entries.get("tools", ())
+        return [each for each in entries if each.raw.get("name") and isinstance(each.raw["name"], str)]
 
     def promised(self, name: str) -> Json:
         """Returns the output schema of a tool; ``None`` if it has none, or is not listed."""
@@ -320,7 +322,7 @@ def entry_sections(entry: Entry) -> list[Section]:
     if isinstance(description, str) and description.strip():
         made.append(Section(words("Description"), texts(paragraphs(description.strip()))))
     if entry.annotations:
-        claims = [entry.claims] if entry.kind == "tools" and entry.claims else pretty(entry.annotations)
+        claims = [entry.claims] if entry.claims else pretty(entry.annotations)
         made.append(Section(words("Server claims (unverified)"), texts(claims)))
     for title, member, sort in _SCHEMAS:
         said = raw.get(member)

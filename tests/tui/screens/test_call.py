@@ -7,6 +7,7 @@ from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import LISTED, CallScreen
+from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host
@@ -34,8 +35,15 @@ TOOLS = [
 ]
 
 
-def form(tools: list[dict[str, Json]] = TOOLS, **given: Any) -> Host:
-    return Host(CallScreen(tools, **given))
+def screen(tools: list[dict[str, Json]], preset: str = "", **given: Any) -> CallScreen:
+    catalogue = Catalogue()
+    catalogue.put("tools", tools)
+    entries = catalogue.tools
+    return CallScreen(entries, preset=next((each for each in entries if each.name == preset), None), **given)
+
+
+def form(tools: list[dict[str, Json]] = TOOLS, preset: str = "", **given: Any) -> Host:
+    return Host(screen(tools, preset, **given))
 
 
 def editor(host: Host) -> TextArea:
@@ -96,7 +104,7 @@ async def test_without_arguments_no_key_of_a_field_is_named():
 
 
 async def test_the_keys_follow_from_fields_to_json_and_back():
-    host = form(preset_name="count")
+    host = form(preset="count")
     async with host.run_test(size=(80, 24)) as pilot:
         for keys in ("^t Fields  esc", "^o Unset  ^t JSON  esc"):
             await pilot.press("ctrl+t")
@@ -141,7 +149,7 @@ WRONG = {
 
 
 async def test_what_is_wrong_is_shown_and_keeps_the_form_open():
-    host = form(preset_name="count")
+    host = form(preset="count")
     async with host.run_test(size=(80, 24)) as pilot:
         for text, said in WRONG.items():
             await write(host, pilot, text)
@@ -188,7 +196,7 @@ async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_the
             claims: Json = {"title": text, "readOnlyHint": text, "destructiveHint": True}
             properties: dict[str, Json] = {text: of, "n": {"type": [text]}}
             made = tool(text, properties, (text,), description=text, title=text, annotations=claims)
-            await host.open(CallScreen([made]))
+            await host.open(screen([made]))
             await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
             await pilot.press("enter")
@@ -200,7 +208,7 @@ async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_the
             await pilot.press("ctrl+s")
             await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
-            await host.open(CallScreen([tool("t", {text: {"default": text}})]))
+            await host.open(screen([tool("t", {text: {"default": text}})]))
             await pilot.press("enter", "ctrl+s")
             await pilot.pause()
             assert host.answer == ("t", {text: text})

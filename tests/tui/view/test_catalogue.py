@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.catalogue import Catalogue, Entry, found, tools
+from mcp_tui.tui.view.catalogue import Catalogue, Entry, found
 from mcp_tui.tui.view.text import words
 
 
@@ -62,15 +62,26 @@ def test_a_definition_changes_with_anything_that_is_said():
     assert Entry("tools", made).definition != Entry("tools", {**made, "title": "t"}).definition
 
 
+def test_only_tools_claim_to_be_destructive():
+    made = {"name": "t", "uriTemplate": "x:{a}", "annotations": {"destructiveHint": True}}
+    for kind in ("prompts", "templates", "resources"):
+        assert not Entry(kind, made).destructive
+        assert not Entry(kind, made).claims
+
+
 def test_names_come_before_mentions():
-    listed = tools(
+    catalogue = Catalogue()
+    catalogue.put(
+        "tools",
         [
             {"name": "a", "description": "like count"},
             {"name": "recount"},
             {"name": "count"},
             {"name": ""},
-        ]
+            {"uri": "count"},
+        ],
     )
+    listed = catalogue.tools
     assert [tool.name for tool in found(listed, "COUNT")] == ["count", "recount", "a"]
     assert [tool.name for tool in found(listed, "count like")] == ["a"]
     assert [tool.name for tool in found(listed, " ")] == ["a", "recount", "count"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
-from mcp_tui.client.templates import TemplateError, Value, expand
+from mcp_tui.client.templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import NAME, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object, as_text
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -24,7 +24,7 @@ from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.catalogue import Entry, prompt_form, template_form
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import brief, safe, words
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EARLIER: Final = 20
 """Earlier arguments that are kept for each tool, prompt, or template."""
 
-_VERBS: Final = {"tools/call": words("Call"), "prompts/get": words("Get"), "resources/read": words("Read")}
+_METHODS: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
 """Params that only later rounds of a request have."""
@@ -88,25 +88,23 @@ class Calling:
             self._screen.refuse(words("This server has no tools"))
             return
 
-        await self._open("tools/call", tools, name=name, arguments=arguments, task=task)
+        named = (each for each in tools if each.name == name)
+        entry = next(named, Entry("tools", {"name": name})) if name else None
+        await self._open(entry, arguments=arguments, task=task)
 
     async def _open(
-        self,
-        method: str,
-        forms: Sequence[Arguments],
-        *,
-        name: str = "",
-        arguments: Arguments | None = None,
-        task: bool = False,
-        template: str = "",
+        self, entry: Entry | None, *, arguments: Arguments | None = None, task: bool = False
     ) -> None:
-        """Opens a form, or the list of several, and sends the request that is filled in."""
+        """Opens the form of an entry, or the list of tools, and sends the request that is filled in."""
         from mcp_tui.tui.screens.call import CallScreen
 
+        kind, name, template = (
+            ("tools", "", "") if entry is None else (entry.kind, entry.name, entry.template)
+        )
+        method, tools = _METHODS[kind], self._session.catalogue.tools
         reference: Arguments = {"type": "ref/prompt", "name": name}
         if template:
             reference = {"type": "ref/resource", "uri": template}
-        completes = method != "tools/call"
 
         def uri(arguments: Arguments) -> str:
             return expand(template, cast("dict[str, Value]", arguments))
@@ -115,26 +113,25 @@ class Calling:
             self._list = None
             if call is None:
                 return
-            kind = method, template or call[0]
-            known = [each for each in self._earlier.get(kind, []) if each != call[1]]
-            self._earlier[kind] = [call[1], *known][:EARLIER]
+            subject = method, template or call[0]
+            known = [each for each in self._earlier.get(subject, []) if each != call[1]]
+            self._earlier[subject] = [call[1], *known][:EARLIER]
             named: Arguments = {"name": call[0], "arguments": call[1], **({"task": {}} if task else {})}
             self._connection.call(method, {"uri": uri(call[1])} if template else named)
 
         screen = CallScreen(
-            forms,
-            preset_name=name,
+            tools,
+            preset=entry,
             preset_arguments=arguments,
             earlier=lambda name: self._earlier.get((method, template or name), []),
             asked=self.asked,
             drafts=self._drafts,
-            completer=partial(Completer, self._session.client, reference) if completes else None,
+            completer=None if kind == "tools" else partial(Completer, self._session.client, reference),
             preview=(lambda arguments: brief(uri(arguments), 400)) if template else None,
-            what=_VERBS[method],
         )
         if arguments is not None:
             screen.line = lambda: self._table.line_on_screen
-        self._list = None if name or forms else screen
+        self._list = None if entry or tools else screen
         await self._screen.ask(screen, chosen)
 
     def offer(self) -> None:
@@ -180,15 +177,14 @@ class Calling:
             case "prompts" if not entry.raw.get("arguments"):
                 self._connection.call("prompts/get", {"name": entry.name})
             case "prompts":
-                await self._open("prompts/get", [prompt_form(entry.raw)], name=entry.name)
+                await self._open(entry)
             case "templates":
                 try:
-                    form = template_form(entry.raw)
+                    parse(entry.template)
                 except TemplateError as error:
                     self._screen.refuse(safe("Not a valid URI template: {}", brief(str(error))), "error")
-                    return
-                template = as_text(entry.raw.get("uriTemplate"))
-                await self._open("resources/read", [form], name=str(form["name"]), template=template)
+                else:
+                    await self._open(entry)
             case _:
                 self._screen.refuse(words("This resource has no URI"))
 
