@@ -88,7 +88,7 @@ async def look(path: Path) -> dict[str, float]:
     app = ReplayApp(Recording(path))
     async with app.run_test(size=(140, 40)) as pilot:
         async with asyncio.timeout(HANG):
-            while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:
+            while not isinstance(app.screen, ReplayScreen) or not len(app.screen.table.outline):
                 await asyncio.sleep(0.005)
         first = time.perf_counter() - BEGAN
         screen = app.screen

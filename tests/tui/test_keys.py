@@ -96,7 +96,7 @@ CHECKS: dict[str, Check[Any]] = {
     "view.newest": selects("queued", "lost"),
     "view.oldest": selects("lost", "queued"),
     "view.internal": Check(changes=lambda stage: stage.bench.table.show_internal),
-    "view.sort": Check(changes=lambda stage: stage.bench.table.sort, spoils=True),
+    "view.sort": Check(changes=lambda stage: stage.bench.table.outline.sort, spoils=True),
     "view.unfold": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
     "view.open": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
     "view.close": Check(sees=lambda stage: "tasks/get" not in stage.text(), row="task", first=("right",)),

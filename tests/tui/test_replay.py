@@ -172,8 +172,8 @@ async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
     async with replaying(path) as driven:
         table = driven.bench.table
         table.filter = "state:late"
-        assert table.shown < 200
-        await driven.until(lambda: table.shown == 200)
+        assert len(table.outline) < 200
+        await driven.until(lambda: len(table.outline) == 200)
         assert [table.book.order[place].id for place in (1, 4)] == [2, 5]
         assert table.select(599)
         assert not table.select(600)
@@ -189,7 +189,7 @@ async def test_what_is_damaged_is_told_in_the_log_and_on_the_bar(path: Path) -> 
         assert "the last line of this" in driven.inside("log")
         assert "skipped" in driven.inside("position")
         assert "of this recording" in driven.inside("keys")
-        assert driven.bench.table.shown == 9
+        assert len(driven.bench.table.outline) == 9
 
 
 async def test_what_is_appended_appears_for_one_who_stands_at_the_end(path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_what_is_appended_appears_for_one_who_stands_at_the_end(path: Path
             told(store, 2, start=10)
             store.close()
             file.write(more.read_bytes().partition(b"\n")[2])
-        await driven.until(lambda: driven.bench.table.shown == 11)
+        await driven.until(lambda: len(driven.bench.table.outline) == 11)
         await driven.press("{")
         with path.open("ab") as file:
             file.write(b'{"record":"event","event":"note","mono":99.0,"text":"x"}\n')
@@ -237,7 +237,7 @@ async def test_a_long_recording_shows_what_is_read_while_it_is_read(
     told(store, 3000)
     store.close()
     async with replaying(path) as driven:
-        assert driven.bench.table.shown == 3000
+        assert len(driven.bench.table.outline) == 3000
         assert driven.bench.table.selected is not None
         assert driven.bench.table.selected.id == 3000
     shares = list(Recording(path).scan())

@@ -92,7 +92,7 @@ class TestOrders:
             await driven.in_flight("silent")
             for sort in (*SORTS[1:], NEWEST):
                 await driven.press("s")
-                assert driven.bench.table.sort is sort
+                assert driven.bench.table.outline.sort is sort
                 assert (f"sort {sort.value}" in driven.inside("requests")) is (sort is not NEWEST)
 
 

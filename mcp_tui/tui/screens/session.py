@@ -169,7 +169,7 @@ class SessionScreen(LayoutScreen):
         now = self.scene.now()
         self.table.refresh_rows()
         self.keys.show(self.idle())
-        if self.table.item is None and not self.table.filter and self.table.shown:
+        if self.table.item is None and not self.table.filter and len(self.table.outline):
             self.table.action_newest()
         if self.on_top:
             self.before_key()

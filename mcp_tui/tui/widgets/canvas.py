@@ -113,28 +113,21 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
         """Returns a line of pieces, cropped or filled to the width of the widget."""
-        return self.fill(self.paint(pieces, cursor=cursor), cursor=cursor)
-
-    def fill(self, segments: Iterable[Segment], *, cursor: bool = False) -> Strip:
-        """Returns a line of segments, cropped or filled to the width of the widget."""
         rest = self.paint(((words(" "), ""),), cursor=cursor)[0].style
-        return Strip(segments).adjust_cell_length(self.inner.width, rest)
+        return Strip(self.paint(pieces, cursor=cursor)).adjust_cell_length(self.inner.width, rest)
 
     def blank(self) -> Strip:
         """Returns an empty line."""
         return Strip.blank(self.inner.width, self.tone(""))
 
-    def say(self, text: SafeText, tone: str = "muted") -> Strip:
+    def say(self, text: SafeText) -> Strip:
         """Returns a line of text in place of content."""
-        return self.strip(((fit(text, self.inner.width), tone),))
+        return self.strip(((fit(text, self.inner.width), "muted"),))
 
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
         """Returns line ``y`` of a text in place of content, wrapped to the width of the widget."""
-        lines = [
-            line
-            for each in text.split("\n")
-            for line in wrap(clean(each), self.inner.width - indent) or [each]
-        ]
+        cells = self.inner.width - indent
+        lines = [line for each in text.split("\n") for line in wrap(clean(each), cells)]
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:
@@ -278,10 +271,6 @@ class ListCanvas(Canvas):
         """Returns the subject of a line."""
         return self.lines.key(line)
 
-    def opened(self, line: int) -> None:
-        """Called for enter or a double click."""
-        self.post_message(self.Activated(self, self.about(line)))
-
     def placed(self) -> None:
         """Called after scrolling, and after a change of the cursor or the number of lines."""
 
@@ -312,16 +301,10 @@ class ListCanvas(Canvas):
         return None if self._cursor is None else self.lines.line(self._cursor)
 
     @property
-    def in_sight(self) -> bool:
-        """Whether the cursor's line is on the screen."""
-        line = self.cursor_line
-        return line is not None and 0 <= line - self.scroll_offset.y < self.room
-
-    @property
     def line_on_screen(self) -> int | None:
         """The row of the terminal with the cursor's line; ``None`` if that is off the screen."""
         line = self.cursor_line
-        if line is None or not self.in_sight:
+        if line is None or line not in self.in_view():
             return None
         return self.content_region.y + self.header + line - self.scroll_offset.y
 
@@ -343,7 +326,7 @@ class ListCanvas(Canvas):
             return None
         top = self.scroll_offset.y
         line = self.cursor_line
-        if line is None or not self.in_sight:
+        if line is None or line not in self.in_view():
             line = min(top, len(self.lines) - 1)
         return self.lines.key(line), line - top
 
@@ -443,7 +426,7 @@ class ListCanvas(Canvas):
     def action_activate(self) -> None:
         line = self.cursor_line
         if line is not None:
-            self.opened(line)
+            self.post_message(self.Activated(self, self.about(line)))
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,13 +29,10 @@ LONGEST: Final = 200
 
 @dataclass(eq=False)
 class Finder:
-    """Searches a canvas, which passes its keys on.
+    """Searches a pane, which passes its keys on.
 
     Attributes:
-        canvas: the canvas.
-        look: searches for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
-        reveal: scrolls to a place.
-        placed: updates the border, with :attr:`said`.
+        pane: the pane. It searches for :attr:`wanted`, sets :attr:`places`, and then calls :meth:`go`.
         not_found: the words for a text that is not found.
         typing: whether the text is being typed.
         wanted: the text.
@@ -43,10 +40,7 @@ class Finder:
         match: the number of the place on the screen, from 0.
     """
 
-    canvas: Canvas
-    look: Callable[[], None]
-    reveal: Callable[[Place], None]
-    placed: Callable[[], None]
+    pane: Detail | Pager
     not_found: SafeText
     typing: bool = False
     wanted: str = ""
@@ -61,12 +55,12 @@ class Finder:
         """Shows the match."""
         if self.places:
             self.match = min(self.match, len(self.places) - 1)
-            self.reveal(self.places[self.match])
+            self.pane.reveal(self.places[self.match])
         self._draw()
 
     def _draw(self) -> None:
-        self.placed()
-        self.canvas.refresh()
+        self.pane.placed()
+        self.pane.refresh()
 
     def hear(self, event: events.Key) -> None:
         """Handles a key while the text is typed."""
@@ -85,19 +79,19 @@ class Finder:
             self.wanted = (self.wanted + event.character)[:LONGEST]
         if self.wanted != before:
             self.match = 0
-            self.look()
+            self.pane.look()
         self._draw()
 
     def pause(self) -> None:
         """Ends the typing; the search goes on."""
         self.typing = False
-        self.placed()
+        self.pane.placed()
 
     def begin(self) -> None:
         """Begins to type the text."""
         self.end()
         self.typing, self.match = True, 0
-        self.placed()
+        self.pane.placed()
 
     def step(self, by: int) -> None:
         """Goes to the next or previous place, in a ring."""
@@ -112,7 +106,7 @@ class Finder:
         """Returns a line in which the text looks selected."""
         wanted = self.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
-        return marked(self.canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
+        return marked(self.pane, strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:
@@ -151,7 +145,6 @@ class Detail(Canvas):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.empty = words("Nothing selected.")
         self.hint = NOTHING
         self._title = words("Detail")
         self._key: object = None
@@ -160,7 +153,7 @@ class Detail(Canvas):
         self._wrapped_to = 0
         self._lines: list[Segments] = []
         self._pictures = Pictures(self, self._draw)
-        self.finder = Finder(self, self._look, self._reveal, self.placed, words("not found here"))
+        self.finder = Finder(self, words("not found here"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
@@ -247,7 +240,8 @@ class Detail(Canvas):
     def action_open(self) -> None:
         self.post_message(self.Opened())
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Searches for the text of the finder."""
         self._find()
         self.finder.go()
 
@@ -258,7 +252,8 @@ class Detail(Canvas):
         self.finder.places = places
         self.finder.match = min(self.finder.match, max(0, len(places) - 1))
 
-    def _reveal(self, place: Place) -> None:
+    def reveal(self, place: Place) -> None:
+        """Scrolls to a place where the text was found."""
         at = place[0]
         if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner.height:
             self.scroll_to(y=max(0, at - self.inner.height // 3), animate=False, force=True)
@@ -266,7 +261,7 @@ class Detail(Canvas):
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
-            return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
+            return self.say(words(" Nothing selected.")) if y == 0 and not self._sections else self.blank()
         strip = self.finder.highlighted(Strip(self.paint(self._lines[at])))
         selection = self.text_selection
         if selection is not None:
@@ -329,9 +324,9 @@ class Pager(ListCanvas):
 
     def __init__(self) -> None:
         super().__init__(Numbers((), newest_first=False))
-        self._page: PartsPage | None = None
+        self._page = PartsPage(())  # while it is being read
         self._searches = 0
-        self.finder = Finder(self, self._look, self._reveal, self.placed, words("not found"))
+        self.finder = Finder(self, words("not found"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
     @property
@@ -341,20 +336,19 @@ class Pager(ListCanvas):
 
     def show(self, title: SafeText, page: PartsPage | None) -> None:
         """Shows a page from its top; ``None`` while it is being read."""
-        self.title, self._page = title, page
+        self.title, self._page = title, page or PartsPage(())
         self.finder.end()
         self._searches += 1
         self._cursor, self._follow = 0, True
         self.settle(None)
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
-        if self._page is not None and self.inner.width > 0:
+        if self.inner.width > 0:
             self._page.lay_out(self.inner.width)
         super().settle(anchor)
 
     def resize(self) -> None:
-        count = 0 if self._page is None else self._page.count
-        self.lines = Numbers(range(count), newest_first=False)
+        self.lines = Numbers(range(self._page.count), newest_first=False)
         super().resize()
 
     def placed(self) -> None:
@@ -363,20 +357,19 @@ class Pager(ListCanvas):
         self.caption(self.title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:
-        if self._page is None:
-            return self.say(words("reading …")) if y == 0 else self.blank()
         line = self.line_at(y)
         if line is None:
-            return self.blank()
+            return self.say(words("reading …")) if y == 0 else self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
         return self.finder.highlighted(strip)
 
-    def opened(self, line: int) -> None:
+    def action_activate(self) -> None:
         """Folds or unfolds the line; posts :class:`Activated` for a line that does not fold, such as a link."""
-        if self._page is not None and self._page.toggle(line):
+        line = self.cursor_line
+        if line is not None and self._page.toggle(line):
             self.settle(self.anchored())
         else:
-            super().opened(line)
+            super().action_activate()
 
     # -- finding ---------------------------------------------------------------------------------------------
 
@@ -386,11 +379,11 @@ class Pager(ListCanvas):
     def on_blur(self) -> None:
         self.finder.pause()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         self._searches += 1
         wanted = self.finder.wanted
         self.finder.places = None if wanted else ()
-        if wanted and self._page is not None:
+        if wanted and self.lines:
             self.run_worker(self._search(self._page, wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
@@ -403,8 +396,7 @@ class Pager(ListCanvas):
             self.finder.places = places
             self.finder.go()
 
-    def _reveal(self, place: Place) -> None:
-        if self._page is not None:
-            line = self._page.reveal(place)
-            self.resize()
-            self.put_cursor(line)
+    def reveal(self, place: Place) -> None:
+        line = self._page.reveal(place)
+        self.resize()
+        self.put_cursor(line)

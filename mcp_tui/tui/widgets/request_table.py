@@ -87,17 +87,16 @@ class RowPainter:
 
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
         """Returns the line of an item; with ``still``, nothing counts down."""
-        row, canvas = item.row, self._canvas
-        own = row is not None and item.after is None  # others say how long after another they came
-        warm = row is not None and is_warm(row, now)
-        version = 0 if row is None else (row.version, int(now) if warm else 0)
-        cached = item.key, version, selected | marked << 1 | item.expanded << 2 | item.children << 3
-        if own and cached in self._strips:
-            return self._strips[cached]
+        row, cached = item.row, None
+        # a child says how long after its row it came, and what is open or watched changes with the time
+        if row is not None and item.after is None and not row.open and not is_warm(row, now):
+            cached = item.key, row.version, selected, marked, item.expanded, item.children
+            if cached in self._strips:
+                return self._strips[cached]
         line = TableLine(item, now, self._width >= WIDE, still)
         pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
-        strip = canvas.strip(pieces, cursor=selected)
-        if row is not None and own and not row.open and not warm:
+        strip = self._canvas.strip(pieces, cursor=selected)
+        if cached is not None:
             self._strips[cached] = strip
         return strip
 
@@ -179,13 +178,8 @@ class RequestTable(ListCanvas):
     def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
         anchor = self.anchored()
         self.outline.refilter(filter, show_internal=show_internal)
-        self.outline.resort(self.sort, self.now())
+        self.outline.resort(self.outline.sort, self.now())
         self.settle(anchor)
-
-    @property
-    def shown(self) -> int:
-        """The number of lines."""
-        return len(self.outline)
 
     def items(self) -> Iterator[Item]:
         """Returns all lines from the top."""
@@ -229,7 +223,7 @@ class RequestTable(ListCanvas):
         anchor = self.anchored()
         if self.outline.update():
             if self._at_rest():
-                self._put_in_order(self.sort)
+                self._put_in_order(self.outline.sort)
             self.settle(anchor)
         else:
             self._refresh_timers()
@@ -241,7 +235,7 @@ class RequestTable(ListCanvas):
         if line is None:
             total, searching = self.outline.total, self.outline.unfiltered > 0
             none = empty_state(self.empty, wanted=self.wanted, hidden=total, searching=searching)
-            return self.blank() if self.shown else self.say_at(y - 1, none, indent=3)
+            return self.blank() if len(self.outline) else self.say_at(y - 1, none, indent=3)
         item = self.outline.item(line)
         marked, still = item.key in self.marks, self.timers == "off"
         selected = item.key == self._cursor
@@ -271,7 +265,7 @@ class RequestTable(ListCanvas):
         self.refresh(Region(left, top, max(0, self.size.width - left), lines[-1] - lines[0] + 1))
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
-        if self.size and self._cursor is None and self.shown:
+        if self.size and self._cursor is None and len(self.outline):
             self._cursor = self.outline.key(0)
             self.post_message(self.Selected(self, self.about(0)))
         super().settle(anchor)
@@ -300,8 +294,8 @@ class RequestTable(ListCanvas):
     def _about(self) -> SafeText:
         """Returns the text of the lower border."""
         parts = [words("following")] if self.follow else []
-        if self.sort is not NEWEST:
-            parts.insert(0, safe("sort {}", self.sort.value))
+        if self.outline.sort is not NEWEST:
+            parts.insert(0, safe("sort {}", self.outline.sort.value))
         if self.marks:
             parts.insert(0, safe("{:,} marked", len(self.marks)))
         if not self.follow and self.scroll_offset.y:
@@ -317,14 +311,9 @@ class RequestTable(ListCanvas):
 
     # -- order -----------------------------------------------------------------------------------------------
 
-    @property
-    def sort(self) -> Sort:
-        """The order of the rows."""
-        return self.outline.sort
-
     def resort(self, sort: Sort | None = None) -> bool:
         """Sorts the rows by an order, or again by the current one; returns false if there are too many."""
-        wanted = (sort or self.sort) if self.outline.shown <= self.book.sortable else NEWEST
+        wanted = (sort or self.outline.sort) if self.outline.shown <= self.book.sortable else NEWEST
         anchor = self.anchored()
         self.outline.update()
         self._put_in_order(wanted)
@@ -337,13 +326,13 @@ class RequestTable(ListCanvas):
 
     def _at_rest(self) -> bool:
         """Returns whether to sort automatically: nobody aims at a row while the cursor is at the top."""
-        if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
+        if self.outline.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
         return self.cursor_line in {None, 0} and self.outline.shown <= self.book.sortable
 
     def action_newest(self) -> None:
         """Goes to the newest row and follows; sorts again if there is another order."""
-        if self.sort is not NEWEST:
+        if self.outline.sort is not NEWEST:
             self.resort()
         self.action_top()
         self.follow = True

@@ -167,13 +167,13 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor():
         assert ids(shown)[0] != "›30"
         assert not shown.follow
         assert shown.selected is shown.book.get(30)
-        assert not shown.in_sight
+        assert shown.line_on_screen is None
         for _ in range(5):
             shown.post_message(MouseScrollUp(shown, 10, 3, 0, -1, 0, False, False, False))
         await pilot.pause()
         assert ids(shown)[0] == "›30"
         assert shown.follow
-        assert shown.in_sight
+        assert shown.line_on_screen is not None
 
 
 # -- what is shown ---------------------------------------------------------------------------------------------

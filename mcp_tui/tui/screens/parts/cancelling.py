@@ -93,7 +93,7 @@ class Cancelling:
         elif not row.open:
             said = "Request {} {} already {} – nothing to cancel"
             screen.refuse(safe(said, row.id, request(row), badge(row).word))
-        elif not self._table.in_sight:
+        elif self._table.line_on_screen is None:
             self._table.select(row.id)
             again = hint("Press {request.cancel-now} again to cancel it.")
             screen.refuse(safe("Request {} was off screen. {}", row.id, again))

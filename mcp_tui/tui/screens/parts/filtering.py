@@ -231,7 +231,7 @@ class Filtering:
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
             return
-        wanted = after(self._table.sort, table_columns.SORTS)
+        wanted = after(self._table.outline.sort, table_columns.SORTS)
         if self._table.resort(wanted):
             screen.tell(safe("sorted by {}", wanted.value), "muted", seconds=3)
         else:
