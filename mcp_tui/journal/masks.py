@@ -117,18 +117,11 @@ def _within(value: Json, name: str, depth: int) -> Iterator[str]:
         case str():
             if name and (is_strong_name(name) or _MIXED.search(value)):
                 yield value
-            inner = _parsed(value) if depth else None
+            is_json = depth and value.lstrip().startswith(("{", "["))
+            inner = parse_json(value.encode("utf-8", "surrogatepass")) if is_json else None
             yield from _in_text(value) if inner is None else _within(inner, "", depth - 1)
         case _:
             pass
-
-
-def _parsed(text: str) -> Json:
-    """Parses a JSON object or array; ``None`` for any other text."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    found = parse_json(text.encode("utf-8", "surrogatepass"))
-    return cast("Json", found) if isinstance(found, (dict, list)) else None
 
 
 def _with_lines(secrets: Iterable[str]) -> set[str]:
