@@ -14,7 +14,7 @@ from typing import Final
 from mcp_tui.journal import event_table
 from mcp_tui.journal.event_table import COUNTED, KINDS, LATE_PROGRESS, NONE, STALLED
 from mcp_tui.journal.files import is_held, parts_of
-from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.recording import Recording, written_id
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
@@ -87,14 +87,12 @@ class RecordedBook:
 
     def get(self, id: RequestId) -> Request | None:
         """Returns the row of an id, compared by type and value, if it was called by now."""
-        number = self.recording.row(id)
-        if number is None or self.recording.table.first[number] >= self.position:
-            return None
-        return self.row(number)
+        place = self.place(id)
+        return None if place is None or place >= len(self.order) else self.row(place)
 
     def place(self, id: RequestId) -> int | None:
         """Returns the index in :attr:`order` that the row of an id has, or will have."""
-        return self.recording.row(id)
+        return self.recording.table.known.get(written_id(id))
 
     def parent(self, place: int) -> int | None:
         """Returns the place of the request for which an internal one was called."""
@@ -123,11 +121,6 @@ class RecordedBook:
         del known[count:]
         known.extend(table.rows[number] for number in table.cancels[len(known) : count])
         return known
-
-    @property
-    def called(self) -> int:
-        """The number of requests called by now."""
-        return bisect_left(self.recording.table.first, self.position)
 
     def is_over(self, place: int) -> bool:
         """Whether a request had ended by now."""
@@ -249,7 +242,7 @@ class RecordedRows:
         self._book = book
 
     def __len__(self) -> int:
-        return self._book.called
+        return bisect_left(self._book.recording.table.first, self._book.position)
 
     def __getitem__(self, index: int) -> Request:
         return self._book.row(range(len(self))[index])

@@ -22,7 +22,7 @@ from mcp_tui.journal.event_table import CODES, OF_A_REQUEST, EventTable
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import Connected, Event, RequestId
+from mcp_tui.protocol.events import Connected, Event
 from mcp_tui.protocol.messages import Json, number
 
 STRICT: Final = 16 * 1024 * 1024
@@ -217,10 +217,6 @@ class Recording:
     def position_at(self, at: float) -> int:
         """Returns the number of events that had happened at a time."""
         return bisect_right(range(1, len(self.table) + 1), at, key=self.at)
-
-    def row(self, id: RequestId) -> int | None:
-        """Returns the number of the request with an id, compared by type and value."""
-        return self.table.known.get(written_id(id))
 
     def events(self) -> Iterator[Event]:
         """Yields every event, in order, without damaged ones."""

@@ -64,7 +64,7 @@ class RecordedScene:
         self._listed = 0
         self._connection = self._read_connection()
 
-    def seek(self, position: int, clock: float | None = None) -> bool:
+    def seek(self, position: int, clock: float | None = None) -> None:
         """Moves to a position, and the clock to ``clock``, or to the time of the last event before it."""
         moved = self.book.seek(position)
         if clock is not None:
@@ -74,7 +74,6 @@ class RecordedScene:
         if moved:
             self._connection = self._read_connection()
             self._list()
-        return moved
 
     @property
     def position(self) -> int:
@@ -158,7 +157,7 @@ class RecordedScene:
             return words("This recording has no events.")
         if self.position < self.events:
             return hint("No requests yet. Press {replay.next} for the next event, {replay.play} to play.")
-        if self.book.called:
+        if self.book.order:
             return hint("This recording has only internal requests. Press {view.internal} to show them.")
         return words("This recording has no requests.")
 
@@ -173,8 +172,8 @@ class RecordedScene:
         return [Section(words("Recording"), fact_lines(rows, 8))]
 
     def has_calls(self) -> bool:
-        internal = bisect_left(self.replay.table.internal, self.book.called)
-        return self.book.called > internal
+        called = len(self.book.order)
+        return called > bisect_left(self.book.internal, called)
 
     def frame(self, seq: int) -> FrameHead | None:
         number = self.replay.find(seq)
@@ -204,7 +203,7 @@ class RecordedScene:
 
     def _list(self) -> None:
         """Fills the catalogue from the lists that the server has sent by now."""
-        internal = self.book.internal[: bisect_left(self.book.internal, self.book.called)]
+        internal = self.book.internal[: bisect_left(self.book.internal, len(self.book.order))]
         done = [number for number in internal if self.book.is_over(number)]
         if len(done) == self._listed:
             return

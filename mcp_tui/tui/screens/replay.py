@@ -142,7 +142,7 @@ class Playback:
     def _show_cancel(self) -> None:
         """Moves to the cancellation that the screen was opened for, once."""
         wanted, self._cancel = self._cancel, None
-        table, place = self.replay.table, None if wanted is None else self.replay.row(wanted)
+        table, place = self.replay.table, None if wanted is None else self.recorded.book.place(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if number is not None:
             self._screen.app.call_after_refresh(self._move_to_event, number)
