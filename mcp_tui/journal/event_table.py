@@ -33,11 +33,9 @@ _CANCEL: Final = KINDS.index(ev.CancelRequested)
 _LATE: Final = KINDS.index(ev.Late)
 _PROGRESS: Final = KINDS.index(ev.Progress)
 
-STAYED, COUNTED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(
-    11
-)
+STAYED, COUNTED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED = range(10)
 """The effect of an event on its request: no change of state, only counted, called, ended, cancel requested, cancel
-withdrawn, settled, first late answer, progress after the cancel, progress that did not increase; or not permitted."""
+withdrawn, settled, first late answer, progress after the cancel, progress that did not increase."""
 
 _STATES: Final = tuple(State)
 _ILLEGAL: Final = 0xFF
@@ -136,7 +134,7 @@ class EventTable:
         cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
         if row == NONE or _NEXT[cell] == _ILLEGAL:
             self.misfits += 1
-            return NONE, MISFIT
+            return NONE, STAYED
         self._states[row] = _NEXT[cell]
         self.after[self._last[row]] = self._last[row] = number
         move, flags = _MOVES[cell], self._flags

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -26,6 +26,7 @@ from mcp_tui.protocol.requests import (
     Request,
     ServerRequest,
     State,
+    called,
     evolve,
 )
 
@@ -34,12 +35,6 @@ CACHED: Final = 1024
 
 NEAR: Final = 1000
 """Events between two positions up to which the changed rows are listed."""
-
-
-@dataclass(slots=True)
-class _Folded:
-    book: Book
-    last: int
 
 
 class RecordedBook:
@@ -57,7 +52,7 @@ class RecordedBook:
         self.over = False
         self.order: Final = RecordedRows(self)
         self.internal: Final = recording.table.internal
-        self._folded: OrderedDict[int, _Folded] = OrderedDict()
+        self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, and their last events
         self._cancelled = array("I")
         self._server_requests: list[ServerRequest] = []
         self._server_events = 0
@@ -155,56 +150,53 @@ class RecordedBook:
 
     def row(self, place: int) -> Request:
         """Returns the request at a place. One that is called later is returned as it was called."""
-        folded = self._folded.pop(place, None)
-        if folded is None or folded.last >= self.position:
-            folded = _Folded(Book(), self.recording.table.first[place])
-            self._apply(folded.book, folded.last)
-        self._continue(folded)
-        self._folded[place] = folded
+        row, last = self._folded.pop(place, (None, NONE))
+        if row is None or last >= self.position:
+            last = self.recording.table.first[place]
+            event = self.recording.event(last)
+            damaged = ev.Called(at=self.recording.header.mono, id=place, method="?")
+            row = called(event if isinstance(event, ev.Called) else damaged)
+        self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        if not folded.book.order:  # its first record is damaged
-            folded.book.apply(ev.Called(at=self.recording.header.mono, id=place, method="?"))
-        row = folded.book.order[0]
         return left_at_end(row, self.recording.at(self.position)) if self.over else row
 
-    def _continue(self, folded: _Folded) -> None:
-        """Folds the events since then. Of a long run of one kind only the number and the last events matter.
+    def _continue(self, row: Request, last: int) -> int:
+        """Folds the events of a row after the one with the number ``last``; returns the number of the last one by now.
 
-        A row's history grows to twice ``HISTORY`` and is then cut to ``HISTORY``: leaving out a multiple of that does not
-        change it, if twice as many follow.
+        Of a long run of one kind only the number and the last events matter. A row's history grows to twice ``HISTORY`` and
+        is then cut to ``HISTORY``: leaving out a multiple of that does not change it, if twice as many follow.
         """
-        table, book, numbers = self.recording.table, folded.book, array("I")
-        number = table.after[folded.last]
+        table, numbers = self.recording.table, array("I")
+        number = table.after[last]
         while number < self.position:
             numbers.append(number)
-            folded.last = number
+            last = number
             number = table.after[number]
         for (kind, move), run in groupby(numbers, lambda each: (table.kinds[each], table.moves[each])):
             events, at = array("I", run), 0
-            while at < len(events) and not (at and _is_counted(book, move)):
-                self._apply(book, events[at])
+            while at < len(events) and not (at and _is_counted(row, move)):
+                self._apply(row, events[at])
                 at += 1
             skipped = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
-            if skipped and book.order:
-                _add_count(book.order[0], KINDS[kind], skipped)
-                book.version += skipped
+            if skipped:
+                _add_count(row, KINDS[kind], skipped)
             for each in events[at + skipped :]:
-                self._apply(book, each)
+                self._apply(row, each)
+        return last
 
-    def _apply(self, book: Book, number: int) -> None:
+    def _apply(self, row: Request, number: int) -> None:
         """Folds an event, unless its record is damaged."""
         event = self.recording.event(number)
-        if event is not None:
+        if isinstance(event, ev.RequestEvent):
             with suppress(IllegalTransition):
-                book.apply(event)
+                evolve(row, event)
 
 
-def _is_counted(book: Book, move: int) -> bool:
+def _is_counted(row: Request, move: int) -> bool:
     """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
-    if move != LATE_PROGRESS or not book.order:
-        return move in {COUNTED, STALLED, LATE_PROGRESS}
-    row = book.order[0]
+    if move != LATE_PROGRESS:
+        return move in {COUNTED, STALLED}
     signalled, last = row.signalled_at, row.progress_at
     return signalled is None or (last is not None and last - signalled > TRANSIT)
 

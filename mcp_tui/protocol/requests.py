@@ -275,6 +275,23 @@ def _shortened(history: list[ev.Event]) -> list[ev.Event]:
     return kept
 
 
+def called(event: ev.Called) -> Request:
+    """Returns the row of a request that was just called."""
+    return Request(
+        id=event.id,
+        method=event.method,
+        name=event.name,
+        internal=event.internal,
+        limits=event.limits,
+        called_at=event.at,
+        queued_at=event.at,
+        request_seq=event.seq,
+        parent=event.parent,
+        as_task=event.as_task,
+        history=[event],
+    )
+
+
 def evolve(row: Request, event: ev.RequestEvent) -> None:
     """Applies one event to one row, in place.
 
@@ -555,20 +572,7 @@ class Book:
         if isinstance(event, ev.Called):
             if self.get(event.id) is not None:
                 raise IllegalTransition(f"id {event.id!r} was issued before")
-            row = Request(
-                id=event.id,
-                method=event.method,
-                name=event.name,
-                internal=event.internal,
-                limits=event.limits,
-                called_at=event.at,
-                queued_at=event.at,
-                request_seq=event.seq,
-                parent=event.parent,
-                as_task=event.as_task,
-                history=[event],
-            )
-            self.unfinished[key] = row
+            row = self.unfinished[key] = called(event)
             if row.internal:
                 self.internal.append(len(self.order))
             self.order.append(row)

@@ -180,10 +180,6 @@ class Playback:
             self._newest = None if row is None else row.id
         self.bar.update()
 
-    @property
-    def _damaged(self) -> int:
-        return self.replay.skipped + self.replay.table.misfits
-
     def line(self, cells: int) -> tuple[Segments, range]:
         """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
         recorded, position, events = self.recorded, self.recorded.position, self.recorded.events
@@ -198,8 +194,8 @@ class Playback:
             (safe("{}{}", gap, durations.moment(recorded.clock, recorded.origin)), "muted"),
             (safe("{}event {} of {:,}", gap, number, events), ""),
         ]
-        if self._damaged:
-            pieces.append((safe("{}{:,} skipped", gap, self._damaged), "warning"))
+        if damaged := self.replay.skipped + self.replay.table.misfits:
+            pieces.append((safe("{}{:,} skipped", gap, damaged), "warning"))
         room = min(LONGEST, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
         if room >= 10:
             last = said(self.replay.event(position - 1)) if position else NOTHING
