@@ -56,7 +56,6 @@ class LineFramer:
         self._pending = BytesIO()  # gives out what it holds without a copy, which takes 40 ms of 64 MB
         self._tail = b""
         self._size = 0
-        self._last = b""
         self._first = True
 
     def feed(self, data: bytes) -> list[Line | Oversized]:
@@ -65,17 +64,13 @@ class LineFramer:
         self._half = b""
         if rest.endswith(b"\n"):
             rest, self._half = rest[:-1], b"\n"
-        if not ended:
-            self._hold(rest)
-            return []
         lines: list[Line | Oversized] = []
-        looked_at = int(bool(self._size or self._first))
-        if len(data) > self._cap or b"\r" in data:
-            looked_at = len(ended)
-        for line in ended[:looked_at]:
-            self._hold(line)
-            self._end(lines)
-        lines += [line for line in ended[looked_at:] if line and not line.isspace()]
+        for line in ended:
+            if self._size or self._first or len(line) > self._cap or line.endswith(b"\r"):
+                self._hold(line)
+                self._end(lines)
+            elif line and not line.isspace():
+                lines.append(line)
         self._hold(rest)
         return lines
 
@@ -93,7 +88,6 @@ class LineFramer:
     def _hold(self, piece: bytes) -> None:
         if not piece:
             return
-        self._last = piece[-1:]
         self._size += len(piece)
         if self._size <= self._cap + _SLACK:
             self._pending.write(piece)
@@ -111,16 +105,17 @@ class LineFramer:
             return
         held = self._pending.getvalue()
         start = len(BOM) if self._first and held.startswith(BOM) else 0
-        size = self._size - start - (self._last == b"\r")
+        end = self._tail or held[-TAIL - 1 :]
+        tail = end.removesuffix(b"\r")
+        size = self._size - start - (len(end) - len(tail))
         line = held[start : start + (size if size <= self._cap else min(size, HEAD))]
         if size > self._cap:
-            tail = (self._tail or held[-TAIL - 1 :])[: -1 if self._last == b"\r" else None]
             tail = tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""  # as far as it is not in the head
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)
         self._pending = BytesIO()
-        self._size, self._last, self._tail, self._first = 0, b"", b"", False
+        self._size, self._tail, self._first = 0, b"", False
 
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
