@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import os
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -89,7 +88,7 @@ def _decoded(value: str) -> str | None:
         return value
     try:
         return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # also of characters that are not ASCII
         return None
 
 

@@ -56,6 +56,7 @@ class TestSource:
         assert modern.post(listing(), path="/mcp?x=1")[0] == 200
         status, _, headers = modern.post(listing(), method="PUT")
         assert (status, headers["allow"]) == (405, "POST, GET, DELETE")
+        assert modern.post(b"", method="HEAD")[:2] == (405, b"")
 
 
 class TestMessages:
@@ -124,6 +125,7 @@ class TestModern:
             ({"MCP-Protocol-Version": "2025-11-25"}, "MCP-Protocol-Version"),
             ({"Mcp-Method": None}, "Mcp-Method"),
             ({"Mcp-Method": "tools/LIST"}, "Mcp-Method"),
+            ({"Mcp-Method": "=?base64?\xe9?="}, "Mcp-Method"),
         ],
     )
     def test_headers_mirror_the_body(
