@@ -11,8 +11,7 @@ from typing import Final
 
 from mcp_tui.protocol.requests import TRANSITIONS
 from mcp_tui.protocol.states import State
-from mcp_tui.tui.bindings import keys
-from mcp_tui.tui.keys import FIRST, RECORDED, SCOPES, Key, Scope, in_footer, shown_as
+from mcp_tui.tui.keys import FIRST, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"

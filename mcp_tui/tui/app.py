@@ -17,9 +17,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
 
-from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import EVERYWHERE, hint, use
+from mcp_tui.tui.keys import EVERYWHERE, bindings, hint, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import first_theme, load_themes, stamp
@@ -447,11 +446,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         except SuspendNotSupported:
             self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
-    async def action_ask_quit(self) -> None:
-        """Quits, after a confirmation."""
-        await self.action_quit(ask=True)
-
-    async def action_quit(self, *, ask: bool = False) -> None:
+    async def action_quit(self, ask: bool = False) -> None:
         """Quits; confirms if requests are in flight or if ``ask``. A second time it quits at once."""
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural

@@ -12,9 +12,8 @@ from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import DIALOG, hint
+from mcp_tui.tui.keys import DIALOG, bindings, hint
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.parts.filtering import LEVELS
 from mcp_tui.tui.screens.session import SessionScreen

@@ -1,16 +1,19 @@
 """The table of keys: their names, actions, and texts, the places where they work, and a person's own keys.
 
-It does not need Textual; :mod:`mcp_tui.tui.bindings` turns it into bindings.
+Only :func:`bindings` needs Textual.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import Final, LiteralString, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, LiteralString, NamedTuple
 
-from mcp_tui.tui.view.text import SafeText, clean, safe
+from mcp_tui.tui.view.text import SafeText, clean, safe, words
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
 
 
 class Key(NamedTuple):
@@ -154,7 +157,7 @@ def all_shown(names: Iterable[str]) -> SafeText:
 # fmt: off
 EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
-    Key("app.keys", "f1", "help", "Keys", "the keys of where you are", hidden=True, priority=True),
+    Key("app.keys", "f1", "app.help", "Keys", "the keys of where you are", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
@@ -207,8 +210,8 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("server.list", "v", "app.servers", "Servers", "all servers: go to one, add one, close one", priority=True, acts=True),
     Key("server.next", "ctrl+n", "app.next_server", "Next server", "the next of several servers, as it was left", priority=True, acts=True),
     Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", priority=True, acts=True),
-    Key("app.help", "?", "help", "Help", "these keys", footer=14, priority=True),
-    Key("app.leave", "q", "app.ask_quit", "Quit", "quit; always asks", footer=15, priority=True),
+    Key("app.help", "?", "app.help", "Help", "these keys", footer=14, priority=True),
+    Key("app.leave", "q", "app.quit(True)", "Quit", "quit; always asks", footer=15, priority=True),
     Key("app.interrupt", "ctrl+c", "interrupt", "Cancel, copy or quit", "copy selected text; else cancel the selected request; else quit", hidden=True),
     Key("app.back", "escape", "back", "Back", "close / back", hidden=True),
 ))
@@ -441,7 +444,7 @@ PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
     Key("probe.copy", "y", "copy", "Copy as Markdown", "copy the report as Markdown", footer=3),
     Key("probe.save", "w", "save", "Save", "write it to a file", footer=4),
     Key("probe.other", "tab,shift+tab", "other_pane", "Next pane", "to the evidence, and back to the rules"),
-    Key("app.help", "?", "help", "Help", "these keys", footer=6),
+    Key("app.help", "?", "app.help", "Help", "these keys", footer=6),
     Key("app.interrupt", "ctrl+c", "interrupt", "Copy, stop or back", "copies selected text; else stops the probe; else goes back"),
     Key("app.back", "escape", "close", "Back", "back; while the probe is at work it asks for a second press", footer=5),
 ))
@@ -490,3 +493,66 @@ def key_of(id_: str) -> SafeText:
 def hint(text: LiteralString) -> SafeText:
     """Fills ids in braces with their keys: ``Press {server.menu} to reconnect``."""
     return clean(_ID.sub(lambda found: key_of(found[1]), text))
+
+
+# -- bindings, footer, palette, help ---------------------------------------------------------------------------
+
+
+def bindings(*scopes: Scope) -> list[BindingType]:
+    """Returns the keys of scopes for the ``BINDINGS`` of a widget or screen."""
+    from textual.binding import Binding
+
+    return [
+        Binding(key.keys, key.action, key.label, id=key.id, show=False, priority=key.priority)
+        for scope in scopes
+        for key in scope.keys
+    ]
+
+
+def keys(*scopes: Scope) -> list[Key]:
+    """Returns the keys of scopes that do something there, each id once."""
+    found: dict[str, Key] = {}
+    for scope in scopes or (WORKBENCH, EVERYWHERE):
+        for key in scope.keys:
+            if key.action != "read_only":
+                found.setdefault(key.id, key)
+    return list(found.values())
+
+
+def footer_keys(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
+    """Returns the keys for the footer: those of the focused widget, then those ``offered`` besides.
+
+    ``lends`` says that the keys which the widget lends to others are its own now.
+    """
+    around = [] if focused is None else keys(*scopes_of([focused]))
+    near = [key for key in around if key.footer and (lends or not key.lends)]
+    ids, taken = {each.id for each in near}, {name for each in near for name in each.names}
+    return [*near, *(key for key in offered if key.id not in ids and key.names[0] not in taken)]
+
+
+def help_texts(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
+    """Returns the title of each scope, the nearest first, with its keys that no nearer scope has, and their help."""
+    told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
+    taken: set[str] = set()
+    for scope in scopes:
+        lines: list[tuple[SafeText, SafeText]] = []
+        here: set[str] = set()
+        for key in keys(scope):
+            names = [name for name in key.names if name not in taken]
+            if names:
+                here.update([] if key.lends else names)
+                lines.append((all_shown(names), words(key.help)))
+        taken |= here
+        if lines:
+            told.append((words(scope.title), lines))
+    return told
+
+
+def scopes_of(nodes: Iterable[object]) -> list[Scope]:
+    """Returns the ``SCOPES`` of the classes of nodes: of the focused widget and those around it, the nearest first."""
+    found: dict[str, Scope] = {}
+    for node in nodes:
+        for each in type(node).__mro__:
+            for scope in each.__dict__.get("SCOPES", ()):
+                found.setdefault(scope.name, scope)
+    return list(found.values())

@@ -11,9 +11,8 @@ from textual.binding import BindingsMap
 from textual.dom import DOMNode
 
 import mcp_tui.tui
-from mcp_tui.tui.bindings import help_texts, keys, scopes_of
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys import FIELD, SCOPES
+from mcp_tui.tui.keys import FIELD, SCOPES, help_texts, keys, scopes_of
 from tests.tui import test_dialog_keys, test_keys
 
 ROOT = Path(mcp_tui.tui.__file__).parent
@@ -40,7 +39,7 @@ def test_nothing_is_bound_but_what_the_list_has():
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-                assert name != "Binding" or source.name == "bindings.py", f"a key beside the list: {source}"
+                assert name != "Binding" or source.name == "keys.py", f"a key beside the list: {source}"
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BINDINGS":
                 assert ast.unparse(node.value) == "bindings(*SCOPES)", source
 

@@ -15,9 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, key_of
+from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import LineInput

@@ -7,8 +7,7 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from mcp_tui.tui.bindings import help_texts
-from mcp_tui.tui.keys import HELP, Scope, hint
+from mcp_tui.tui.keys import HELP, Scope, help_texts, hint
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge

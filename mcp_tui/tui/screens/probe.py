@@ -23,9 +23,8 @@ from mcp_tui.probe.run import Probe, Tell
 from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
-from mcp_tui.tui.bindings import bindings, keys
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import PROBE, hint
+from mcp_tui.tui.keys import PROBE, bindings, hint, keys
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
@@ -252,9 +251,6 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
         else:
             self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
-
-    async def action_help(self) -> None:
-        await self.app.run_action("help")
 
     def action_other_pane(self) -> None:
         (self.evidence if self.list.has_focus else self.list).focus()

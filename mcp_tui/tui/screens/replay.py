@@ -19,8 +19,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.bindings import bindings, keys
-from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key
+from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key, bindings, keys
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session import SessionScreen

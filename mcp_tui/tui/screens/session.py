@@ -14,8 +14,7 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import footer_keys, keys
-from mcp_tui.tui.keys import TYPING, Key, Scope, key_of
+from mcp_tui.tui.keys import TYPING, Key, Scope, footer_keys, key_of, keys
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
@@ -349,9 +348,6 @@ class SessionScreen(LayoutScreen):
             self.clear_selection()
         elif self.focused is not self.table:
             self.set_focus(self.table)
-
-    async def action_help(self) -> None:
-        await self.app.run_action("help")
 
     # -- keys of the parts -------------------------------------------------------------------------------------
 

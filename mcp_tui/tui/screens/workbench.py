@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import WORKBENCH
+from mcp_tui.tui.keys import WORKBENCH, bindings
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling

@@ -10,8 +10,7 @@ from typing import Final
 from textual import events
 from textual.strip import Strip
 
-from mcp_tui.tui.bindings import keys
-from mcp_tui.tui.keys import Key, in_footer
+from mcp_tui.tui.keys import Key, in_footer, keys
 from mcp_tui.tui.view.server import ServerFacts, server_bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar

@@ -14,8 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import DETAIL, FIRST, PAGE
+from mcp_tui.tui.keys import DETAIL, FIRST, PAGE, bindings
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import PartsPage, Place

@@ -22,8 +22,7 @@ from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import WHOLE, Draft, Field, FieldChoice, FieldEntry, FieldKind, FormLayout, Given
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import FIELD, FORM, key_of
+from mcp_tui.tui.keys import FIELD, FORM, bindings, key_of
 from mcp_tui.tui.view.forms import Styled, about, editable, vacant
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled

@@ -9,8 +9,7 @@ from textual.cache import LRUCache
 from textual.selection import Selection
 from textual.strip import Strip
 
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import LINES
+from mcp_tui.tui.keys import LINES, bindings
 from mcp_tui.tui.view.lines import FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words

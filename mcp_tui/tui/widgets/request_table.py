@@ -13,8 +13,7 @@ from textual.strip import Strip
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import REQUESTS, hint, key_of
+from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, Rows, row_key

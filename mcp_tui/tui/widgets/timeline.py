@@ -12,8 +12,7 @@ from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys import TIMELINE
+from mcp_tui.tui.keys import TIMELINE, bindings
 from mcp_tui.tui.view import timeline as view
 from mcp_tui.tui.view.index import Outline, row_key
 from mcp_tui.tui.view.rows import request
