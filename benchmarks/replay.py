@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -82,10 +83,10 @@ def _call(id_: int, seq: int, progress: int) -> Iterator[bytes]:
 async def look(path: Path) -> dict[str, float]:
     """Open a recording and look through it."""
     from mcp_tui.journal.recording import Recording
-    from mcp_tui.tui.app import ReplayApp
+    from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.replay import ReplayScreen
 
-    app = ReplayApp(Recording(path))
+    app = WorkbenchApp(None, opening=partial(ReplayScreen, Recording(path)))
     async with app.run_test(size=(140, 40)) as pilot:
         async with asyncio.timeout(HANG):
             while not isinstance(app.screen, ReplayScreen) or not len(app.screen.table.outline):

@@ -38,9 +38,11 @@ def run(_name: str, given: Words) -> int:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = Recording(where.paths[0])
     need_terminal("Replay", "log or export")
-    from mcp_tui.tui.app import ReplayApp
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.screens.replay import ReplayScreen
 
-    return show(ReplayApp(recording, preferences(), speed=given.options.speed))
+    opening = partial(ReplayScreen, recording, speed=given.options.speed)
+    return show(WorkbenchApp(None, preferences=preferences(), opening=opening))
 
 
 def open_workbench(given: Words) -> int:

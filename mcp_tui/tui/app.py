@@ -15,7 +15,6 @@ from textual import events
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import AwaitMount
 
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import EVERYWHERE, bindings, hint, scopes_of, use
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.index import LoggedCancellation
-    from mcp_tui.journal.recording import Recording
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.screens.workbench import Workbench
@@ -67,6 +65,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         target: the first server; ``None`` to let a person pick one.
         client: makes a client for a target, once the loop runs.
         preferences: the person's settings.
+        opening: makes another first screen, that of a recording.
     """
 
     TITLE = "mcp-tui"
@@ -81,19 +80,22 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def __init__(
         self,
         target: Target | None,
-        client: Callable[[Target], Client],
+        client: Callable[[Target], Client] | None = None,
         preferences: Preferences | None = None,
+        *,
+        opening: Callable[[], Screen[None]] | None = None,
     ) -> None:
         super().__init__(preferences or Preferences())
         self.defect: Exception | None = None
         self.benches: dict[Session, Workbench] = {}
+        """The workbenches of the open servers, and of those whose connections still end."""
         self._ahead: list[events.Event] | None = None
         self._target = target
         self._client = client
+        self._opening = opening
         self._leaving = False
         self._typed = ""
         self._watch: Timer | None = None
-        self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stamp = stamp(self.preferences.themes)
         first = first_theme(self.preferences.settings.theme, self.preferences.themes)
@@ -113,22 +115,22 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
         if self._target is None:
-            self.pick()
+            self.pick() if self._opening is None else self.push_screen(self._opening())
             self.call_after_refresh(collect_again)
         else:
-            self.begin(partial(self._open_first, self._target))
+            self._ahead = []
+            self.call_after_refresh(self.call_later, self._begin, self._target)
         self.set_timer(0.5, lambda: self.load_themes(self._problems))
         if self.preferences.themes is not None:
             self.set_interval(2, self._look_at_themes)
 
-    def begin(self, load: Callable[[], Awaitable[None]]) -> None:
-        """Replaces the first frame, once it is drawn, with what ``load`` opens; keys wait until then."""
-        self._ahead = []
-        self.call_after_refresh(self.call_later, self._begin, load)
-
-    async def _begin(self, load: Callable[[], Awaitable[None]]) -> None:
-        with self.batch_update():
-            await load()
+    async def _begin(self, target: Target) -> None:
+        """Replaces the first frame, now that it is drawn, with the workbench; then come the keys that waited for it."""
+        if not self._leaving:
+            with self.batch_update():
+                await self.open(target)
+                if self._bench is not None:
+                    self._bench.look()
         ahead, self._ahead = self._ahead or [], None
         for event in ahead:
             await self.on_event(event)
@@ -236,14 +238,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         screen = PickerScreen(first=first, complete=wished.complete, back=back, text=self._typed)
         self.push_screen(screen, picked)
 
-    async def _open_first(self, target: Target) -> None:
-        if self._leaving:
-            return
-        await self.open(target)
-        if self._bench is not None:
-            self._bench.look()
-
-    def open(self, target: Target) -> AwaitMount:
+    def open(self, target: Target) -> Awaitable[None]:
         """Opens a workbench on a server, over the others, and connects it."""
         from mcp_tui.config.saved import remember
         from mcp_tui.tui.screens.workbench import Workbench
@@ -251,6 +246,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
         remember(target)
         limits = self.preferences.limits
+        assert self._client is not None  # without it, no server can be picked
         session = Session(self._client(target), None if limits is None else partial(limits, target))
         session.apply(self.preferences.settings)
         screen = Workbench(session)
@@ -312,11 +308,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def show(self, server: Session) -> None:
         """Puts the workbench of a server on the screen, as it was left; the others go on without being drawn."""
-        if self._bench is not None:
-            self._bench.pause()
         self.servers.show(server)
         self.switch_mode(server.mode)
-        self.benches[server].resume()
+        self.benches[server].look()
         if self._watch is None and len(self.servers.all) > 1:
             self._watch = self.set_interval(0.25, self._tell_news)
 
@@ -370,13 +364,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return
         seen = server.shown
         following = self.servers.remove(server)
-        self.benches[server].pause()
         if seen and following is not None:
             self.show(following)
         elif seen:
             self.switch_mode(EMPTY)
             self.pick()
-        self._ending.add(server)
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 
     async def _end(self, server: Session) -> None:
@@ -386,19 +378,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
             await server.client.close()
         finally:
             server.client.store.close()
-            self._ending.discard(server)
+            del self.benches[server]
             if not self._leaving:
                 await self.remove_mode(server.mode)
-            self.benches.pop(server, None)
 
-    def _open_recording(self, path: Path, cancel: RequestId | None = None) -> None:
+    def _open_recording(self, path: str | None, cancel: RequestId | None = None) -> None:
         """Opens a recording, at its end or where ``cancel`` was cancelled; or says why it cannot be read."""
         from mcp_tui.journal.recording import Recording
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
 
+        if path is None:
+            return
         try:
-            self.push_screen(ReplayScreen(Recording(path), cancel=cancel))
+            self.push_screen(ReplayScreen(Recording(Path(path)), cancel=cancel))
         except RecordingError as error:
             self.notify(brief(str(error), 400), severity="error", markup=False)
 
@@ -407,12 +400,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
-        def chosen(path: str | None) -> None:
-            if path is not None:
-                self._open_recording(Path(path))
-
         current = [writer.path for each in self.servers.all for writer in each.client.store.writers]
-        await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)
+        await self.push_screen(RecordingsScreen(journal_folder(), current=current), self._open_recording)
 
     def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
@@ -421,7 +410,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
         def chosen(entry: LoggedCancellation | None) -> None:
             if entry is not None:
-                self._open_recording(Path(entry.session.path), entry.row.id)
+                self._open_recording(entry.session.path, entry.row.id)
 
         self.push_screen(HistoryScreen(journal_folder()), chosen)
 
@@ -468,21 +457,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def leave(self, status: int) -> None:
         """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once."""
-        sessions = [*self.servers.all, *self._ending]
         again, self._leaving = self._leaving, True
-        if again or not sessions:
+        if again or not self.benches:
             self.exit(status, return_code=status)
             return
         if isinstance(self.screen, LayoutScreen):
             self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
-        self.run_worker(self._leave(sessions, status), group="leaving", exit_on_error=False)
+        self.run_worker(self._leave(status), group="leaving", exit_on_error=False)
 
-    async def _leave(self, sessions: Sequence[Session], status: int) -> None:
+    async def _leave(self, status: int) -> None:
         try:
             for bench in self.benches.values():
                 self.workers.cancel_group(bench, "connection")  # pyright: ignore[reportUnknownMemberType] - any result
             # together: many take no longer than the slowest
-            await asyncio.gather(*(each.client.close() for each in sessions), return_exceptions=True)
+            await asyncio.gather(*(each.client.close() for each in self.benches), return_exceptions=True)
         finally:
             self.exit(status, return_code=status)
 
@@ -493,23 +481,3 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return False
         loop.call_soon_threadsafe(self.leave, status)
         return True
-
-
-def _no_client(target: Target) -> Client:
-    raise AssertionError(target)
-
-
-class ReplayApp(WorkbenchApp):
-    """The app on a recording, at its end; with a ``speed``, at its start and playing that many times as fast."""
-
-    def __init__(
-        self, replay: Recording, preferences: Preferences | None = None, *, speed: float | None = None
-    ) -> None:
-        super().__init__(None, _no_client, preferences)
-        self._replay = replay
-        self._speed = speed
-
-    def pick(self) -> None:
-        from mcp_tui.tui.screens.replay import ReplayScreen
-
-        self.push_screen(ReplayScreen(self._replay, speed=self._speed))

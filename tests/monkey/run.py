@@ -28,8 +28,9 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
-from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.view.server import Link
 from tests.monkey.steps import Step
 from tests.tui.painted import screen_text
@@ -212,10 +213,12 @@ async def _do(pilot: Pilot[Any], step: Step, before: Before) -> None:
 
 
 def _connects(app: object) -> bool:
-    if not isinstance(app, WorkbenchApp) or isinstance(app, ReplayApp):
+    if not isinstance(app, WorkbenchApp):
         return False
     server = app.servers.current
-    return server is None or server.link is Link.CONNECTING
+    if server is None:
+        return not any(isinstance(screen, ReplayScreen) for screen in app.screen_stack)
+    return server.link is Link.CONNECTING
 
 
 @contextlib.contextmanager
@@ -303,7 +306,8 @@ async def recorded(folder: Path, size: tuple[int, int], steps: Iterable[Step], d
     """The recording of a live run in the replay: it sends nothing at all."""
     judge = Judge(folder)
     with _apart(folder), _watched(judge):
-        await _run(ReplayApp(Recording(folder / "session.jsonl")), judge, size, steps, done)
+        opening = partial(ReplayScreen, Recording(folder / "session.jsonl"))
+        await _run(WorkbenchApp(None, opening=opening), judge, size, steps, done)
     if judge.sent:
         raise Failure(f"a replay sent {judge.sent[:3]}")
     return judge

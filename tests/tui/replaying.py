@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.recording import Recording
-from mcp_tui.tui.app import ReplayApp
+from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.replay import ReplayScreen
 from tests.tui.driving import Hands
 
 
-class Replayed(Hands[ReplayApp, ReplayScreen]):
+class Replayed(Hands[WorkbenchApp, ReplayScreen]):
     """A recording on the screen, under test."""
 
     kind = ReplayScreen
@@ -34,7 +35,8 @@ async def replaying(
 ) -> AsyncGenerator[Replayed]:
     """The app on a recording, once that is read."""
     replay = recording if isinstance(recording, Recording) else Recording(recording)
-    app = ReplayApp(replay, Preferences(settings=Settings(ascii=ascii_only)), speed=speed)
+    preferences = Preferences(settings=Settings(ascii=ascii_only))
+    app = WorkbenchApp(None, preferences=preferences, opening=partial(ReplayScreen, replay, speed=speed))
     async with app.run_test(size=size) as pilot:
         replayed = Replayed(app, pilot)
         await replayed.until(

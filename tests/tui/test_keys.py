@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from textual.screen import Screen
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.app import ReplayApp
+from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.keys import (
     DETAIL,
     EVERYWHERE,
@@ -175,7 +176,7 @@ async def replayed(folder: Path) -> AsyncGenerator[Shown]:
     path = folder / "shop.jsonl"
     async with staged((80, 24), path=path) as stage:
         stage.session.client.store.flush()
-        app = ReplayApp(Recording(path))
+        app = WorkbenchApp(None, opening=partial(ReplayScreen, Recording(path)))
         async with app.run_test(size=(140, 40)) as pilot:
             shown = Shown(app, pilot, stage.play, stage.rows, {})
             await shown.until(

@@ -41,15 +41,14 @@ class Slow(WorkbenchApp):
     CSS_PATH = None
 
     def __init__(self) -> None:
-        super().__init__(None, Client)
+        super().__init__(SILENT)
         self.told = asyncio.Event()
 
     def on_mount(self) -> None:
-        self.begin(self.load)
         self.post_message(events.Key("a", "a"))
         self.post_message(events.Paste("bc"))
 
-    async def load(self) -> None:
+    async def open(self, target: Target) -> None:
         await self.told.wait()
         await self.push_screen(ServerRequestReceived())
 
@@ -92,7 +91,7 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
         return WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), wished)
 
     first = app()
-    monkeypatch.setattr(first, "_open_first", partial(nothing, first))
+    monkeypatch.setattr(first, "open", partial(nothing, first))
     async with first.run_test(size=size) as pilot:
         opening = Driven(first, pilot)
         await opening.until(

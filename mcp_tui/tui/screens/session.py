@@ -8,7 +8,6 @@ from typing import Final, LiteralString
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.timer import Timer
 from textual.widgets import Input
 
 from mcp_tui.protocol import events as ev
@@ -86,7 +85,6 @@ class SessionScreen(LayoutScreen):
         self.action_export = self.copying.export
         self.action_newest = self.table.action_newest
         self.action_oldest = self.table.action_oldest
-        self._looks: Timer | None = None
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
         self._behind = False  # whether the lists do not show the newest changes yet
@@ -103,7 +101,7 @@ class SessionScreen(LayoutScreen):
     def on_mount(self) -> None:
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
-        self._looks = self.set_interval(TICK, self._tick)
+        self.set_interval(TICK, self._tick)
         look = self.app.preferences.look
         self.share_out(look.shares)
         self.table.follow, self.table.show_internal = look.follow, look.internal
@@ -112,21 +110,10 @@ class SessionScreen(LayoutScreen):
         self.look()
 
     def on_unmount(self) -> None:
-        if self._looks is not None:
+        if self._ticks:  # otherwise it was never on the screen
             look, theme = self.app.preferences.look, self.app.chosen_theme or self.app.theme
             look.internal = self.table.show_internal
             look.keep(self.shares, self.pane if self.chosen else "", theme)
-
-    def pause(self) -> None:
-        """Stops drawing while another server is on the screen."""
-        if self._looks is not None:
-            self._looks.pause()
-
-    def resume(self) -> None:
-        """Draws again."""
-        if self._looks is not None:
-            self._looks.resume()
-        self.look()
 
     def offered(self) -> list[Key]:
         """Returns the keys of palette and help."""
@@ -158,6 +145,8 @@ class SessionScreen(LayoutScreen):
             self.app.guard.watch(None)
 
     def _tick(self) -> None:
+        if self not in self.app.screen_stack:
+            return  # another server is on the screen
         # lists that move more than five times a second cannot be read, and are half the cost of a steady log
         self._ticks += 1
         self.look(lists=self._ticks % 2 == 0)

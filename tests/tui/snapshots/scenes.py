@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, asynccontextmanager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
@@ -26,7 +27,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.cancelling import TimeoutScreen
 from mcp_tui.tui.screens.dialog import InputsScreen
@@ -108,11 +109,11 @@ class Stage(Driven):
 
     async def tell(self) -> None:
         """Play the story to its end."""
-        self.bench.pause()
-        self.rows = await story(self.play, self.session.connect)
-        self.bench.table.refresh_rows()
-        await self.pilot.pause(STILL)  # what the prompt will lie on is laid out before it does
-        self.bench.resume()
+        with patch.object(self.bench, "look"):
+            self.rows = await story(self.play, self.session.connect)
+            self.bench.table.refresh_rows()
+            await self.pilot.pause(STILL)  # what the prompt will lie on is laid out before it does
+        self.bench.look()
         await self.until(lambda: isinstance(self.app.screen, TimeoutScreen))
         ending(self.play, self.rows)
 
@@ -456,7 +457,7 @@ async def picker(stage: Stage) -> None:
 async def replays(stage: Stage) -> None:
     stage.session.client.store.flush()
     assert stage.play.path
-    app = ReplayApp(Recording(stage.play.path))
+    app = WorkbenchApp(None, opening=partial(ReplayScreen, Recording(stage.play.path)))
     async with app.run_test(size=stage.app.size) as pilot:
         shown = Stage(app, pilot, stage.play, stage.rows, stage.taken)
         app.load_themes()
