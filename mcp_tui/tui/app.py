@@ -74,7 +74,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
     COMMANDS = {commands}
     DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
-    ENABLE_COMMAND_PALETTE = True
     NOTIFICATION_TIMEOUT = 8
 
     def __init__(

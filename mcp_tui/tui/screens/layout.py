@@ -296,14 +296,11 @@ NOT_YET: Final = frozenset(
         "request.cancel-now",
         "request.copy",
         "request.edit",
-        "request.extend",
-        "request.save",
         "server.menu",
-        "server.next",
         "server.sign-in",
     }
 )
-"""Keys that do nothing before there is a connection."""
+"""Keys of the footer that do nothing before there is a connection."""
 
 
 class Empty(Canvas):

@@ -356,11 +356,11 @@ class ReplayScreen(SessionScreen):
         recorded = self.recorded
         idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}  # no screen to go back to
         if self.table.selected is None:
-            idle |= {"request.copy", "request.save"}
+            idle.add("request.copy")
         if recorded.position == recorded.events:
-            idle |= {"replay.next", "replay.end", "replay.next-cancellation"}
+            idle |= {"replay.next", "replay.next-cancellation"}
         if not recorded.position:
-            idle |= {"replay.previous", "replay.start", "replay.previous-cancellation"}
+            idle |= {"replay.start"}
         return frozenset(idle)
 
     # -- keys ------------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ class SessionScreen(LayoutScreen):
         return line.key if line is not None and isinstance(line.key, Entry) else None
 
     def idle(self) -> frozenset[str]:
-        """Returns the ids of keys that would do nothing now."""
+        """Returns the ids of keys that would do nothing now, of those that the footer shows."""
         return frozenset()
 
     # -- panes -------------------------------------------------------------------------------------------------

@@ -86,16 +86,13 @@ class Workbench(SessionScreen):
         idle = {
             "request.cancel": over and not self._stops_connecting(),
             "request.cancel-now": over,
-            "request.extend": over,
             "request.copy": row is None,
-            "request.save": row is None,
             "request.again": row is None or lost,
             "request.edit": row is None or lost or row.method != "tools/call",
             "request.new": lost,
             "request.cancel-all": not session.running,
             "question.answer": not session.questions.waiting,
             "server.menu": not lost,
-            "server.next": session.around.of < 2,
         }
         found = {id_ for id_, is_idle in idle.items() if is_idle}
         if session.link is Link.CONNECTING:
