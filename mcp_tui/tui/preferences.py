@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ASK: Final = 10.0
 """Seconds between the timeout of a request and its cancel, in which a person is asked."""
 
+MORE: Final = 30.0
+"""Seconds that ``+`` and *Wait 30 s more* give."""
+
 
 @dataclass(slots=True)
 class Look:

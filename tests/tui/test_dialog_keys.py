@@ -29,7 +29,7 @@ from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, OverdueAction, ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice
@@ -84,11 +84,12 @@ def reason() -> ModalScreen[Any]:
 
 def timeout() -> TimeoutScreen:
     clock = Clock(60.0)
-    screen = TimeoutScreen(
-        book(started(limits=LIMITS), ev.Overdue(at=60.0, id=1, until=70.0)),
-        now=clock,
-        on_choice=lambda choice, ids, said: screen.app.chosen.append((choice, ids, said)),  # type: ignore[attr-defined]
-    )
+
+    def tell(_id: object, what: object, *_: object) -> None:
+        cast("Dialog", screen.app).chosen.append(what)
+
+    overdue = book(started(limits=LIMITS), ev.Overdue(at=60.0, id=1, until=70.0))
+    screen = TimeoutScreen(cast("Client", SimpleNamespace(book=overdue, now=clock, cancel=tell, extend=tell)))
     clock.now += DEAF
     return screen
 
@@ -206,8 +207,8 @@ def says(text: str, *first: str) -> Check[Dialog]:
     return Check(sees=lambda host: text in host.shown, first=first)
 
 
-def chose(choice: OverdueAction) -> Check[Dialog]:
-    return Check(sees=lambda host: [each[0] for each in host.chosen] == [choice])
+def chose(choice: object) -> Check[Dialog]:
+    return Check(sees=lambda host: host.chosen == [choice])
 
 
 def button(host: Dialog) -> object:
@@ -270,9 +271,9 @@ CHECKS: dict[str, Check[Dialog]] = {
     "servers.close": does("close"),
     "servers.menu": does("menu"),
     **{f"servers.{number}": does("show") for number in range(1, 10)},
-    "overdue.cancel": chose("cancel_now"),
-    "overdue.wait": chose("wait_30"),
-    "overdue.wait-on": chose("wait_forever"),
+    "overdue.cancel": chose(ev.Cause.TIMEOUT),
+    "overdue.wait": chose(30.0),
+    "overdue.wait-on": chose(None),
     "overdue.next": changes(focused),
     "overdue.previous": changes(focused, "down", "right"),
     "overdue.reason": changes(focused, "down"),
@@ -294,7 +295,7 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     ("SamplingScreen", "question.copy"): Check(sees=lambda host: host.clipboard == "x", first=("x",)),
     ("SamplingScreen", "question.decline"): GOES,
     ("SamplingScreen", "question.send"): says("The answer is empty"),
-    ("TimeoutScreen", "app.interrupt"): chose("cancel_now"),
+    ("TimeoutScreen", "app.interrupt"): chose(ev.Cause.TIMEOUT),
 }
 """What it does where it is another thing."""
 

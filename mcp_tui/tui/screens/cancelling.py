@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from mcp_tui import clock
-from mcp_tui.client.client import DEFAULT_REASON
-from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.client.client import DEFAULT_REASON, Client
+from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
 from mcp_tui.tui.keys import OVERDUE as OVERDUE_KEYS
 from mcp_tui.tui.keys import REASON, hint
+from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed, moment
@@ -224,9 +225,6 @@ class MarkedScreen(CancelPrompt):
         rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else NOTHING
         return safe("Cancel {}{}", plural(len(self.open)), rest)
 
-    def on_mount(self) -> None:
-        self.set_focus(self.field.input)
-
     def tick(self) -> None:
         left = self.open
         gone = len(self._rows) - len(left)
@@ -242,21 +240,12 @@ LISTED: Final = 6
 DEAF: Final = 0.5
 """Seconds after opening in which the prompt ignores keys: it opens unasked, and they were meant for something else."""
 
-OverdueAction = Literal["cancel_now", "wait_30", "wait_forever"]
-"""A choice about overdue requests."""
-
 
 class TimeoutScreen(Dialog[None]):
-    """Shows every overdue request. It decides nothing: the ledger cancels when a countdown runs out.
+    """Shows every overdue request of a client, and cancels them or gives them time as a person chooses.
 
-    It closes when no request is overdue any more, for whatever cause, and on esc, which leaves the countdowns running.
-
-    Args:
-        book: the requests; those whose ``overdue_until`` is set are shown.
-        now: monotonic seconds.
-        on_choice: called with the choice, the ids of the requests on show, and the reason; once for each reason, unless
-            a person wrote one for all.
-        why: one sentence about where the reason of a cancel goes, if that is known.
+    The ledger cancels when a countdown runs out. The dialog closes when no request is overdue any more, for whatever cause,
+    and on esc, which leaves the countdowns running. ``why`` is one sentence about where the reason of a cancel goes.
     """
 
     SCOPES = (OVERDUE_KEYS,)
@@ -264,22 +253,14 @@ class TimeoutScreen(Dialog[None]):
     TICK = 0.1
     AUTO_FOCUS = ""
 
-    def __init__(
-        self,
-        book: Book,
-        *,
-        now: Callable[[], float],
-        on_choice: Callable[[OverdueAction, list[RequestId], str], None],
-        why: str = "",
-    ) -> None:
-        self.book = book
-        self.now = now
-        self.on_choice = on_choice
+    def __init__(self, client: Client, why: str = "") -> None:
+        self.client = client
+        self.now = client.now
         self._rows: list[Request] = []
         self._version = -1
         self._chosen = False
         self._prefilled = ""
-        self._shown_at = now()
+        self._shown_at = self.now()
         self._origin = clock.origin()
         self._list, self._countdown = place("list"), place("countdown")
         self.field = ReasonField("timed out, each after its own limit")
@@ -300,9 +281,10 @@ class TimeoutScreen(Dialog[None]):
         return self.now() - self._shown_at < DEAF
 
     def tick(self) -> None:
-        if self._version != self.book.version:
-            self._version = self.book.version
-            self._rows = [row for row in self.book.unfinished.values() if row.overdue_until is not None]
+        book = self.client.book
+        if self._version != book.version:
+            self._version = book.version
+            self._rows = [row for row in book.unfinished.values() if row.overdue_until is not None]
         if not self._rows:
             if self.is_current:
                 self.dismiss(None) if self._chosen else self.close_by_itself()
@@ -372,18 +354,22 @@ class TimeoutScreen(Dialog[None]):
         if not self.deaf:
             self.dismiss(None)
 
-    def action_choose(self, choice: OverdueAction) -> None:
-        """Reports the choice for the requests on show that are still overdue."""
+    def action_choose(self, choice: str) -> None:
+        """Cancels the requests on show that are still overdue, each for its own reason unless a person wrote one for all.
+
+        Any other choice gives them time.
+        """
         if self.deaf:
             return
         edited = self.unsent
-        chosen: dict[str, list[RequestId]] = {}
         for row in self._rows:
-            if row.overdue_until is not None:
-                chosen.setdefault(edited or row.timeout_reason, []).append(row.id)
-        for reason, ids in chosen.items():
+            if row.overdue_until is None:
+                continue
             self._chosen = True
-            self.on_choice(choice, ids, reason)
+            if choice == "cancel_now":
+                self.client.cancel(row.id, Cause.TIMEOUT, edited or row.timeout_reason)
+            else:
+                self.client.extend(row.id, MORE if choice == "wait_30" else None)
         self.tick()
 
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
+from mcp_tui.client.client import Client
 from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.screens.cancelling import DEAF, OverdueAction, TimeoutScreen
+from mcp_tui.tui.screens.cancelling import DEAF, TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look
@@ -16,9 +17,18 @@ from tests.tui.widgets.host import Clock
 ASKING = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
 
 
-class Chosen(list[tuple[OverdueAction, list[RequestId], str]]):
-    def __call__(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
-        self.append((choice, ids, reason))
+class Told:
+    """What the prompt asks of a client, which does nothing of it."""
+
+    def __init__(self, book: Book, now: Clock) -> None:
+        self.book, self.now = book, now
+        self.chosen: list[tuple[object, ...]] = []
+
+    def cancel(self, id: RequestId, cause: Cause, reason: str) -> None:
+        self.chosen.append((id, cause, reason))
+
+    def extend(self, id: RequestId, seconds: float | None) -> None:
+        self.chosen.append((id, seconds))
 
 
 def overdue(*ids: int, limits: ev.Limits = ASKING) -> list[ev.Event]:
@@ -35,8 +45,9 @@ class Case:
     def __init__(self, told: Book, *, timers: Timers = "live") -> None:
         self.told = told
         self.clock = Clock(60.0)
-        self.chosen = Chosen()
-        self.screen = TimeoutScreen(told, now=self.clock, on_choice=self.chosen)
+        client = Told(told, self.clock)
+        self.chosen = client.chosen
+        self.screen = TimeoutScreen(cast("Client", client))
         self.host = Host(self.screen, timers=timers)
 
     async def hearing(self, pilot: Any) -> None:
@@ -76,7 +87,7 @@ async def test_a_choice_is_told_and_the_prompt_waits_for_the_book():
         await case.hearing(pilot)
         await pilot.press("down", "right", "enter")
         await pilot.pause()
-        assert case.chosen == [("wait_30", [1], "timed out after 60 s")]
+        assert case.chosen == [(1, 30.0)]
         assert case.host.answer == UNANSWERED
         case.told.apply(ev.Extended(at=61.0, id=1, limits=ASKING, idle_until=100.0))
         await look(pilot, case.screen)
@@ -89,7 +100,7 @@ async def test_the_reason_can_be_edited_and_letters_are_no_choice_there():
         await case.hearing(pilot)
         await pilot.press("plus", "w", "enter")
         await pilot.pause()
-        assert case.chosen == [("cancel_now", [1], "timed out after 60 s+w")]
+        assert case.chosen == [(1, Cause.TIMEOUT, "timed out after 60 s+w")]
 
 
 async def test_keys_meant_for_what_was_there_before_do_nothing():
@@ -132,7 +143,7 @@ async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
         assert "crawl2" in case.host.shown
         await pilot.press("enter")
         await pilot.pause()
-        assert case.chosen == [("cancel_now", [2], "timed out after 60 s")]
+        assert case.chosen == [(2, Cause.TIMEOUT, "timed out after 60 s")]
 
 
 async def test_each_has_its_own_reason_until_one_is_written_for_all():
@@ -144,13 +155,13 @@ async def test_each_has_its_own_reason_until_one_is_written_for_all():
         await pilot.press("enter")
         await pilot.pause()
         assert case.chosen == [
-            ("cancel_now", [1], "timed out after 60 s"),
-            ("cancel_now", [2], "timed out after 30 s"),
+            (1, Cause.TIMEOUT, "timed out after 60 s"),
+            (2, Cause.TIMEOUT, "timed out after 30 s"),
         ]
         case.chosen.clear()
         await pilot.press("x", "enter")
         await pilot.pause()
-        assert case.chosen == [("cancel_now", [1, 2], "x")]
+        assert case.chosen == [(1, Cause.TIMEOUT, "x"), (2, Cause.TIMEOUT, "x")]
 
 
 async def test_hostile_names_are_shown_and_not_obeyed():

@@ -11,6 +11,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.keys import hint
+from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
@@ -20,10 +21,7 @@ from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.cancelling import CancelPrompt, OverdueAction
-
-MORE: Final = 30.0
-"""Seconds that ``+`` and *Wait 30 s more* give."""
+    from mcp_tui.tui.screens.cancelling import CancelPrompt
 
 _OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
@@ -189,8 +187,7 @@ class Cancelling:
         screen, client = self._screen, self._session.client
         if screen.on_top:
             self._asked.update((row.id, row.overdue_until) for row in new)
-            why = client.cancellation(new[0]).why
-            prompt = TimeoutScreen(client.book, now=client.now, on_choice=self._chosen, why=why)
+            prompt = TimeoutScreen(client, client.cancellation(new[0]).why)
             screen.app.push_screen(prompt, lambda _: self.remember(prompt.unsent))
         elif not any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
             for row in new:
@@ -198,12 +195,3 @@ class Cancelling:
                     self._warned.add(row.id)
                     said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
                     screen.app.notify(self._session.named(said), severity="warning", markup=False)
-
-    def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
-        client = self._session.client
-        for id_ in ids:
-            if choice == "cancel_now":
-                client.cancel(id_, Cause.TIMEOUT, reason)
-            else:
-                client.extend(id_, MORE if choice == "wait_30" else None)
-        self._screen.look()
