@@ -158,19 +158,20 @@ def running(group: int) -> list[int]:
     return found
 
 
-async def _left(
-    trial: Trial,
-    connection: ProbeConnection,
-    rule: str,
-    what: str,
-    through: tuple[str, ...] = (),
-    *,
-    busy: bool,
-) -> None:
+_WAYS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "P-21": ("stdin was closed", ()),
+    "P-29": ("the client was killed (kill -9)", CLIENT),
+    "P-31": ("the wrapper was killed and stdin closed", WRAPPER),
+}
+"""The way in which a server is left behind, by the rule, and the process through which it is started."""
+
+
+async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: bool) -> None:
     """Leaves a server behind, ``busy`` or idle, and judges whether all its processes end.
 
-    It loses the process ``through`` which it was started, and its stdin unless that process was its client.
+    It loses the process through which it was started, and its stdin unless that process was its client.
     """
+    what, through = _WAYS[rule]
     server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
     left = await _work(trial, connection) if busy else 0.0
@@ -208,26 +209,24 @@ async def _work(trial: Trial, connection: ProbeConnection) -> float:
 
 async def stdin_closed(trial: Trial) -> None:
     """P-21: a server that works is given the time that its tool still takes."""
-    await _left(trial, trial.connection, "P-21", "stdin was closed", busy=False)
+    await _left(trial, trial.connection, "P-21", busy=False)
     if trial.findings[0].verdict is Verdict.PASS and trial.server.busy:
         trial.findings.clear()
         again = trial.server.connect("stdin closed with a call in flight")
         try:
-            await _left(trial, again, "P-21", "stdin was closed", busy=True)
+            await _left(trial, again, "P-21", busy=True)
         finally:
             await again.close()
 
 
 async def client_killed(trial: Trial) -> None:
     """P-29: the server loses its parent and all three pipes at the same moment."""
-    what = "the client was killed (kill -9)"
-    await _left(trial, trial.connection, "P-29", what, CLIENT, busy=trial.server.busy)
+    await _left(trial, trial.connection, "P-29", busy=trial.server.busy)
 
 
 async def wrapper_killed(trial: Trial) -> None:
     """P-31: a process between client and server is killed; the client then closes stdin."""
-    what = "the wrapper was killed and stdin closed"
-    await _left(trial, trial.connection, "P-31", what, WRAPPER, busy=trial.server.busy)
+    await _left(trial, trial.connection, "P-31", busy=trial.server.busy)
 
 
 async def stderr_broken(trial: Trial) -> None:
