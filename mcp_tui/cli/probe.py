@@ -179,11 +179,8 @@ def junit(report: Report, *, strict: bool) -> bytes:
     ):
         ET.SubElement(properties, "property", {"name": name, "value": value})
     for rule, clause, finding in rows:
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"},
-        )
+        named = {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"}
+        case = ET.SubElement(suite, "testcase", named)
         said = clean(finding.sentence)
         told = [f"{clause.level.value}: {clause.text(report.info.revision.name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]

@@ -83,9 +83,8 @@ class Headless:
         if self.insecure:
             self.printer.say(INSECURE, red=True)
         if isinstance(where, HttpTarget) and where.headers:
-            from mcp_tui.transport.http_client import (
-                ignored_headers,  # an HTTP library, for a server behind a URL
-            )
+            # this loads an HTTP library, for a server behind a URL
+            from mcp_tui.transport.http_client import ignored_headers
 
             for name in ignored_headers(where.headers):
                 self.printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")

@@ -202,7 +202,7 @@ class ProbeConnection(base.Silence):
         self.accepted_at: dict[str, float] = {}
         """Times at which the first POST of each kind of notification was accepted, by its method."""
         self.traces: dict[RequestId, Trace] = {}
-        self.transport: base.Transport | None = None
+        self.transport: base.Transport = make_transport(server.client, server.transport)
         self._news = asyncio.Event()
         self.next_id = 1
 
@@ -218,12 +218,12 @@ class ProbeConnection(base.Silence):
     # -- open and close --------------------------------------------------------------------------------------------
 
     async def start(self, transport: base.Transport | None = None) -> None:
-        """Opens a transport, by default the client's own, and sends nothing.
+        """Opens the transport, by default the client's own, and sends nothing.
 
         Raises:
             TransportError: the server cannot be started or reached.
         """
-        self.transport = transport or make_transport(self.server.client, self.server.transport)
+        self.transport = transport or self.transport
         if self.server.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
@@ -238,16 +238,14 @@ class ProbeConnection(base.Silence):
         opening = self.request(*self.server.hello(), id=OPENING)
         heard = await opening.answered(self.now() + self.server.client.settings.connect_timeout)
         if heard is None or heard.kind == "error":
-            raise base.TransportError(
-                opening.waited() if heard is None else f"{opening.method}: {heard.words}"
-            )
+            why = opening.waited() if heard is None else f"{opening.method}: {heard.words}"
+            raise base.TransportError(why)
         await self.greeted()
         kind, revision = self.server.transport, self.server.revision.name
         self.store.event(ev.Connected(at=self.now(), transport=kind, revision=revision, server=""))
 
     async def greeted(self) -> None:
         """Finishes the handshake after the answer; until 2025-11-25 with a notification."""
-        assert self.transport is not None
         revision = self.server.revision
         self.transport.negotiated(revision)
         if not revision.modern:
@@ -257,8 +255,7 @@ class ProbeConnection(base.Silence):
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
-        if self.transport is not None:
-            await self.transport.close()
+        await self.transport.close()
         self.store.close()
 
     # -- what came in: the sink of the transport -----------------------------------------------------------------
@@ -383,20 +380,19 @@ class ProbeConnection(base.Silence):
 
     def close_stream(self, trace: Trace) -> None:
         """Closes the stream of a call."""
-        assert self.transport is not None
         trace.closed_stream = True
         self.transport.release(trace.id)
 
     def cancel_all(self, reason: str) -> None:
         """Cancels every call in flight."""
         for trace in self.traces.values():
-            if trace.method == "tools/call" and trace.cancel_at is None and not trace.over():
+            if trace.method == "tools/call" and trace.cancel_at == math.inf and not trace.over():
                 self.cancel(trace, reason)
 
     def _send(
         self, message: dict[str, Json], method: str, id: RequestId | None = None, behind: bytes = b""
     ) -> None:
-        if self.transport is None or self.lost:
+        if self.lost:
             return
         speaking = None if method == "initialize" else self.server.revision
         connection = Connection(transport=self.transport, speaking=speaking)
@@ -415,7 +411,7 @@ class Trace:
     connection: ProbeConnection
     id: RequestId
     method: str
-    cancel_at: float | None = None
+    cancel_at: float = math.inf
     closed_stream: bool = False
     """True once we closed its stream: nothing more of it can be seen then."""
     sent_at: float = field(default_factory=time.monotonic)
@@ -479,5 +475,5 @@ class Trace:
 
     def evidence(self, heard: Arrival) -> EvidenceItem:
         """Returns an arrival as evidence, with its distance from the cancel of this request."""
-        lag = "" if self.cancel_at is None else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
+        lag = "" if self.cancel_at == math.inf else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
         return EvidenceItem(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)

@@ -75,13 +75,10 @@ async def mid_work(trial: Trial) -> None:
 
 def _post(trial: Trial, trace: Trace) -> None:
     """P-25: the POST of the cancel is accepted, and not only when the tool has ended."""
-    connection, cancel_at = trial.connection, trace.cancel_at or 0.0
+    connection, cancel_at = trial.connection, trace.cancel_at
     if connection.refusals:
-        trial.warned(
-            "P-25",
-            f"the cancel was refused: {connection.refusals[0]}",
-            *connection.refused("the POST of the cancel"),
-        )
+        refused = connection.refused("the POST of the cancel")
+        trial.warned("P-25", f"the cancel was refused: {connection.refusals[0]}", *refused)
     elif trace.responses and trace.responses[0].at < cancel_at:
         trial.unseen("P-25", "the call ended before the cancel")
     elif (accepted_at := connection.accepted_at.get(CANCELLED)) is not None:
@@ -102,12 +99,11 @@ def _post(trial: Trial, trace: Trace) -> None:
 
 def _stream(trial: Trial, trace: Trace) -> None:
     """P-24: the call's own POST does not stay open for ever."""
-    cancel_at = trace.cancel_at or 0.0
     if trace.ended_at is None:
-        waited = trial.connection.now() - cancel_at
+        waited = trial.connection.now() - trace.cancel_at
         trial.warned("P-24", f"the stream of the call was still open {waited:.1f} s after the cancel")
     else:
-        trial.passed("P-24", f"the stream ended {trace.ended_at - cancel_at:.2f} s after the cancel")
+        trial.passed("P-24", f"the stream ended {trace.ended_at - trace.cancel_at:.2f} s after the cancel")
 
 
 async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
@@ -217,7 +213,6 @@ async def two_in_flight(trial: Trial) -> None:
     connection, control = trial.connection, trial.control
     cancelled, other = await trial.begin(), await trial.begin()
     await trial.cancel(cancelled, trial.mid)
-    at = cancelled.cancel_at or 0.0
     if control.duration is None:
         await connection.quiet(other.sent_at + trial.end())
         if not connection.lost:
@@ -225,7 +220,7 @@ async def two_in_flight(trial: Trial) -> None:
         heard = None
     else:  # a server that works on one thing at a time needs the time of both
         heard = await other.answered(other.sent_at + 2 * control.length + 3.0)
-    trial.tell("the first of two calls was cancelled", at - other.sent_at)
+    trial.tell("the first of two calls was cancelled", cancelled.cancel_at - other.sent_at)
     what = "the call beside the cancelled one"
     if heard is None:
         trial.findings.append(judging.unanswered("P-14", what, other.waited(), control, trial.told))
@@ -283,14 +278,12 @@ async def _cancelled_by(trial: Trial, trace: Trace, id: RequestId) -> Arrival | 
 async def session_deleted(trial: Trial) -> None:
     """P-28: the last experiment over HTTP, because a whole server may die of it."""
     server, connection = trial.server, trial.connection
-    transport = connection.transport
-    assert transport is not None
     trace = (await trial.halfway())[0] if server.busy else None
     at = connection.now()
     status: int | None = None
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(5.0):
-            status = await transport.end_session()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - HTTP's alone
+            status = await connection.transport.end_session()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - HTTP's alone
     text = "DELETE got no answer" if status is None else f"DELETE got HTTP {status}"
     trial.tell(text, None if trace is None else at - trace.sent_at)
     if trace is not None:

@@ -153,13 +153,11 @@ class Probe:
         self._closings.append(spawn(connection.close(), name="end a server"))
 
     async def _close_all(self) -> None:
-        connections, self._open = self._open, set()
-        self._spare.clear()
-        for connection in connections:
-            if self.server.transport == "http" and connection.transport is not None:
+        for connection in self._open:
+            if self.server.transport == "http":
                 connection.transport.keeps_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await asyncio.gather(
-            *(connection.close() for connection in connections), *self._closings, return_exceptions=True
+            *(connection.close() for connection in self._open), *self._closings, return_exceptions=True
         )
 
     # -- the tool --------------------------------------------------------------------------------------------------
@@ -362,11 +360,9 @@ class Probe:
 
     def _count_answers(self) -> None:
         """Judges P-22, over all requests."""
-        told: list[EvidenceItem] = []
         traces = self.server.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
-        for trace in twice:
-            told += [trace.evidence(each) for each in trace.responses[:3]]
+        told = [trace.evidence(each) for trace in twice for each in trace.responses[:3]]
         if twice:
             text = f"{len(twice)} of {len(traces)} requests were answered more than once"
             self._found(Finding("P-22", Verdict.FAIL, text, tuple(told[:6])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, NoReturn
@@ -186,10 +187,10 @@ class Trial:
         """Returns evidence of the reason why a request got no answer."""
         connection = trace.connection
         evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
-        cancelled = [each for each in connection.traces.values() if each.cancel_at]
+        cancelled = [each for each in connection.traces.values() if each.cancel_at < math.inf]
         if connection.lost and cancelled:
             last = cancelled[-1]
-            lag = connection.ended_at - (last.cancel_at or 0.0)
+            lag = connection.ended_at - last.cancel_at
             text = f"{connection.lost}, {lag:+.3f} s from the cancel"
             evidence = [EvidenceItem(text, connection.ended_at - last.sent_at)]
         said = [event.line for event in connection.store.log if isinstance(event, Stderr)]
@@ -210,7 +211,6 @@ class Trial:
     def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
         """Returns the observation of a cancelled call; ``behind`` is the request sent behind its cancel."""
         sent, connection = trace.sent_at, trace.connection
-        assert trace.cancel_at is not None
         cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
         late = [each for each in trace.responses if each.at >= cancel_at]

@@ -265,13 +265,11 @@ class ProbeScreen(ModalScreen[None]):
             self.dismiss(None)
 
     def action_close(self) -> None:
-        """Go back. While the probe is running, the first press only says so."""
+        """Go back, which ends the probe. While it is running, the first press only says so."""
         if self.running and not self._warned:
             self._warned = True
             self.keys.tell(hint("The probe is running. Press {app.back} again to stop it and go back."))
             return
-        if self.running and self._worker is not None:
-            self._worker.cancel()
         self.dismiss(None)
 
 
