@@ -18,7 +18,6 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.states import State
 
 _COMMENT: Final = (
@@ -57,19 +56,18 @@ class _Har:
         self._recording = recording
         self._book = RecordedBook.whole(recording)
         self.owners = array("q", [_IGNORED]) * recording.frame_count
-        by_id: dict[type, dict[RequestId, int]] = {int: {}, str: {}}
+        by_id: dict[type, dict[object, int]] = {int: {}, str: {}}
         for frame in range(recording.frame_count):
             head = recording.head(frame)
             if head is None or (wanted is not None and head.seq not in wanted):
                 continue
             if head.direction == "out":
                 self.owners[frame] = frame
-                if _is_request(head) and isinstance(head.id, (int, str)):
+                if _is_request(head) and type(head.id) in by_id:
                     by_id[type(head.id)][head.id] = frame
                 continue
             id_ = head.stream if head.stream is not None else None if head.method else head.id
-            known = isinstance(id_, (int, str))
-            self.owners[frame] = by_id.get(type(id_), {}).get(id_, _APART) if known else _APART
+            self.owners[frame] = by_id.get(type(id_), {}).get(id_, _APART)
         self._by_owner = array("q", sorted(range(len(self.owners)), key=self.owners.__getitem__))
 
     def _head(self, frame: int) -> FrameHead:

@@ -125,9 +125,8 @@ class RecordedScene:
         said = [badge(row, self.clock) for row in rows]
         return Counts(*self.book.counts(), progressing=said.count(GOING_ON), lost=said.count(LOST))
 
-    @property
     def server(self) -> str:
-        """The server's command line or URL, and its own name."""
+        """Returns the server's command line or URL, and its own name."""
         return f"{self.replay.header.target} {self._connection.name}"
 
     def _read_connection(self) -> ServerFacts:

@@ -293,6 +293,15 @@ def test_a_cancel_that_was_refused_is_not_told_to_be_accepted(capfd: Capture, re
     assert sent["response"]["status"] == status
 
 
+def test_an_id_that_no_message_of_ours_has_is_exported_too(capfd: Capture, tmp_path: Path):
+    store = Store(Writer(tmp_path / "a.jsonl", header=Header(target="http://127.0.0.1:1/mcp")))
+    store.frame("out", b"{}", at=100.0, method="tools/call", id=True)
+    store.frame("in", b"{}", at=101.0, id=True)
+    store.close()
+    entries = har(export(capfd, "har", which=str(tmp_path / "a.jsonl")))["entries"]
+    assert [each["request"]["method"] for each in entries] == ["POST", "GET"]
+
+
 # -- what cannot be --------------------------------------------------------------------------------------------
 
 

@@ -317,7 +317,7 @@ class ReplayScreen(SessionScreen):
         self.replay = replay
         self.recorded = RecordedScene(replay)
         super().__init__(self.recorded)
-        self.table.server = lambda: self.recorded.server
+        self.table.server = self.recorded.server
         self.playback = Playback(self, speed=speed, cancel=cancel)
         self.find_input = self.playback.input
         self.action_play = self.playback.play
