@@ -350,48 +350,30 @@ class Client:
         self.ledger.responses.too_large(head, size, at=self.now(), tail=tail, stream=stream)
         self.drain()
 
-    def writing(self, *, id: RequestId) -> None:
-        """Tells the ledger that a request cannot be taken back any more."""
-        self.ledger.writing(id)
+    def writing(self, *, message: base.Outgoing) -> None:
+        """Tells the ledger that a request, or its cancel, cannot be taken back any more."""
+        if message.id is not None:
+            self.ledger.writing(message.id)
+        elif message.cancels is not None:
+            self.ledger.signal_leaving(message.cancels)
         self.drain()
 
     def written(self, *, message: base.Outgoing) -> None:
-        """Journals a message that was sent; a request's clocks start."""
-        at, id, method = self.now(), message.id, message.method
-        seq = self.store.frame("out", message.raw, at=at, method=method, id=id)
+        """Journals a message that was sent; a request's clocks start, and the grace of one that is cancelled."""
+        at, id, cancels = self.now(), message.id, message.cancels
+        seq = self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
+        elif cancels is not None:
+            posted = self.ledger.negotiated.transport != "stdio"
+            self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=posted, seq=seq)
         self.drain()
 
-    def accepted(self, *, method: str) -> None:
-        """Does nothing: that a notification was accepted tells nothing about its effect."""
-
-    def signal_leaving(self, *, id: RequestId) -> None:
-        """Tells the ledger that a cancel cannot be withdrawn any more."""
-        self.ledger.signal_leaving(id)
-        self.drain()
-
-    def signalled(
-        self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
-    ) -> None:
-        """Journals a cancel that left."""
-        at = self.now()
-        self.ledger.signalled(id, signal, at=at, answered=answered, seq=self._signal_frame(raw, at))
-        self.drain()
-
-    def signal_accepted(self, *, id: RequestId) -> None:
+    def accepted(self, *, message: base.Outgoing) -> None:
         """Tells the ledger that the server accepted a cancel."""
-        self.ledger.signal_accepted(id, at=self.now())
-        self.drain()
-
-    def signal_failed(
-        self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
-    ) -> None:
-        """Tells the ledger that a cancel could not be written, or was refused."""
-        at = self.now()
-        self._signal_frame(raw, at)
-        self.ledger.signal_failed(id, detail, at=at, refused=refused)
-        self.drain()
+        if message.cancels is not None:
+            self.ledger.signal_accepted(message.cancels, at=self.now())
+            self.drain()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Tells the ledger that nothing more comes on the stream of a request."""
@@ -400,9 +382,11 @@ class Client:
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
         """Fails a request that did not reach the server or was refused, or holds it until there is a token."""
-        at, challenge, id, method = self.now(), refusal.challenge, message.id, message.method
-        if id is None:
-            self.note(f"{method} was not delivered: {detail}")
+        at, challenge, id = self.now(), refusal.challenge, message.id
+        if message.cancels is not None:
+            self.ledger.signal_failed(message.cancels, detail, at=at, refused=bool(refusal.status))
+        elif id is None:
+            self.note(f"{message.method} was not delivered: {detail}")
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             if challenge is None or not self.held.holds(id, challenge, detail):
@@ -441,9 +425,6 @@ class Client:
         self._ended, self.connection = self.connection, None
         self.lost(detail, expected=expected, exited=code is not None)
 
-    def _signal_frame(self, raw: bytes | None, at: float) -> int:
-        return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
-
     def lost(self, detail: str, *, expected: bool = False, exited: bool = False) -> None:
         """Loses what was in flight with the connection, but not what waits for a new session."""
         self.last_words = (
@@ -478,22 +459,27 @@ class Client:
             self._write(message, method, id)
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Sends a cancel, ahead of everything queued."""
+        """Sends a cancel ahead of everything queued, or closes the stream of its request."""
         connection = self.connection
-        if connection is not None:
-            method = "notifications/cancelled"
-            notification = None if message is None else connection.outgoing(message, method, None, {})
-            connection.transport.signal(id, signal, notification)
+        if connection is None:
+            return
+        if message is not None:
+            notification = connection.outgoing(message, "notifications/cancelled", None, {})
+            connection.transport.signal(replace(notification, cancels=id))
+        elif connection.transport.release(id):
+            self.ledger.signalled(id, signal, at=self.now())
+        else:
+            self.ledger.signal_failed(id, "its stream had ended before", at=self.now())
 
     def unqueue(self, id: RequestId) -> None:
         """Takes back a request of which no byte was written."""
         if self.renewal.held.pop(id, None) is None and self.connection is not None:
-            self.connection.transport.unqueue(id)
+            self.connection.transport.withdraw(id)
 
     def recall(self, id: RequestId) -> None:
         """Takes back a signal that has not begun to leave."""
         if self.connection is not None:
-            self.connection.transport.recall(id)
+            self.connection.transport.withdraw(id)
 
     def release(self, id: RequestId) -> None:
         """Closes the stream that the transport still holds open for a request."""

@@ -284,9 +284,9 @@ class ProbeConnection(base.Silence):
         self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         self._news.set()
 
-    def accepted(self, *, method: str) -> None:
+    def accepted(self, *, message: base.Outgoing) -> None:
         """Notes that a notification was accepted over HTTP."""
-        self.accepted_at.setdefault(method, self.now())
+        self.accepted_at.setdefault(message.method, self.now())
         self._news.set()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Final, Protocol
 
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.states import RequestId, Signal
+from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
@@ -112,13 +112,15 @@ class TokenSource(Protocol):
 class Outgoing:
     """One message to write. ``raw`` is its JSON without a line end.
 
-    ``id`` is set for requests of ours only. ``headers`` are for HTTP alone: ``MCP-Protocol-Version``, ``Mcp-Method``,
-    ``Mcp-Name``, and the like are added by the client, which knows the revision.
+    ``id`` is set for requests of ours only, and ``cancels`` for cancels: the id of the request. ``headers`` are for HTTP
+    alone: ``MCP-Protocol-Version``, ``Mcp-Method``, ``Mcp-Name``, and the like are added by the client, which knows the
+    revision.
     """
 
     raw: bytes
     method: str
     id: RequestId | None = None
+    cancels: RequestId | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -144,33 +146,14 @@ class Sink(Protocol):
         not in the head.
         """
 
-    def writing(self, *, id: RequestId) -> None:
-        """Reports that the first byte of a request is about to leave: it cannot be taken back."""
+    def writing(self, *, message: Outgoing) -> None:
+        """Reports that the first byte of a message is about to leave: it cannot be taken back."""
 
     def written(self, *, message: Outgoing) -> None:
         """Reports that the operating system has the last byte of a message."""
 
-    def accepted(self, *, method: str) -> None:
+    def accepted(self, *, message: Outgoing) -> None:
         """Reports that the server accepted a message over HTTP (2xx) to which no answer is due. Never called on stdio."""
-
-    def signal_leaving(self, *, id: RequestId) -> None:
-        """Reports that the signal for ``id`` begins to leave: it cannot be recalled."""
-
-    def signalled(
-        self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
-    ) -> None:
-        """Reports that a signal was written (``raw``), or the stream was closed.
-
-        ``answered``: an HTTP status is to come, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
-        """
-
-    def signal_accepted(self, *, id: RequestId) -> None:
-        """Reports that the signal's POST was answered with 2xx."""
-
-    def signal_failed(
-        self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
-    ) -> None:
-        """Reports that the signal could not be written, or the server ``refused`` it; ``detail`` says why."""
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Reports that the HTTP exchange of a request is over and is not resumed; ``detail`` says what broke it, if so."""
@@ -224,17 +207,15 @@ class Transport(Protocol):
     def send(self, message: Outgoing) -> None:
         """Queues a message behind those already queued."""
 
-    def unqueue(self, id: RequestId) -> None:
-        """Takes a queued request back, unless its writing has begun."""
+    def signal(self, message: Outgoing) -> None:
+        """Sends a cancel ahead of everything queued."""
 
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """Sends a cancel ahead of everything queued: ``message``, or without one by closing the stream of ``id``."""
+    def withdraw(self, id: RequestId) -> None:
+        """Takes back a request, or its cancel, of which no byte has begun to leave."""
 
-    def recall(self, id: RequestId) -> None:
-        """Withdraws a signal, unless it has begun to leave."""
-
-    def release(self, id: RequestId) -> None:
-        """Closes the own stream of a request that is over for us, after the grace."""
+    def release(self, id: RequestId) -> bool:
+        """Closes the own stream of a request, as its cancel or because it is over for us; false if there is none."""
+        return False
 
     def negotiated(self, revision: Revision) -> None:
         """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""

@@ -17,7 +17,7 @@ from collections.abc import Awaitable
 from itertools import count
 from typing import Final
 
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import readable
 from mcp_tui.transport.base import (
@@ -76,7 +76,7 @@ class HttpTransport(HttpSession):
     ) -> None:
         super().__init__(HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens), max_message)
         self._target = target
-        self._sendings: dict[tuple[str, RequestId], Sending] = {}
+        self._sendings: dict[tuple[str, RequestId | None], Sending] = {}
         """Messages on their way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
         self._numbers = count()
         self._stream: asyncio.Task[None] | None = None
@@ -185,7 +185,7 @@ class HttpTransport(HttpSession):
     def _notify(self, message: Outgoing) -> Sending:
         return self._keep("notice", next(self._numbers), Sending(self, message))
 
-    def _keep(self, kind: str, id: RequestId, sending: Sending) -> Sending:
+    def _keep(self, kind: str, id: RequestId | None, sending: Sending) -> Sending:
         self._sendings[kind, id] = sending
         sending.task.add_done_callback(lambda _: self._sendings.pop((kind, id), None))
         return sending
@@ -193,39 +193,31 @@ class HttpTransport(HttpSession):
     def _exchange(self, message: Outgoing, id: RequestId) -> Sending:
         return Exchange(self, message, id)
 
-    def unqueue(self, id: RequestId) -> None:
-        """Takes back a request whose connection is still being made."""
-        self._close("request", id, begun=False)
-
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """Sends a cancel: by a POST of its own, or by closing the request's own connection at once."""
-        if not self._usable:
-            return
-        exchange = self._sendings.get(("request", id))
-        if message is not None:
+    def signal(self, message: Outgoing) -> None:
+        """POSTs a cancel on its own."""
+        if self._usable:
+            exchange = self._sendings.get(("request", message.cancels))
             if exchange is not None:
                 exchange.settle()
-            self._keep("cancel", id, Cancel(self, message, id, exchange))
-        elif exchange is None or exchange.task.done():
-            self.sink.signal_failed(id=id, detail="its stream had ended before")
-        else:
-            self.sink.signal_leaving(id=id)
-            exchange.close()
-            self.sink.signalled(id=id, signal=signal)
+            self._keep("cancel", message.cancels, Cancel(self, message, exchange))
 
-    def recall(self, id: RequestId) -> None:
-        """Withdraws a notification of which no byte was written; a stream that was closed stays closed."""
-        self._close("cancel", id, begun=False)
+    def withdraw(self, id: RequestId) -> None:
+        """Takes back what still waits for its connection."""
+        for kind in ("request", "cancel"):
+            sending = self._sendings.get((kind, id))
+            if sending is not None and not sending.begun:
+                sending.close()
 
-    def release(self, id: RequestId) -> None:
-        """Closes the stream of a request, and does not resume it. C-37: a server may keep it open for ever."""
-        self._close("request", id, begun=True)
+    def release(self, id: RequestId) -> bool:
+        """Closes the connection of a request at once, and does not resume its stream; false if that has ended.
 
-    def _close(self, kind: str, id: RequestId, *, begun: bool) -> None:
-        """Closes an exchange, if there is one; one that has ``begun`` only if that is true."""
-        sending = self._sendings.get((kind, id))
-        if sending is not None and (begun or not sending.begun):
-            sending.close()
+        C-37: a server may keep it open for ever.
+        """
+        exchange = self._sendings.get(("request", id))
+        if exchange is None or exchange.task.done():
+            return False
+        exchange.close()
+        return True
 
 
 async def _at_most(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 import httpx
 
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import HEAD, Oversized
 from mcp_tui.protocol.messages import NotificationFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.revisions import Revision
@@ -402,7 +402,7 @@ class Sending:
         return None
 
     def _accepted(self) -> None:
-        self._session.sink.accepted(method=self._message.method)
+        self._session.sink.accepted(message=self._message)
 
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
@@ -421,15 +421,11 @@ class Sending:
         if self._closed:  # the cancellation was lost while the connection was made
             raise asyncio.CancelledError
         self.begun = True
-        if self._message.id is not None:
-            self._session.sink.writing(id=self._message.id)
+        self._session.sink.writing(message=self._message)
 
     def _flushed(self) -> None:
         self.left = True
         self._decided.set()
-        self._written()
-
-    def _written(self) -> None:
         self._session.sink.written(message=self._message)
 
     def _failed(self, error: Refused) -> None:
@@ -475,10 +471,7 @@ class Cancel(Sending):
     C-05: it waits until the body of the request itself has left. Until its own first byte is written it can be recalled.
     """
 
-    def __init__(
-        self, session: HttpSession, message: Outgoing, id: RequestId, request: Sending | None
-    ) -> None:
-        self._id = id
+    def __init__(self, session: HttpSession, message: Outgoing, request: Sending | None) -> None:
         self._request = request
         super().__init__(session, message)
 
@@ -492,33 +485,25 @@ class Cancel(Sending):
         finally:
             self._session.turn.urgent.discard(self)
 
-    def _starts(self) -> None:
-        super()._starts()
-        self._session.sink.signal_leaving(id=self._id)
-
     def _flushed(self) -> None:
+        self._session.turn.urgent.discard(self)
         if not self.left:
             super()._flushed()
 
-    def _written(self) -> None:
-        self._session.turn.urgent.discard(self)
-        raw = self._message.raw
-        self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=raw, answered=True)
-
     def _accepted(self) -> None:
         self._flushed()
-        self._session.sink.signal_accepted(id=self._id)
+        super()._accepted()
 
     def _failed(self, error: Refused) -> None:
-        if status := error.said.status:
+        status = error.said.status
+        if status:
             self._flushed()
-            short = str(error) if 200 <= status < 300 else f"HTTP {status}"
-            self._session.sink.signal_failed(id=self._id, detail=short, refused=True)
         elif self.left:
-            text = f"no answer came to the cancel of {self._id!r}: {error}"
+            text = f"no answer came to the cancel of {self._message.cancels!r}: {error}"
             self._session.sink.happened(text=text)
-        else:
-            self._session.sink.signal_failed(id=self._id, detail=str(error), raw=self._message.raw)
+            return
+        short = status and not 200 <= status < 300
+        super()._failed(Refused(f"HTTP {status}", error.said) if short else error)
 
 
 class Exchange(Sending):

@@ -9,10 +9,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Turn, spawn
 from mcp_tui.transport.process import ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
@@ -43,13 +42,6 @@ LAST_LINES: Final = 0.25
 STDIN_CLOSED: Final = "the server closed its stdin"
 
 
-@frozen
-class _Leaving:
-    message: Outgoing
-    cancels: RequestId | None = None
-    """The request that the message cancels."""
-
-
 class LineWriter(asyncio.BaseProtocol):
     """The lines that go to the stdin of a server. A signal overtakes all that is queued, but never enters a line.
 
@@ -61,17 +53,17 @@ class LineWriter(asyncio.BaseProtocol):
     def __init__(self) -> None:
         self.sink: Sink = SILENCE
         self._pipe: asyncio.WriteTransport | None = None
-        self._signals: OrderedDict[object, _Leaving] = OrderedDict()
-        self._queue: OrderedDict[object, _Leaving] = OrderedDict()
-        """By the id of the request; a message without one has a key of its own."""
-        self._batch: deque[_Leaving] = deque()
+        self._signals: OrderedDict[object, Outgoing] = OrderedDict()
+        self._queue: OrderedDict[object, Outgoing] = OrderedDict()
+        """Both by the id of the request; a message without one has a key of its own."""
+        self._batch: deque[Outgoing] = deque()
         self._gathering = False
         self._flushing = False
         self._refusal = ""
 
     def send(self, message: Outgoing) -> None:
         """Queues a message behind those already queued."""
-        self._queue[object() if message.id is None else message.id] = _Leaving(message)
+        self._queue[object() if message.id is None else message.id] = message
         if self._refusal:
             self.refuse(self._refusal)
         elif not self._gathering and not self._batch:
@@ -79,21 +71,17 @@ class LineWriter(asyncio.BaseProtocol):
             asyncio.get_running_loop().call_soon(self._gathered)
             self._flush()
 
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
-        """Writes ``message``, which cancels ``id``, ahead of everything queued."""
-        assert message is not None  # no request has a stream of its own here
-        self._signals[id] = _Leaving(message, id)
+    def signal(self, message: Outgoing) -> None:
+        """Writes a cancel ahead of everything queued."""
+        self._signals[message.cancels] = message
         if self._refusal:
             self.refuse(self._refusal)
         else:
             self._flush()
 
-    def unqueue(self, id: RequestId) -> None:
-        """Takes a queued request back, unless its writing has begun."""
+    def withdraw(self, id: RequestId) -> None:
+        """Takes back a request, or its cancel, unless its writing has begun."""
         self._queue.pop(id, None)
-
-    def recall(self, id: RequestId) -> None:
-        """Withdraws a signal, unless it has begun to leave."""
         self._signals.pop(id, None)
 
     def refuse(self, detail: str, *, batch: bool = True) -> None:
@@ -108,11 +96,8 @@ class LineWriter(asyncio.BaseProtocol):
             self._batch = deque()
         self._signals.clear()
         self._queue.clear()
-        for leaving in refused:
-            if leaving.cancels is None:
-                self.sink.not_sent(message=leaving.message, detail=detail, refusal=NO_ANSWER)
-            else:
-                self.sink.signal_failed(id=leaving.cancels, detail=detail)
+        for message in refused:
+            self.sink.not_sent(message=message, detail=detail, refusal=NO_ANSWER)
 
     def end_input(self, detail: str) -> None:
         """Closes the server's stdin behind the batch that is being written, and refuses the rest."""
@@ -160,7 +145,7 @@ class LineWriter(asyncio.BaseProtocol):
         try:
             self._report(pipe.get_write_buffer_size())
             while not self._batch and not pipe.is_closing() and self._gather():
-                pipe.write(b"".join([leaving.message.raw + b"\n" for leaving in self._batch]))
+                pipe.write(b"".join([message.raw + b"\n" for message in self._batch]))
                 self._report(pipe.get_write_buffer_size())
         finally:
             self._flushing = False
@@ -169,32 +154,24 @@ class LineWriter(asyncio.BaseProtocol):
         """Makes the next batch and reports that it leaves; false if nothing is queued."""
         size = 0
         while waiting := self._signals or self._queue:
-            key, leaving = next(iter(waiting.items()))
-            size += len(leaving.message.raw) + 1
+            key, message = next(iter(waiting.items()))
+            size += len(message.raw) + 1
             if self._batch and size > BATCH:
                 break
             del waiting[key]
-            self._batch.append(leaving)
-        for leaving in tuple(self._batch):
-            if leaving.cancels is not None:
-                self.sink.signal_leaving(id=leaving.cancels)
-            elif leaving.message.id is not None:
-                self.sink.writing(id=leaving.message.id)
+            self._batch.append(message)
+        for message in tuple(self._batch):
+            self.sink.writing(message=message)
         return bool(self._batch)
 
     def _report(self, left: int) -> None:
         """Reports each message of the batch that has left: none of its bytes is among the last ``left``."""
-        behind = sum(len(leaving.message.raw) + 1 for leaving in self._batch)
+        behind = sum(len(message.raw) + 1 for message in self._batch)
         while self._batch:
-            message, cancels = self._batch[0].message, self._batch[0].cancels
-            behind -= len(message.raw) + 1
+            behind -= len(self._batch[0].raw) + 1
             if behind < left:
                 return
-            self._batch.popleft()
-            if cancels is None:
-                self.sink.written(message=message)
-            else:
-                self.sink.signalled(id=cancels, signal=Signal.NOTIFICATION, raw=message.raw)
+            self.sink.written(message=self._batch.popleft())
 
 
 class StdioTransport(LineWriter):
@@ -243,8 +220,9 @@ class StdioTransport(LineWriter):
             spawn(_read(process.stderr, STDERR_LINE, turn, self._logged), name="read stderr"),
         )
 
-    def release(self, id: RequestId) -> None:
+    def release(self, id: RequestId) -> bool:
         """Does nothing: on stdio no request has a stream of its own."""
+        return False
 
     def negotiated(self, revision: Revision) -> None:
         """Does nothing: stdio is the same in every revision."""

@@ -10,6 +10,7 @@ import contextlib
 import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -285,7 +286,7 @@ def notification(method: str, **params: Any) -> Outgoing:
 
 
 def cancelled(id: int | str, reason: str = "too slow") -> Outgoing:
-    return notification("notifications/cancelled", requestId=id, reason=reason)
+    return replace(notification("notifications/cancelled", requestId=id, reason=reason), cancels=id)
 
 
 # -- scripts that many tests share ------------------------------------------------------------

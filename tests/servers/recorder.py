@@ -1,4 +1,7 @@
-"""What a transport tells its sink, as values: one class for each method of :class:`mcp_tui.transport.base.Sink`."""
+"""What a transport tells its sink, as values: one class for each method of :class:`mcp_tui.transport.base.Sink`.
+
+What it tells of a cancel has classes of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import NO_ANSWER, Outgoing, Refusal, Sink
 
 
@@ -27,65 +30,57 @@ class TooLarge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    id: RequestId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class _Told:
     message: Outgoing
 
     @property
     def id(self) -> RequestId | None:
-        return self.message.id
+        """The request that it is, or cancels."""
+        return self.message.id if self.message.cancels is None else self.message.cancels
+
+
+class Writing(_Told):
+    pass
+
+
+class Written(_Told):
+    pass
+
+
+class Accepted(_Told):
+    pass
+
+
+class SignalLeaving(_Told):
+    pass
+
+
+class Signalled(_Told):
+    pass
+
+
+class SignalAccepted(_Told):
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    method: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalLeaving:
-    id: RequestId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signalled:
-    id: RequestId
-    signal: Signal
-    raw: bytes | None = None
-    answered: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalAccepted:
-    id: RequestId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalFailed:
-    id: RequestId
+class _ToldNotSent(_Told):
     detail: str
-    raw: bytes | None = None
-    refused: bool = False
+    refusal: Refusal = NO_ANSWER
+
+
+class NotSent(_ToldNotSent):
+    pass
+
+
+class SignalFailed(_ToldNotSent):
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEnded:
     id: RequestId
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotSent:
-    message: Outgoing
-    detail: str
-    refusal: Refusal = NO_ANSWER
-
-    @property
-    def id(self) -> RequestId | None:
-        return self.message.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +130,6 @@ KINDS: dict[str, type[Item]] = {
     "writing": Writing,
     "written": Written,
     "accepted": Accepted,
-    "signal_leaving": SignalLeaving,
-    "signalled": Signalled,
-    "signal_accepted": SignalAccepted,
-    "signal_failed": SignalFailed,
     "stream_ended": StreamEnded,
     "not_sent": NotSent,
     "stderr_line": StderrLine,
@@ -146,6 +137,14 @@ KINDS: dict[str, type[Item]] = {
     "unheard": Unheard,
     "closed": Closed,
 }
+
+CANCELS: dict[type[Item], type[Item]] = {
+    Writing: SignalLeaving,
+    Written: Signalled,
+    Accepted: SignalAccepted,
+    NotSent: SignalFailed,
+}
+"""The class for what is told of a cancel, by the class for any other message."""
 
 
 class _Recorder:
@@ -155,8 +154,10 @@ class _Recorder:
     def __getattr__(self, name: str) -> Callable[..., None]:
         kind: Any = KINDS[name]
 
-        def call(**facts: object) -> None:
-            self._note(kind(**facts))
+        def call(**facts: Any) -> None:
+            message = facts.get("message")
+            cancels = message is not None and message.cancels is not None
+            self._note((CANCELS[kind] if cancels else kind)(**facts))
 
         return call
 
@@ -168,5 +169,5 @@ def recorder(note: Callable[[Item], None]) -> Sink:
 
 def tell(sink: object, item: Item) -> None:
     """Call the method of a sink that a value stands for."""
-    name = next(name for name, kind in KINDS.items() if kind is type(item))
+    name = next(name for name, kind in KINDS.items() if type(item) in {kind, CANCELS.get(kind)})
     getattr(sink, name)(**{each.name: getattr(item, each.name) for each in fields(item)})

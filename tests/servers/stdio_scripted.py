@@ -41,7 +41,7 @@ def request(id: RequestId, *, size: int = 0) -> Outgoing:
 def cancel(id: RequestId) -> Outgoing:
     """The notification that cancels a request."""
     raw = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%r}}' % id
-    return Outgoing(raw=raw, method="notifications/cancelled")
+    return Outgoing(raw=raw, method="notifications/cancelled", cancels=id)
 
 
 class Wire:

@@ -208,6 +208,7 @@ class Watch:
         self._nested -= 1
         self._progress, self._notified = None, False
         if isinstance(item, recorder.SignalLeaving | recorder.SignalFailed):
+            assert item.id is not None
             self.of(self.home(item.id)).left = True
         elif isinstance(item, recorder.Closed):
             self.nothing_in_flight()
@@ -402,6 +403,7 @@ class Watch:
         if event.signal is Signal.NOTIFICATION:
             self.expect(2, self.signals[event.id] == 1, "{} was not told to the server", event.id)
         self.expect(2, seen.written, "{} was cancelled, of which nothing was written", event.id)
+        seen.left = True
 
     # -- callers ---------------------------------------------------------------------------------------------
 

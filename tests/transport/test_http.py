@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.http_bodies import PATIENCE
 from tests.servers.http_scripted import (
@@ -63,7 +62,7 @@ async def test_the_session_id_goes_on_every_later_request(sse: bool):
             await server.until(is_verb("GET"))
             transport.send(request(1, headers={"MCP-Protocol-Version": "2025-11-25"}))
             await heard.until(Written, lambda item: item.id == 1)
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            transport.signal(cancelled(1))
             await heard.until(Signalled)
         await server.until(is_verb("DELETE"))
         assert heard.items[-1] == Closed(detail="closed", expected=True)
@@ -116,7 +115,7 @@ async def test_close_is_bounded_whatever_the_server_does():
         await heard.until(StreamEnded)
         transport.send(request(1))
         await server.until(is_rpc("tools/call"))
-        transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+        transport.signal(cancelled(1))
         async with asyncio.timeout(HANG):
             await transport.close()
             await transport.close()
@@ -139,7 +138,7 @@ async def test_the_life_of_a_request_answered_by_json():
         transport.send(message)
         await heard.until(StreamEnded)
         assert heard.items == [
-            Writing(id=1),
+            Writing(message=message),
             Written(message=message),
             Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
             StreamEnded(id=1),
@@ -223,11 +222,8 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
         if script is not silent:
             await turns()
         before = len(heard.items)
-        transport.signal(1, Signal.STREAM_CLOSED, None)
-        assert heard.items[before:] == [
-            SignalLeaving(id=1),
-            Signalled(id=1, signal=Signal.STREAM_CLOSED),
-        ]
+        assert transport.release(1)
+        assert heard.items[before:] == []
         async with asyncio.timeout(HANG):
             while not call.gone:
                 await asyncio.sleep(0.01)
@@ -250,7 +246,7 @@ async def test_a_cancel_is_accepted_by_its_status_whatever_becomes_of_the_body()
     async with connected(script) as (server, transport, heard):
         transport.send(request(1))
         await server.until(lambda _: True)
-        transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+        transport.signal(cancelled(1))
         async with asyncio.timeout(PATIENCE / 2):
             await heard.until(SignalAccepted)
 
@@ -273,16 +269,14 @@ async def test_a_cancel_overtakes_everything_and_blocks_nothing():
         transport.send(request(1))
         await heard.until(Written)
         message = cancelled(1)
-        transport.signal(1, Signal.NOTIFICATION, message)
+        transport.signal(message)
         assert (await server.until(is_rpc("notifications/cancelled"))).body == message.raw
         transport.send(request(2))
         await heard.until(StreamEnded, lambda item: item.id == 2)
-        assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
-        transport.recall(1)  # too late
-        assert heard.of(Signalled) == [
-            Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw, answered=True)
-        ]
+        assert heard.of(SignalLeaving) == [SignalLeaving(message=message)]
+        transport.withdraw(1)  # too late
+        assert heard.of(Signalled) == [Signalled(message=message)]
         assert not heard.of(SignalAccepted)
         hanging.set()
-        assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
+        assert await heard.until(SignalAccepted) == SignalAccepted(message=message)
         assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"

@@ -193,13 +193,13 @@ async def test_a_request_that_waits_is_taken_back_without_a_connection_and_leave
         for number in range(MAKING + 2):
             transport.send(request(number))
         await deaf.until(MAKING)
-        transport.unqueue(MAKING)
+        transport.withdraw(MAKING)
         await turns()
         assert deaf.count == MAKING, "one that waited never had a connection"
-        transport.unqueue(0)
+        transport.withdraw(0)
         await deaf.until(MAKING + 1)
         assert deaf.gone <= 1
-        transport.unqueue(MAKING + 1)  # the last one is connecting now, and can be taken back as well
+        transport.withdraw(MAKING + 1)  # the last one is connecting now, and can be taken back as well
         await turns()
         assert deaf.count == MAKING + 1
         assert heard.names() == []

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.base import Challenge, RequestToken
 from tests.servers.http_scripted import (
@@ -139,7 +138,7 @@ async def test_a_cancelled_stream_that_drops_is_not_resumed():
     async with shaken(Stateful(work)) as (_, transport, heard):
         transport.send(request(7))
         await heard.until(Received, lambda item: item.stream == 7)
-        transport.signal(7, Signal.NOTIFICATION, cancelled(7))
+        transport.signal(cancelled(7))
         await heard.until(Signalled)
         dropping.set()
         end = await heard.until(StreamEnded, lambda item: item.id == 7)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.protocol.events import Signal
 from mcp_tui.transport import http_exchanges
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.transport.http import SseTransport
@@ -76,7 +75,7 @@ async def test_a_request_goes_to_the_endpoint_and_its_answer_comes_by_the_stream
             assert (json.loads(received.raw)["id"], received.stream, received.status) == (1, None, 0)
             transport.send(notification("notifications/initialized"))
             await heard.until(Accepted)
-            assert heard.names() == ["Writing", "Written", "Received", "Written", "Accepted"]
+            assert heard.names() == ["Writing", "Written", "Received", "Writing", "Written", "Accepted"]
             assert heard.of(Written)[0] == Written(message=message)
         assert heard.items[-1] == Closed(detail="closed", expected=True)
     get, post, _ = server.calls
@@ -127,7 +126,7 @@ async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.Monkey
         async with opened(transport) as heard:
             transport.send(request(1))
             await heard.until(Written)
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            transport.signal(cancelled(1))
             signalled.set()
             await heard.until(Signalled)
     assert before == [request(1).method]

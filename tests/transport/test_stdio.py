@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.protocol.events import Signal
 from mcp_tui.transport import stdio
 from mcp_tui.transport.base import Outgoing, TransportError, spawn
 from mcp_tui.transport.stdio import StdioTransport
@@ -72,7 +71,7 @@ async def test_a_message_goes_there_and_comes_back() -> None:
         it.transport.send(message)
         await it.until(lambda: it.lines)
         assert it.items[1:] == [
-            Writing(id=1),
+            Writing(message=message),
             Written(message=message),
             Received(raw=message.raw),
         ]
@@ -130,12 +129,12 @@ async def test_a_server_is_never_blocked_by_its_own_stderr() -> None:
 async def test_a_signal_to_a_server_that_does_not_read_waits_and_can_be_recalled(tmp_path: Path) -> None:
     async with wire("late", tmp_path / "start") as it:
         await fill(it)
-        it.transport.signal(3, Signal.NOTIFICATION, cancel(3))
-        it.transport.signal(4, Signal.NOTIFICATION, cancel(4))
+        it.transport.signal(cancel(3))
+        it.transport.signal(cancel(4))
         await turns()
         assert it.all(SignalLeaving) == []
-        it.transport.recall(3)
-        it.transport.recall(3)
+        it.transport.withdraw(3)
+        it.transport.withdraw(3)
         (tmp_path / "start").touch()
         await it.until(lambda: it.all(Signalled))
         assert [item.id for item in it.all(SignalLeaving)] == [4]
@@ -152,7 +151,7 @@ async def test_a_signal_comes_after_the_line_being_written_and_before_all_that_i
         await turns()
         assert [item.id for item in it.all(Writing)] == [1]
         assert it.all(Written) == []
-        it.transport.signal(1, Signal.NOTIFICATION, cancel(1))
+        it.transport.signal(cancel(1))
         (tmp_path / "start").touch()
         await it.until(lambda: len(it.lines) == 51)
         arrived = [json.loads(line) for line in it.lines[1:]]
@@ -166,12 +165,12 @@ async def test_what_a_closed_stdin_does_not_take_is_refused_one_by_one() -> None
         await it.until(lambda: it.lines)
         it.transport.send(request(1))
         it.transport.send(request(2))
-        it.transport.signal(7, Signal.NOTIFICATION, cancel(7))
+        it.transport.signal(cancel(7))
         await it.until(lambda: len(it.all(NotSent)) == 2 and it.all(SignalFailed))
         it.transport.send(request(3))
         detail = "the server closed its stdin"
         assert it.all(NotSent) == [NotSent(message=request(n), detail=detail) for n in (1, 2, 3)]
-        assert it.all(SignalFailed) == [SignalFailed(id=7, detail=detail)]
+        assert it.all(SignalFailed) == [SignalFailed(message=cancel(7), detail=detail)]
         assert it.all(Written) == []
 
 
@@ -264,7 +263,7 @@ async def test_a_deaf_server_is_killed_once_for_all_who_close() -> None:
 async def test_closing_with_a_full_pipe_refuses_what_waits_and_ends(tmp_path: Path) -> None:
     async with wire("late", tmp_path / "never") as it:
         sent = await fill(it)
-        it.transport.signal(3, Signal.NOTIFICATION, cancel(3))
+        it.transport.signal(cancel(3))
         await it.transport.close()
         told = [str(item.id) for item in (*it.all(Written), *it.all(NotSent))]
         assert sorted(told) == sorted(str(message.id) for message in sent)  # each one once
@@ -305,7 +304,7 @@ async def test_tasks_may_be_eager_as_those_of_the_workbench_are(mode: str) -> No
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     async with wire(*mode.split()) as it:
         it.transport.send(request(1))
-        it.transport.signal(1, Signal.NOTIFICATION, cancel(1))
+        it.transport.signal(cancel(1))
         await it.until(lambda: it.lines)
         await asyncio.gather(it.transport.close(), it.transport.terminate())
         await it.closed()

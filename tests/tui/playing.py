@@ -19,7 +19,7 @@ from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
-from mcp_tui.protocol.events import Limits, RequestId, Signal
+from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport import base
@@ -138,14 +138,13 @@ class Server:
     def say(self, message: dict[str, Any]) -> None:
         self.sink.received(raw=json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    def unqueue(self, id: RequestId) -> None: ...
+    def signal(self, message: base.Outgoing) -> None:
+        self.sink.written(message=message)
 
-    def signal(self, id: RequestId, signal: Signal, message: base.Outgoing | None) -> None:
-        self.sink.signalled(id=id, signal=signal, raw=None if message is None else message.raw)
+    def withdraw(self, id: RequestId) -> None: ...
 
-    def recall(self, id: RequestId) -> None: ...
-
-    def release(self, id: RequestId) -> None: ...
+    def release(self, id: RequestId) -> bool:
+        return False
 
     def negotiated(self, revision: Revision) -> None: ...
 
