@@ -496,13 +496,11 @@ def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
         if trial.connection.lost if heard is None else heard.kind == "result":
             continue
         names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
-        trial.tell(
-            f"request {id_}: {_became(trace, 'no result')} ({names})", None, heard.frame if heard else ""
-        )
+        text = f"request {id_}: {_became(trace, 'no result')} ({names})"
+        trial.tell(text, None, heard.frame if heard else "")
+        blamed = f"request 4 by one of: {names}" if id_ == 4 else f"request {id_} was cancelled by {names}"
         if id_ != EQUAL:
-            hit.append(
-                f"request 4 by one of: {names}" if id_ == 4 else f"request {id_} was cancelled by {names}"
-            )
+            hit.append(blamed)
     return hit
 
 
