@@ -232,9 +232,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             elif not self.servers.all:
                 self.exit(0)
 
-        wished, back = self.preferences, bool(self.servers.all)
-        first = None if back else wished.first
-        screen = PickerScreen(first=first, complete=wished.complete, back=back, text=self._typed)
+        screen = PickerScreen(back=bool(self.servers.all), text=self._typed)
         self.push_screen(screen, picked)
 
     def open(self, target: Target) -> Awaitable[None]:

@@ -88,7 +88,7 @@ class Preferences:
 
     ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
-    from the answers to its inputs.
+    from the answers to its inputs, or raises an exception with one sentence.
     """
 
     settings: Settings = DEFAULTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import webbrowser
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -32,7 +33,7 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
-from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice
+from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
@@ -42,7 +43,7 @@ from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail import Pager
 from mcp_tui.tui.widgets.form import Form
@@ -110,10 +111,11 @@ def result() -> ModalScreen[Any]:
 
 
 def picker() -> Screen[Any]:
-    some = tuple(
-        ServerChoice(name=SafeText(f"server-{number}"), said=words("x"), line="demo") for number in range(60)
-    )
-    return PickerScreen(gathered=lambda: (some, ()))
+    file = Path(os.environ["HOME"]) / ".cursor" / "mcp.json"
+    file.parent.mkdir(exist_ok=True)
+    some = {f"server-{number}": {"url": "http://127.0.0.1:9/mcp"} for number in range(60)}
+    file.write_text(json.dumps({"mcpServers": some}))
+    return PickerScreen()
 
 
 def history() -> ModalScreen[Any]:

@@ -62,7 +62,7 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
 
 
 async def test_esc_takes_away_the_line_for_a_server_and_never_brings_it_back():
-    picker = PickerScreen(gathered=lambda: ((), ()))
+    picker = PickerScreen()
     app = Host(picker)  # type: ignore[arg-type] - a screen that fills the terminal
     async with app.run_test() as pilot:
         await pilot.press(*"uvx x", "escape")

@@ -6,7 +6,7 @@ import asyncio
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -91,9 +91,6 @@ def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoic
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
-Complete = Callable[[Definition, Mapping[str, str]], Target]
-"""Makes the target of a definition with the answers to what it asks for; raises an exception with one sentence."""
-
 NAME = 28
 """Cells of a name, at most."""
 
@@ -128,27 +125,15 @@ def is_line(text: str) -> bool:
 class PickerScreen(Dialog[Target | None]):
     """Dismisses the target, or ``None`` on quitting, and on esc if there is something to go ``back`` to.
 
-    What is typed filters the list, unless it is a URL or a command. ``first`` is a server to begin with, which needs
-    consent; ``complete`` makes targets of definitions; ``text`` is typed at first.
+    What is typed filters the list, unless it is a URL or a command. ``text`` is typed at first.
     """
 
     SCOPES = (PICKER, CHOOSE)
     AUTO_FOCUS = "#target"
     OF_SERVER = False
 
-    def __init__(
-        self,
-        *,
-        first: Definition | None = None,
-        complete: Complete | None = None,
-        back: bool = False,
-        text: str = "",
-        gathered: Callable[[], ServerChoices] = gather,
-    ) -> None:
-        self._first = first
+    def __init__(self, *, back: bool = False, text: str = "") -> None:
         self._back = back
-        self._complete: Complete = complete or Definition.target
-        self._gather = gathered
         self._all: Sequence[ServerChoice] = ()
         self._problems: Sequence[SafeText] = ()
         self._rows: list[ServerChoice | None] = []
@@ -182,12 +167,13 @@ class PickerScreen(Dialog[Target | None]):
     def on_mount(self) -> None:
         self._say(words("Reading the config files …"))
         self.run_worker(self._fill())
-        if self._first is not None:
-            self.run_worker(self._choose(self._first))
+        first = self.app.preferences.first
+        if first is not None and not self._back:
+            self.run_worker(self._choose(first))
 
     async def _fill(self) -> None:
         """Reads the files in a thread: some tools keep megabytes of history in theirs."""
-        self._all, self._problems = await asyncio.to_thread(self._gather)
+        self._all, self._problems = await asyncio.to_thread(gather)
         self._grow()
         self._show(self._line.value)
 
@@ -350,6 +336,6 @@ class PickerScreen(Dialog[Target | None]):
                 self._typed[definition.name] = inputs.typed
                 return
         try:
-            self.dismiss(self._complete(definition, answers))
+            self.dismiss((self.app.preferences.complete or Definition.target)(definition, answers))
         except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
             self._say(safe("{}.", brief(str(error), 400)), wrong=True)
