@@ -15,7 +15,6 @@ from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import FoundServers, discover, find
-from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean
 
 
@@ -56,12 +55,11 @@ Stand = tuple[Definition, Availability, str]
 
 def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
     """Yields a line for each server; advice goes to stderr."""
-    around = Surroundings.now()
     startable = (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
     rows: list[list[SafeText]] = []
     for each, state, said in stands:
         shown = each.summary if state in startable else said
-        row = (each.name, state.value, each.source.title, around.short(each.place), shown)
+        row = (each.name, state.value, each.source.title, each.around.short(each.place), shown)
         rows.append([clean(cell) for cell in row])
     yield from table(rows)
     if any(state is Availability.CONSENT for _, state, _ in stands):

@@ -307,9 +307,8 @@ def _on(server: SavedServer, given: Words) -> Words:
             options.transport = server.transport
         return replace(given, url=server.url)
     options.cwd = options.cwd or server.cwd or None
-    known = {each.partition("=")[0] for each in options.env}
-    have = [name for name in server.env if name not in known and name in os.environ]
-    options.env = [*options.env, *(f"{name}={os.environ[name]}" for name in have)]
+    have = [f"{name}={os.environ[name]}" for name in server.env if name in os.environ]
+    options.env = [*have, *options.env]  # those that are given count before
     _lacking(server.env, [each.partition("=")[0] for each in options.env], "-e {}=…")
     return replace(given, command=list(server.command))
 

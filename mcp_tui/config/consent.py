@@ -23,7 +23,7 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition
-from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_text, write_private
+from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.protocol.messages import Json, as_object
 
@@ -35,7 +35,7 @@ def is_needed(definition: Definition) -> bool:
 
 def is_given(definition: Definition) -> bool:
     """Returns whether a person agreed to this server as it is defined now."""
-    kept = _read(_file(definition))
+    kept = _kept(_file(definition))
     return bool(kept) and kept.get("env file") == _env_digest(definition)
 
 
@@ -51,14 +51,14 @@ def give(definition: Definition) -> None:
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
     }
-    write_private(_file(definition), json.dumps(kept, indent=2) + "\n")
+    write_own(_file(definition), kept)
 
 
 def withdraw(definition: Definition) -> bool:
     """Deletes every consent to a server of this name in this file; false if there was none."""
     found = False
     for file in consents_folder().glob("*.json"):
-        kept = _read(file)
+        kept = _kept(file)
         if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
             with suppress(OSError):
                 file.unlink()
@@ -66,12 +66,9 @@ def withdraw(definition: Definition) -> bool:
     return found
 
 
-def _read(file: Path) -> dict[str, Json]:
+def _kept(file: Path) -> dict[str, Json]:
     """Returns a stored consent; empty if it cannot be read."""
-    try:
-        return as_object(json.loads(read_text(file, 64 * 1024)))
-    except (ConfigError, ValueError):
-        return {}
+    return as_object(read_own(file, 64 * 1024))
 
 
 def account(definition: Definition) -> list[tuple[str, str]]:

@@ -5,11 +5,13 @@ A file under a well-known name may be anything: a pipe that never ends, a device
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.journal.state import replace_file
 
@@ -82,14 +84,21 @@ def why(error: Exception) -> str:
 # -- ours ------------------------------------------------------------------------------------------------------
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replaces a file with ``text``, as :func:`~mcp_tui.journal.state.replace_file` does.
+def read_own(path: Path, most: int) -> Any:
+    """Returns the JSON in a file of ours with at most ``most`` bytes; ``None`` if there is none that can be read."""
+    with suppress(ConfigError, ValueError, RecursionError):
+        return json.loads(read_text(path, most))
+    return None
+
+
+def write_own(path: Path, value: object) -> None:
+    """Replaces a file of ours with a value as JSON, as :func:`~mcp_tui.journal.state.replace_file` does.
 
     Raises:
         ConfigError: it cannot be written.
     """
     try:
-        replace_file(path, text)
+        replace_file(path, json.dumps(value, indent=2) + "\n")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({why(error)})") from None
 

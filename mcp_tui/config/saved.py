@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.config.files import ConfigError, read_text, recent_file, write_private
+from mcp_tui.config.files import ConfigError, read_own, read_text, recent_file, write_own
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
@@ -110,7 +110,7 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
         "server": asdict(call.server),
         "calls": {each.name: {"tool": each.tool, "arguments": each.arguments} for each in [*others, call]},
     }
-    write_private(file, json.dumps(whole, indent=2) + "\n")
+    write_own(file, whole)
     return file
 
 
@@ -168,12 +168,10 @@ def _read(file: Path) -> list[SavedCall]:
     if whole.get("version") != VERSION:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
-    command, env, headers = (tuple(texts_in(said.get(name))) for name in ("command", "env", "headers"))
-    server_name, cwd, url, transport = (
-        as_text(said.get(each)) for each in ("name", "cwd", "url", "transport")
-    )
-    told = {"command": command, "env": env, "headers": headers}
-    server = SavedServer(name=server_name, cwd=cwd, url=url, transport=transport or "auto", **told)
+    command, env, headers = (tuple(texts_in(said.get(each))) for each in ("command", "env", "headers"))
+    texts = {each: as_text(said.get(each)) for each in ("name", "cwd", "url")}
+    transport = as_text(said.get("transport")) or "auto"
+    server = SavedServer(command=command, env=env, headers=headers, transport=transport, **texts)
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
         kept = as_object(value)
@@ -202,13 +200,9 @@ Recent = tuple[Literal["server", "line"], str]
 
 def load_recent() -> list[Recent]:
     """Returns the servers that are remembered; none if the file cannot be read."""
-    with suppress(ConfigError, ValueError, RecursionError):
-        entries = objects_in(json.loads(read_text(recent_file(), 256 * 1024)))
-        found: list[Recent] = [
-            (kind, as_text(each.get(kind))) for each in entries for kind in ("server", "line")
-        ]
-        return [each for each in found if 0 < len(each[1]) <= LINE][:MOST]
-    return []
+    entries = objects_in(read_own(recent_file(), 256 * 1024))
+    found: list[Recent] = [(kind, as_text(each.get(kind))) for each in entries for kind in ("server", "line")]
+    return [each for each in found if 0 < len(each[1]) <= LINE][:MOST]
 
 
 def remember(target: Target) -> None:
@@ -220,4 +214,4 @@ def remember(target: Target) -> None:
     made: Recent = ("server", server.name) if server.name else ("line", line)
     entries = [made, *(each for each in load_recent() if each != made)][:MOST]
     with suppress(ConfigError):
-        write_private(recent_file(), json.dumps([dict([each]) for each in entries], indent=1) + "\n")
+        write_own(recent_file(), [dict([each]) for each in entries])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from mcp_tui.config.files import ConfigError, read_text, write_private
+from mcp_tui.config.files import ConfigError, read_own, write_own
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.view.shares import Shares, shares
@@ -46,9 +45,7 @@ class Look:
     @classmethod
     def read(cls, path: Path) -> Look:
         """Reads a file; returns the defaults if there is none, or for what we did not write."""
-        told: object = None
-        with suppress(ConfigError, ValueError, RecursionError):
-            told = json.loads(read_text(path, 65_536))
+        told: object = read_own(path, 65_536)
         said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
         placed = said.get("shares")
         return cls(
@@ -75,7 +72,7 @@ class Look:
             "own": self.internal,
         }
         with suppress(ConfigError):  # that it cannot be written is no reason to stop
-            write_private(self.path, json.dumps(kept, indent=1) + "\n")
+            write_own(self.path, kept)
 
 
 def _word(said: object) -> str:

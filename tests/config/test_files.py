@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.config.files import ConfigError, read_bytes, read_text, write_private
+from mcp_tui.config.files import ConfigError, read_bytes, read_own, read_text, write_own
 from mcp_tui.config.servers import discover
 from tests.config.placing import surroundings
 
@@ -60,12 +60,12 @@ def test_a_pipe_in_a_known_place_is_a_problem_and_the_others_are_listed(tmp_path
 def test_what_is_written_is_whole_and_its_owner_s_alone(tmp_path: Path):
     before = os.umask(0)
     try:
-        write_private(tmp_path / "a" / "b" / "file", "one")
-        write_private(tmp_path / "a" / "b" / "file", "two")
+        write_own(tmp_path / "a" / "b" / "file", "one")
+        write_own(tmp_path / "a" / "b" / "file", "two")
     finally:
         os.umask(before)
     file = tmp_path / "a" / "b" / "file"
-    assert file.read_text() == "two"
+    assert read_own(file, 100) == "two"
     assert [path.name for path in file.parent.iterdir()] == ["file"]
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, file.parent.parent)]
     assert modes == [0o600, 0o700, 0o700]
@@ -74,9 +74,9 @@ def test_what_is_written_is_whole_and_its_owner_s_alone(tmp_path: Path):
 def test_a_link_in_place_of_our_file_is_replaced_not_followed(tmp_path: Path):
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "file").symlink_to("victim")
-    write_private(tmp_path / "file", "new")
+    write_own(tmp_path / "file", "new")
     assert (tmp_path / "victim").read_text() == "mine"
-    assert (tmp_path / "file").read_text() == "new"
+    assert read_own(tmp_path / "file", 100) == "new"
 
 
 def test_a_file_above_the_cap_is_not_read(tmp_path: Path):
