@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
 
 from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, json_type, texts_in
@@ -367,7 +367,7 @@ def parse_json(text: str, *, once: bool = False) -> Json:
     pairs = _once if once else None
     try:
         return json.loads(
-            text, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=pairs
+            text, parse_constant=_finite, parse_float=_finite, parse_int=_whole, object_pairs_hook=pairs
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -389,11 +389,9 @@ def _whole(text: str) -> int:
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _no_number(text)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a JSON number")
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not a JSON number")
+    return value
 
 
 def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
