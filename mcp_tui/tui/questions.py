@@ -56,24 +56,12 @@ class Question:
         return True
 
 
-class Questions:
-    """All questions, oldest first; postponed ones come last."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Question] = []
-
-    async def respond(self, inquiry: Inquiry) -> Answer:
-        """Waits for the person's answer to an inquiry of the client."""
-        question = Question(inquiry, self.waiting)
-        self.waiting.append(question)
-        try:
-            await asyncio.wait({question.answered, inquiry.over}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self.waiting.remove(question)
-        return question.answered.result() if question.answered.done() else Refusal("withdrawn")
-
-    def aside(self, question: Question) -> None:
-        """Postpones a question: it goes behind the others."""
-        if question in self.waiting:
-            self.waiting.remove(question)
-            self.waiting.append(question)
+async def respond(waiting: list[Question], inquiry: Inquiry) -> Answer:
+    """Waits for the person's answer to an inquiry of the client; until then its question is one of those ``waiting``."""
+    question = Question(inquiry, waiting)
+    waiting.append(question)
+    try:
+        await asyncio.wait({question.answered, inquiry.over}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.remove(question)
+    return question.answered.result() if question.answered.done() else Refusal("withdrawn")

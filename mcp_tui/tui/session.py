@@ -6,6 +6,7 @@ import asyncio
 from array import array
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from mcp_tui import clock
@@ -31,7 +32,7 @@ from mcp_tui.protocol.states import State
 from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import ASK
-from mcp_tui.tui.questions import Questions
+from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.cancellations import Cancellations
@@ -95,8 +96,9 @@ class Session:
         self.lists = Lists(client)
         self._tasks = TaskStore(shown(client.target))
         self._tasks.keep(client)
-        self.questions = Questions()
-        client.interactions.respond = self.questions.respond
+        self.questions: list[Question] = []
+        """The questions that wait, oldest first; postponed ones come last."""
+        client.interactions.respond = partial(respond, self.questions)
         self.sign_in = None if client.tokens is None else SignIn(client.tokens)
         """The sign-in to this server; ``None`` if it cannot be signed in to."""
         self.apply(DEFAULTS)
@@ -185,7 +187,7 @@ class Session:
 
     def news(self) -> Iterator[SafeText]:
         """Yields what a person should be told while another server is on the screen, each thing once."""
-        for question in self.questions.waiting:
+        for question in self.questions:
             if not question.shown:
                 question.shown = True
                 keys = hint("{server.list} opens it, {question.answer} answers")
@@ -251,7 +253,7 @@ class Session:
             revision=NOTHING if info is None else clean(info.revision.name),
             detail=self.trouble or (sign_in if connecting else NOTHING) or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
-            counts=replace(self._counts(now), asks=len(self.questions.waiting)),
+            counts=replace(self._counts(now), asks=len(self.questions)),
             limits=self.limits,
             around=self.around,
             sign_in=NOTHING if connecting else sign_in,
@@ -275,7 +277,7 @@ class Session:
             self.trouble,
             self.around,
             self.catalogue.version,
-            tuple(self.questions.waiting),
+            tuple(self.questions),
         )
         sign_in = 0 if self.sign_in is None else self.sign_in.version
         return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
@@ -482,7 +484,7 @@ class Servers:
             name = self.name(each)
             if each.shown:
                 continue
-            if each.questions.waiting:
+            if each.questions:
                 wants.append((1, safe("? {} asks", name), "warning"))
             if each.sign_in is not None and each.sign_in.waits:
                 wants.append((2, safe("! sign-in: {}", name), "warning"))

@@ -65,7 +65,7 @@ async def everything() -> AsyncGenerator[Driven]:
         await driven.press("a")
         await opened(driven, RootsScreen, f"file://{ROOT}")
         await driven.press("ctrl+s")
-        await driven.until(lambda: driven.top is driven.bench and not driven.session.questions.waiting)
+        await driven.until(lambda: driven.top is driven.bench and not driven.session.questions)
         yield driven
 
 

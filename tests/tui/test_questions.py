@@ -17,7 +17,7 @@ from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.transport.base import spawn
-from mcp_tui.tui.questions import Questions
+from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.screens import interaction
 from mcp_tui.tui.screens.interaction import drafted, proposed_roots, rooted
 from mcp_tui.tui.session import Session
@@ -34,12 +34,12 @@ def inquiry(method: str = "elicitation/create", **params: Any) -> Inquiry:
 class ServerRequestReceived:
     """Somebody who asks, and what they are told."""
 
-    def __init__(self, queue: Questions, one: Inquiry) -> None:
+    def __init__(self, queue: list[Question], one: Inquiry) -> None:
         self.told: Answer | None = None
         self.task = spawn(self._ask(queue, one), name="asked")
 
-    async def _ask(self, queue: Questions, one: Inquiry) -> None:
-        self.told = await queue.respond(one)
+    async def _ask(self, queue: list[Question], one: Inquiry) -> None:
+        self.told = await respond(queue, one)
 
     async def answer(self) -> Answer | None:
         await self.task
@@ -50,28 +50,29 @@ class ServerRequestReceived:
 
 
 async def test_a_second_answer_is_none() -> None:
-    queue = Questions()
+    queue: list[Question] = []
     asked = ServerRequestReceived(queue, inquiry())
     await asyncio.sleep(0)
-    question = queue.waiting[0]
+    question = queue[0]
     assert question.answer({"action": "accept", "content": {}})
     assert not question.answer({"action": "decline"})
     assert await asked.answer() == {"action": "accept", "content": {}}
 
 
-async def test_what_is_put_aside_goes_behind_the_others() -> None:
-    queue = Questions()
+async def test_what_is_answered_waits_no_more() -> None:
+    queue: list[Question] = []
     asked = [ServerRequestReceived(queue, inquiry()) for _ in range(3)]
     await asyncio.sleep(0)
-    first, second, third = queue.waiting
-    queue.aside(first)
-    assert queue.waiting == [second, third, first]
-    for question in (first, second, third):
-        question.answer({"action": "cancel"})
+    first, second, third = queue
+    assert [each.others for each in queue] == [2, 2, 2]
+    second.answer({"action": "cancel"})
+    await asked[1].answer()
+    assert queue == [first, third]
+    first.answer({"action": "cancel"})
+    third.inquiry.over.set_result("withdrawn by the server")
     for each in asked:
         await each.answer()
-    queue.aside(first)
-    assert queue.waiting == []
+    assert queue == []
 
 
 # -- consents --------------------------------------------------------------------------------------------------

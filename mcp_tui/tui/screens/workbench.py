@@ -91,7 +91,7 @@ class Workbench(SessionScreen):
             "request.edit": row is None or lost or row.method != "tools/call",
             "request.new": lost,
             "request.cancel-all": not session.running,
-            "question.answer": not session.questions.waiting,
+            "question.answer": not session.questions,
             "server.menu": not lost,
         }
         found = {id_ for id_, is_idle in idle.items() if is_idle}

@@ -146,8 +146,9 @@ async def test_several_questions_come_one_after_the_other_and_are_counted(
         id_ = driven.call("both")
         await opened(driven, InteractionScreen)
         await driven.until(lambda: "· 1 more" in driven.text())
-        first = driven.top
+        first, asked = driven.top, driven.session.questions[0]
         await driven.press("escape")  # the other opens by itself, and behind it this one waits
+        await driven.until(lambda: driven.session.questions[-1] is asked)
         await driven.until(lambda: isinstance(driven.top, InteractionScreen) and driven.top is not first)
         assert {type(first), type(driven.top)} == {FormScreen, SamplingScreen}
         assert "· 1 more" in driven.text()
@@ -323,7 +324,7 @@ async def test_sampling_is_off_until_it_is_switched_on(revision: str, tmp_path: 
         if revision == NEW:
             await driven.until(lambda: driven.row(id_).state is State.FAILED)
             assert "does not support" in driven.row(id_).error
-            assert not driven.session.questions.waiting
+            assert not driven.session.questions
             assert driven.top is driven.bench
         else:
             await opened(driven, FormScreen)

@@ -24,7 +24,7 @@ class QuestionPrompts:
 
     async def answer(self) -> None:
         """Opens the oldest question that was not postponed, else the one postponed first."""
-        waiting = self._session.questions.waiting
+        waiting = self._session.questions
         if not waiting:
             self._screen.refuse(words("No question pending"))
             return
@@ -33,7 +33,7 @@ class QuestionPrompts:
     def put_new(self) -> None:
         """Opens a new question; while something else is open, announces it once."""
         screen = self._screen
-        for question in self._session.questions.waiting:
+        for question in self._session.questions:
             expected = self._expected(question)
             if question.shown or (self._open and expected):
                 continue  # the open question counts it, and it opens next
@@ -74,7 +74,7 @@ class QuestionPrompts:
             self._open = False
             if answer is None:
                 if not question.over:
-                    session.questions.aside(question)
+                    session.questions.sort(key=lambda each: each is question)  # it goes behind the others
                     screen.tell(hint("Postponed – press {question.answer} to answer"), "muted")
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))
