@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, cast
@@ -310,7 +309,7 @@ LONGEST: Final = 16_000
 """Characters of one request's JSON."""
 
 
-def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now: float) -> Iterator[str]:
+def document(rows: Sequence[Request], exported: Callable[[Request], object], *, now: float) -> Iterator[str]:
     """Yields Markdown about requests: the facts, the history, and the JSON that ``exported`` returns for each."""
     yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
     for row in rows:
@@ -319,7 +318,7 @@ def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now
         yield from ("", "Timeline in seconds:", "")
         yield from fence(line.text.rstrip() for line in history(row))
         yield ""
-        yield from fence(pretty(json.loads(exported(row)), limit=LONGEST), "json")
+        yield from fence(pretty(exported(row), limit=LONGEST), "json")
 
 
 # -- results -------------------------------------------------------------------------------------------------

@@ -30,9 +30,9 @@ async def sent(driven: Driven, method: str) -> tuple[Request, object]:
     await driven.until(lambda: any(row.method == method for row in driven.session.client.book.order))
     row = [row for row in driven.session.client.book.order if row.method == method][-1]
     await driven.until(lambda: not row.open)
-    asked = driven.bench.payloads.request(row)
-    assert asked is not None
-    return row, asked[1]
+    params = driven.bench.payloads.params(row)
+    assert params is not None
+    return row, params
 
 
 async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
@@ -84,8 +84,8 @@ async def test_what_was_called_before_is_recalled() -> None:
         await driven.until(lambda: driven.top is driven.bench)
         row = driven.session.client.book.order[-1]
         await driven.until(lambda: not row.open)
-        asked = driven.bench.payloads.request(row)
-        assert asked == ("tools/call", {"name": "echo", "arguments": {"text": "one"}})
+        assert row.method == "tools/call"
+        assert driven.bench.payloads.params(row) == {"name": "echo", "arguments": {"text": "one"}}
 
 
 async def test_a_broken_promise_is_in_the_log_and_beside_the_result() -> None:

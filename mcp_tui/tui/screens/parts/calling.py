@@ -71,12 +71,12 @@ class Calling:
     async def edit(self) -> None:
         """Opens the form of the selected call with its arguments."""
         row = self._table.selected
-        asked = None if row is None else self._payloads.request(row)
-        if row is None or asked is None or row.method != "tools/call":
+        params = None if row is None else self._payloads.params(row)
+        if row is None or params is None or row.method != "tools/call":
             self._screen.refuse(words("Only a tool call can be edited. Select one first."))
         elif self._screen.steady():
-            arguments = as_object(asked[1].get("arguments"))
-            await self.tools(row.name, arguments=arguments, task="task" in asked[1])
+            arguments = as_object(params.get("arguments"))
+            await self.tools(row.name, arguments=arguments, task="task" in params)
 
     async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
         """Opens the list of tools, or the form of one with ``arguments``; ``task`` asks for a task (2025-11-25)."""
@@ -151,8 +151,8 @@ class Calling:
             return
         sent: set[RequestId] = set()
         for row in rows[::-1]:
-            asked = self._payloads.request(row)
-            arguments = self._session.unsent(row) if asked is None else asked[1]
+            params = self._payloads.params(row)
+            arguments = self._session.unsent(row) if params is None else params
             if arguments is not None:
                 # An answer in a later round belongs to that round alone.
                 arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
@@ -234,8 +234,7 @@ class Calling:
         from mcp_tui.config.definitions import Input
         from mcp_tui.tui.screens.dialog import InputsScreen
 
-        asked = self._payloads.request(row)
-        params = as_object(asked[1]) if asked is not None else {}
+        params = self._payloads.params(row) or {}
         tool, arguments = params.get("name"), as_object(params.get("arguments"))
         if not isinstance(tool, str):
             self._screen.refuse(safe("The arguments of request {} are no longer available", row.id))

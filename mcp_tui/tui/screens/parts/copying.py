@@ -88,7 +88,7 @@ class Copying:
             screen.tell(safe(said, brief(str(row.id), 40), size(row.response_size), key_of("request.save")))
         elif both:
             said = safe("request {} with its answer", brief(str(row.id), 40))
-            self.copy_text(self._payloads.export(row), said)
+            self.copy_text(json.dumps(self._payloads.export(row), indent=2), said)
         elif result := self._payloads.result(row):
             self.copy_text(result, safe("the answer to request {}", brief(str(row.id), 40)))
         else:
@@ -114,7 +114,8 @@ class Copying:
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         else:
-            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [self._payloads.export(row)])
+            text = json.dumps(self._payloads.export(row), indent=2)
+            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [text])
 
     async def export(self) -> None:
         """Writes the marked requests, or the selected one, to a file in one of two forms."""
@@ -123,13 +124,14 @@ class Copying:
         rows = self.requests()
         if not rows:
             return
+        exported = self._payloads.export
         name = safe_name(str(rows[0].id)) if len(rows) == 1 else f"{len(rows)}-requests"
 
         def chosen(form: str | None) -> None:
             if form == "jsonl":
-                self._write(f"mcp-tui-{name}.jsonl", map(self._json, rows))
+                self._write(f"mcp-tui-{name}.jsonl", map(json.dumps, map(exported, rows)))
             elif form == "md":
-                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._scene.now()))
+                self._write(f"mcp-tui-{name}.md", document(rows, exported, now=self._scene.now()))
 
         choices = [
             ("jsonl", words("JSON lines: one request per line")),
@@ -137,10 +139,6 @@ class Copying:
         ]
         note = words("Requests, responses, and late messages; secrets are masked")
         await self._screen.ask(MenuScreen(safe("Export {}", plural(len(rows))), choices, note), chosen)
-
-    def _json(self, row: Request) -> str:
-        """Returns a request with its answer as one line of JSON, without secrets."""
-        return json.dumps(json.loads(self._payloads.export(row)), ensure_ascii=True)
 
     def _cancellations(self) -> list[str]:
         """Returns the cancellations on the screen as lines of JSON, without secrets; says so if there are none."""

@@ -6,7 +6,6 @@ already or must not. What the server said is shown as it came; the journal, copi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -66,13 +65,11 @@ class Payloads:
             self._known = known, self._made(row)
         return self._known[1]
 
-    def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
-        """Returns the method of ``row`` and its params as sent, without ``_meta``; ``None`` if they are not kept."""
+    def params(self, row: Request) -> dict[str, Json] | None:
+        """Returns the params of ``row`` as sent, without ``_meta``; ``None`` if they are not kept."""
         message = as_object(parsed(self._read(row.request_seq)))
-        if not message:
-            return None
-        params = {name: value for name, value in as_object(message.get("params")).items() if name != "_meta"}
-        return row.method, params
+        params = as_object(message.get("params"))
+        return {name: value for name, value in params.items() if name != "_meta"} if message else None
 
     def answer(self, row: Request) -> bytes | None:
         """Returns the frame that answered ``row``, or the last one that came late; ``None`` if it is not kept."""
@@ -84,8 +81,8 @@ class Payloads:
         raw = self.answer(row)
         return "" if raw is None else plain(self._exported(raw))
 
-    def export(self, row: Request) -> str:
-        """Returns request, answer, and late messages as JSON text, without secrets."""
+    def export(self, row: Request) -> dict[str, object]:
+        """Returns request, answer, and late messages as JSON, without secrets."""
         found: dict[str, object] = {"server": self.server} if self.server else {}
         found |= {"id": row.id, "state": row.state.value}
         if row.cause is not None:
@@ -95,7 +92,7 @@ class Payloads:
                 found[name] = self._exported(raw)
         if late := [self._read(each.seq) for each in row.late if each.seq]:
             found["late, ignored"] = [self._exported(raw) for raw in late if raw is not None]
-        return json.dumps(found, indent=2, ensure_ascii=True)
+        return found
 
     def _exported(self, raw: bytes) -> Json:
         return parsed(self._scene.redactor().redact(raw))
@@ -123,12 +120,12 @@ class Payloads:
                 broken = differences(self._scene.catalogue.promised(row.name), body)
             shown = answer_sections(body, error=error, broken=broken if in_time else ())
             sections.extend(shown if in_time else detail.late_sections(shown))
-        asked = self.request(row)
-        if asked is None:
+        params = self.params(row)
+        if params is None:
             return sections, NOTHING, broken
         secrets, target = self._scene.redactor(), self._scene.target
-        sections.extend(detail.params_sections(hidden(asked[1], secrets)))
-        command = NOTHING if target is None else headless_command(*asked, target, secrets)
+        sections.extend(detail.params_sections(hidden(params, secrets)))
+        command = NOTHING if target is None else headless_command(row.method, params, target, secrets)
         return sections, command, broken
 
 
