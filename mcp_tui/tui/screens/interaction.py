@@ -38,17 +38,7 @@ from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, plac
 from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import (
-    SafeText,
-    brief,
-    clean,
-    compact,
-    fit,
-    paragraphs,
-    safe,
-    words,
-    wrap,
-)
+from mcp_tui.tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, safe, words, wrap
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form
