@@ -69,8 +69,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     """
 
     TITLE = "mcp-tui"
-    SCOPES = (EVERYWHERE,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(EVERYWHERE)
     COMMANDS = {commands}
     DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result

@@ -113,8 +113,7 @@ class Commands(Provider):
 class Palette(CommandPalette):
     """The palette, closed by the keys that close a dialog."""
 
-    SCOPES = (DIALOG,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(DIALOG)
 
     def action_close(self) -> None:
         self._action_escape()

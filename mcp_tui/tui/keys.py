@@ -498,15 +498,23 @@ def hint(text: LiteralString) -> SafeText:
 # -- bindings, footer, palette, help ---------------------------------------------------------------------------
 
 
-def bindings(*scopes: Scope) -> list[BindingType]:
+class Bindings(list["BindingType"]):
+    """The keys of :attr:`scopes` as bindings of Textual."""
+
+    scopes: tuple[Scope, ...] = ()
+
+
+def bindings(*scopes: Scope) -> Bindings:
     """Returns the keys of scopes for the ``BINDINGS`` of a widget or screen."""
     from textual.binding import Binding
 
-    return [
+    made = Bindings(
         Binding(key.keys, key.action, key.label, id=key.id, show=False, priority=key.priority)
         for scope in scopes
         for key in scope.keys
-    ]
+    )
+    made.scopes = scopes
+    return made
 
 
 def keys(*scopes: Scope) -> list[Key]:
@@ -549,10 +557,11 @@ def help_texts(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeT
 
 
 def scopes_of(nodes: Iterable[object]) -> list[Scope]:
-    """Returns the ``SCOPES`` of the classes of nodes: of the focused widget and those around it, the nearest first."""
+    """Returns the scopes of nodes: of the focused widget and those around it, the nearest first."""
     found: dict[str, Scope] = {}
     for node in nodes:
         for each in type(node).__mro__:
-            for scope in each.__dict__.get("SCOPES", ()):
+            own = each.__dict__.get("BINDINGS")
+            for scope in own.scopes if isinstance(own, Bindings) else ():
                 found.setdefault(scope.name, scope)
     return list(found.values())

@@ -26,7 +26,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
-from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope
+from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
@@ -326,10 +326,9 @@ def dialogs() -> Iterator[type[Screen[Any]]]:
 def keys_of(screen: type[Screen[Any]]) -> list[Key]:
     """The keys of a screen, of the nearest scope where two have one by the same id."""
     found: dict[str, Key] = {}
-    for each in screen.__mro__:
-        for scope in each.__dict__.get("SCOPES", ()):
-            for key in scope.keys:
-                found.setdefault(key.id, key)
+    for scope in scopes_of([object.__new__(screen)]):
+        for key in scope.keys:
+            found.setdefault(key.id, key)
     return list(found.values())
 
 

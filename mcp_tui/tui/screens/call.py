@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.keys import CALL, CHOOSE
+from mcp_tui.tui.keys import CALL, CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
 from mcp_tui.tui.view.catalogue import VERBS, Entry, found
 from mcp_tui.tui.view.detail import Section
@@ -149,7 +149,7 @@ class CallScreen(Dialog[Call | None]):
         preview: returns a text to show while arguments are typed: the URI of a template.
     """
 
-    SCOPES = (CHOOSE, CALL)
+    BINDINGS = bindings(CHOOSE, CALL)
 
     AUTO_FOCUS = ""
 

@@ -16,7 +16,7 @@ from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
 from mcp_tui.tui.keys import OVERDUE as OVERDUE_KEYS
-from mcp_tui.tui.keys import REASON, hint
+from mcp_tui.tui.keys import REASON, bindings, hint
 from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
@@ -93,7 +93,7 @@ class CancelPrompt(Dialog[str | None]):
     more): enter only closes then.
     """
 
-    SCOPES = (REASON,)
+    BINDINGS = bindings(REASON)
     TICK = 0.1
 
     CANCEL: ClassVar[Hint] = ("reason.cancel", "Cancel it")
@@ -248,7 +248,7 @@ class TimeoutScreen(Dialog[None]):
     and on esc, which leaves the countdowns running. ``why`` is one sentence about where the reason of a cancel goes.
     """
 
-    SCOPES = (OVERDUE_KEYS,)
+    BINDINGS = bindings(OVERDUE_KEYS)
     HINTS = [("app.back", "Hide")]
     TICK = 0.1
     AUTO_FOCUS = ""

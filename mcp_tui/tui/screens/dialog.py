@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, Scope, bindings, key_of
+from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import LineInput
@@ -39,13 +39,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     The ``title``, the widgets ``inside``, the ``buttons``, and :attr:`HINTS` are given if they never change; otherwise a
     subclass overrides :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, at first and then every
-    :attr:`TICK` while no other screen covers this one, so a tick may dismiss. ``BINDINGS`` are made from :attr:`SCOPES`.
+    :attr:`TICK` while no other screen covers this one, so a tick may dismiss.
     """
 
     app = getters.app(Host)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]
-    SCOPES: ClassVar[tuple[Scope, ...]] = (DIALOG,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(DIALOG)
 
     HINTS: ClassVar[Sequence[Hint]] = ()
     """The keys of the last line that have no button."""
@@ -55,11 +54,6 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     TICK: ClassVar[float] = 0.0
     """Seconds between two calls of :meth:`tick`; 0 for none."""
-
-    def __init_subclass__(cls, **given: bool) -> None:
-        # Textual reads them when the class is created.
-        cls.BINDINGS = bindings(*vars(cls).get("SCOPES", ()))  # pyright: ignore[reportConstantRedefinition]
-        super().__init_subclass__(**given)
 
     def __init__(self, *inside: Widget, title: SafeText = NOTHING, buttons: Sequence[KeyButton] = ()) -> None:
         super().__init__()
@@ -261,7 +255,7 @@ class ConfirmScreen(Dialog[bool]):
 
     OF_SERVER = False
 
-    SCOPES = (ANSWER,)
+    BINDINGS = bindings(ANSWER)
     AUTO_FOCUS = "#no"
 
     def __init__(
@@ -324,7 +318,7 @@ def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScre
 class MenuScreen(Dialog[str | None]):
     """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices."""
 
-    SCOPES = (MENU,)
+    BINDINGS = bindings(MENU)
     HINTS = [("enter", "Choose"), ("app.back", "Back")]
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from mcp_tui.tui.keys import HELP, Scope, help_texts, hint
+from mcp_tui.tui.keys import HELP, Scope, bindings, help_texts, hint
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge
@@ -69,7 +69,7 @@ def legend() -> tuple[Section, Section]:
 class HelpScreen(Dialog[None]):
     """Shows the keys of scopes, the nearest first."""
 
-    SCOPES = (HELP,)
+    BINDINGS = bindings(HELP)
 
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.keys import LINK, QUESTION, key_of
+from mcp_tui.tui.keys import LINK, QUESTION, bindings, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
@@ -99,7 +99,7 @@ class InteractionScreen(Dialog[Answer | None]):
         control: the widget to fill in, if any.
     """
 
-    SCOPES = (QUESTION,)
+    BINDINGS = bindings(QUESTION)
 
     TICK = 0.1
 
@@ -258,7 +258,7 @@ class FormScreen(InteractionScreen):
 class LinkScreen(InteractionScreen):
     """Elicitation in URL mode: the whole URL, its host in bold. Only a key opens it."""
 
-    SCOPES = (LINK,)
+    BINDINGS = bindings(LINK)
 
     AUTO_FOCUS = "#later"
 

@@ -22,7 +22,7 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.protocol.values import fact
-from mcp_tui.tui.keys import CHOOSE, PICKER
+from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
@@ -128,7 +128,7 @@ class PickerScreen(Dialog[Target | None]):
     What is typed filters the list, unless it is a URL or a command. ``text`` is typed at first.
     """
 
-    SCOPES = (PICKER, CHOOSE)
+    BINDINGS = bindings(PICKER, CHOOSE)
     AUTO_FOCUS = "#target"
     OF_SERVER = False
 

@@ -65,8 +65,7 @@ class ProbeScreen(ModalScreen[None]):
     """
 
     app = getters.app(Host)
-    SCOPES = (PROBE,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(PROBE)
 
     def __init__(self, made: Callable[[Tell], Probe]) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, parse_query
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.tui.keys import CHOOSE
+from mcp_tui.tui.keys import CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
@@ -116,7 +116,7 @@ def parse_filter(text: str) -> Query:
 class HistoryScreen(Dialog[LoggedCancellation | None]):
     """Dismisses with the cancellation to open, or with ``None`` on esc."""
 
-    SCOPES = (CHOOSE,)
+    BINDINGS = bindings(CHOOSE)
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
     AUTO_FOCUS = "#filter"
     OF_SERVER = False

@@ -304,8 +304,7 @@ class ReplayScreen(SessionScreen):
     the cancellation of that as soon as it is read.
     """
 
-    SCOPES = (RECORDING,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(RECORDING)
 
     def __init__(
         self,

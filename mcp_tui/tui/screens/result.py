@@ -13,7 +13,7 @@ from textual.widgets import Input
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import as_object, read_json
-from mcp_tui.tui.keys import RESULT, hint, key_of
+from mcp_tui.tui.keys import RESULT, bindings, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import BINARY, label, plain, structured_first
@@ -45,7 +45,7 @@ class ResultScreen(Dialog[str | None]):
         redact: takes the secrets out of what is copied.
     """
 
-    SCOPES = (RESULT,)
+    BINDINGS = bindings(RESULT)
 
     AUTO_FOCUS = "Pager"
 

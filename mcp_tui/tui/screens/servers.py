@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.keys import SERVERS
+from mcp_tui.tui.keys import SERVERS, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Piece, written
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
@@ -32,7 +32,7 @@ ServerPick = tuple[str, Session | None]
 class ServersScreen(Dialog[ServerPick | None]):
     """Dismisses a :data:`ServerPick`, or ``None`` on esc. It updates while it is open."""
 
-    SCOPES = (SERVERS,)
+    BINDINGS = bindings(SERVERS)
     HINTS = [
         ("enter servers.1…servers.9", "Show"),
         ("servers.add", "Add"),

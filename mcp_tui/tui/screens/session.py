@@ -13,7 +13,7 @@ from textual.widgets import Input
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.keys import TYPING, Key, Scope, footer_keys, key_of, keys
+from mcp_tui.tui.keys import TYPING, Key, footer_keys, key_of, keys
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
@@ -37,7 +37,6 @@ ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
 class SessionScreen(LayoutScreen):
     """The panes of one scene. It sends nothing, and writes only files that a person asks for."""
 
-    SCOPES: tuple[Scope, ...] = ()
     ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar, FilterLine"
     AUTO_FOCUS = "RequestTable"
 

@@ -9,7 +9,7 @@ from typing import Final
 from textual.widgets import Input
 
 from mcp_tui.client.open_url import open_url
-from mcp_tui.tui.keys import SIGN_IN
+from mcp_tui.tui.keys import SIGN_IN, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
 from mcp_tui.tui.sign_in import SignIn
@@ -23,7 +23,7 @@ SHOWN: Final = 8
 class SignInScreen(Dialog[None]):
     """Shows a sign-in as it happens. It closes by itself after success; esc leaves the sign-in running."""
 
-    SCOPES = (SIGN_IN,)
+    BINDINGS = bindings(SIGN_IN)
     TICK = 0.1
 
     def __init__(self, sign_in: SignIn, name: SafeText) -> None:

@@ -21,8 +21,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, words
 class Workbench(SessionScreen):
     """The screen of a live session."""
 
-    SCOPES = (WORKBENCH,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(WORKBENCH)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

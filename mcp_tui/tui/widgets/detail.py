@@ -136,8 +136,7 @@ class Detail(Canvas):
 
     ALLOW_SELECT = True
 
-    SCOPES = (DETAIL,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(DETAIL)
 
     class Opened(Message):
         """Enter was pressed, to open all of what is shown in part."""
@@ -316,8 +315,7 @@ PAUSE: Final = 0.1
 class Pager(ListCanvas):
     """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage` with a cursor."""
 
-    SCOPES = (PAGE,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(PAGE)
 
     cursor_in_sight = True
 

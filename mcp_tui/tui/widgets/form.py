@@ -63,8 +63,7 @@ class FieldRow(Vertical):
         edited: is called when a person changes the content.
     """
 
-    SCOPES = (FIELD,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(FIELD)
 
     def __init__(
         self,
@@ -269,8 +268,7 @@ class Form(Vertical):
         completer: makes what completes texts while they are typed; it is given :meth:`offer`.
     """
 
-    SCOPES = (FORM,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(FORM)
 
     class Changed(Message):
         """The content changed."""

@@ -36,8 +36,7 @@ class LineList(ListCanvas):
 
     ALLOW_SELECT = True
 
-    SCOPES = (LINES,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(LINES)
 
     def __init__(
         self,

@@ -131,8 +131,7 @@ class RequestTable(ListCanvas):
 
     ALLOW_SELECT = False
 
-    SCOPES = (REQUESTS,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(REQUESTS)
 
     cursor_in_sight = True
     header = 1

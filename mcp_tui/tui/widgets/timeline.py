@@ -40,8 +40,7 @@ class Timeline(ListCanvas):
 
     ALLOW_SELECT = False
 
-    SCOPES = (TIMELINE,)
-    BINDINGS = bindings(*SCOPES)
+    BINDINGS = bindings(TIMELINE)
 
     def __init__(
         self, spans: view.Spans, outline: Outline, *, now: Callable[[], float], id: str | None = None
