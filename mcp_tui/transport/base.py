@@ -189,7 +189,11 @@ SILENCE: Final[Sink] = Silence()
 
 
 class Transport(Protocol):
-    """A way to one server. All methods but ``open`` and ``close`` return at once and never raise."""
+    """A way to one server. All methods but the coroutines return at once and never raise.
+
+    Those that do little here are as stdio wants them: no request has a stream of its own there, and what is sent is read
+    in order.
+    """
 
     kind: str
     """``stdio``, ``http`` or ``sse``."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable
-from itertools import count
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId
@@ -77,8 +76,7 @@ class HttpTransport(HttpSession):
         super().__init__(HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens), max_message)
         self._target = target
         self._sendings: dict[tuple[str, RequestId | None], Sending] = {}
-        """Messages on their way: each ``request`` and each ``cancel`` by the id, and each ``notice`` by a number."""
-        self._numbers = count()
+        """Messages on their way: a ``request`` and its ``cancel`` by the id of the request, a ``notice`` by its own."""
         self._stream: asyncio.Task[None] | None = None
         """Reads the stream that belongs to no request."""
         self._closing = False
@@ -183,7 +181,7 @@ class HttpTransport(HttpSession):
             self._keep("request", message.id, self._exchange(message, message.id))
 
     def _notify(self, message: Outgoing) -> Sending:
-        return self._keep("notice", next(self._numbers), Sending(self, message))
+        return self._keep("notice", id(message), Sending(self, message))
 
     def _keep(self, kind: str, id: RequestId | None, sending: Sending) -> Sending:
         self._sendings[kind, id] = sending

@@ -11,8 +11,7 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
-from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Turn, spawn
+from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
 from mcp_tui.transport.process import ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
 
@@ -174,8 +173,8 @@ class LineWriter(asyncio.BaseProtocol):
             self.sink.written(message=self._batch.popleft())
 
 
-class StdioTransport(LineWriter):
-    """A server started by us and spoken to through its stdin and stdout. Implements :class:`~base.Transport`.
+class StdioTransport(LineWriter, Transport):
+    """A server started by us and spoken to through its stdin and stdout, the same in every revision.
 
     Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~process.server_environment`
     (all of ours with ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
@@ -219,17 +218,6 @@ class StdioTransport(LineWriter):
             spawn(_read(process.stdout, self._max_message, turn, self._received), name="read stdout"),
             spawn(_read(process.stderr, STDERR_LINE, turn, self._logged), name="read stderr"),
         )
-
-    def release(self, id: RequestId) -> bool:
-        """Does nothing: on stdio no request has a stream of its own."""
-        return False
-
-    def negotiated(self, revision: Revision) -> None:
-        """Does nothing: stdio is the same in every revision."""
-
-    async def initialized(self, message: Outgoing) -> None:
-        """Queues ``notifications/initialized`` as any other message: the server reads it before what follows."""
-        self.send(message)
 
     async def close(self) -> None:
         """Ends the server: closes its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
