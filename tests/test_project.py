@@ -102,7 +102,7 @@ def test_the_wheel_installs_into_an_empty_environment(wheel: Path, tmp_path: Pat
     themes = _run(
         python,
         "-c",
-        "from mcp_tui.tui.themes import *; found, bad = load_themes(None); print(bad, len(found))",
+        "from mcp_tui.tui.themes import *; found, bad = load_themes(Path('absent')); print(bad, len(found))",
     )
     assert themes.stdout == f"[] {len(list((ROOT / 'themes').glob('*.toml')))}\n"
 

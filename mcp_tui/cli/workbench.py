@@ -12,7 +12,6 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
-from mcp_tui.config.files import themes_folder
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -107,7 +106,7 @@ def open_workbench(given: Words) -> int:
 
 
 def preferences() -> Preferences:
-    """Returns the settings, the last look of the screen, and the folder of the themes."""
+    """Returns the settings and the last look of the screen."""
     from mcp_tui.journal.state import state_folder
     from mcp_tui.tui.preferences import Look, Preferences
 
@@ -116,9 +115,7 @@ def preferences() -> Preferences:
     look.themed = "theme" in found.origins
     if look.theme and not look.themed:
         chosen = replace(chosen, theme=look.theme)
-    return Preferences(
-        settings=chosen, origins=found.origins, problems=found.problems, look=look, themes=themes_folder()
-    )
+    return Preferences(settings=chosen, origins=found.origins, problems=found.problems, look=look)
 
 
 def show(app: WorkbenchApp) -> int:

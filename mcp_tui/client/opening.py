@@ -14,8 +14,6 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
 
-__all__ = ["RecordingError", "open_store", "shown"]
-
 
 def open_store(
     target: Target,

@@ -1,3 +1,1 @@
 """The user's files: themes, settings, keys, and servers. Knows neither Textual nor the wire."""
-
-from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -50,19 +51,17 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
     around = around or Surroundings.now()
     found = FoundServers()
     first: dict[tuple[str, str], Definition] = {}
-    documents: dict[Path, Document] = {}
+    read = cache(Document.read)  # one file may be several places
     for place in places(around) if config is None else [place_of(config, around)]:
         if config is None and not os.path.lexists(place.path):
             continue
         try:
-            if place.path not in documents:
-                documents[place.path] = Document.read(place.path)
-            read = list(read_place(place, around, documents[place.path], surely=config is not None))
+            defined = list(read_place(place, around, read(place.path), surely=config is not None))
         except ConfigError as error:
             if str(error) not in found.problems:
                 found.problems.append(str(error))
             continue
-        for each in read:
+        for each in defined:
             before = first.setdefault((each.source.id, each.name), each)
             found.servers.append(each if before is each else replace(each, shadowed=before.place))
     return found

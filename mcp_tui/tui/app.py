@@ -119,8 +119,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self._ahead = []
             self.call_after_refresh(self.call_later, self._begin, self._target)
         self.set_timer(0.5, lambda: self.load_themes(self._problems))
-        if self.preferences.themes is not None:
-            self.set_interval(2, self._look_at_themes)
+        self.set_interval(2, self._look_at_themes)
 
     async def _begin(self, target: Target) -> None:
         """Replaces the first frame, now that it is drawn, with the workbench; then come the keys that waited for it."""

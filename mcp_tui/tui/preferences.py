@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from mcp_tui.config.files import ConfigError, read_own, write_own
+from mcp_tui.config.files import ConfigError, read_own, themes_folder, write_own
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.view.shares import Shares, shares
@@ -92,7 +92,7 @@ class Preferences:
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     problems: tuple[str, ...] = ()
     look: Look = field(default_factory=Look)
-    themes: Path | None = None
+    themes: Path = field(default_factory=themes_folder)
     limits: Callable[[Target, str], Limits] | None = None
     first: Definition | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None

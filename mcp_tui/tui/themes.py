@@ -35,7 +35,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS: Final = {each.name for each in fields(Theme)}
 
 
-def load_themes(own: Path | None) -> tuple[list[Theme], list[str]]:
+def load_themes(own: Path) -> tuple[list[Theme], list[str]]:
     """Returns the themes, sorted by name, and one sentence for each file that cannot be used.
 
     A theme in the user's folder ``own`` replaces a shipped one of the same name; of two with one name in that folder, the
@@ -64,7 +64,7 @@ def load_themes(own: Path | None) -> tuple[list[Theme], list[str]]:
     return [themes[name] for name in sorted(themes)], problems
 
 
-def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
+def first_theme(name: str, own: Path) -> Theme | None:
     """Returns the theme to start with: the one called ``name``, else :data:`FIRST`, ``None`` if that is missing."""
     files = [shipped_folder() / f"{each}.toml" for each in (name, FIRST)]
     with suppress(OSError):
@@ -77,18 +77,18 @@ def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
     return None
 
 
-def theme_files(folder: Path | None) -> list[Path]:
+def theme_files(folder: Path) -> list[Path]:
     """Returns the theme files in a folder, sorted by name.
 
     Raises:
         OSError: the folder exists, but cannot be read.
     """
     with suppress(FileNotFoundError):
-        return [] if folder is None else sorted(file for file in folder.iterdir() if file.suffix == ".toml")
+        return sorted(file for file in folder.iterdir() if file.suffix == ".toml")
     return []
 
 
-def stamp(own: Path | None) -> tuple[tuple[str, int, int], ...]:
+def stamp(own: Path) -> tuple[tuple[str, int, int], ...]:
     """Returns the name, time, and size of each theme file in the user's folder, to see when one changes."""
     found: list[tuple[str, int, int]] = []
     with suppress(OSError):

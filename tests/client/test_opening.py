@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.opening import RecordingError, open_store, shown
+from mcp_tui.client.opening import open_store, shown
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol.events import Note
 
 TARGET = StdioTarget(command=("npx", "server", "--api-key", "hunter2-hunter2"), env={"TOKEN": "abcdef-12345"})

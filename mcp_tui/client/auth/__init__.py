@@ -4,5 +4,3 @@
 ``sign_in`` has a person sign in, ``authorization`` decides which of it is needed, and ``credential_store`` keeps what came
 of it. Each check that a specification asks for is one function, with its clause in its docstring.
 """
-
-from __future__ import annotations
