@@ -215,7 +215,9 @@ def failure(error: TransportError, where: Target) -> Failure:
 
 
 def _unwritten(row: Request, now: float) -> bool:
-    """Returns whether the cancel of a request is still unwritten after a second."""
+    """Returns whether the cancel of a request is still unwritten after a second, though it could be written."""
+    if row.as_task and not row.task_id:
+        return False  # C-80: it waits for the task's id, whether the server reads its stdin or not
     since = now if row.cancel_at is None else row.cancel_at
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
