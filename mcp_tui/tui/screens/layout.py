@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import key_of
+from mcp_tui.tui.keys import key_of, keys
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
@@ -234,12 +234,8 @@ class TabTitles:
             if widget.display and widget.region:  # a hidden one still has its old size
                 self._rooms[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
-            widget.retitle(self.title_of(name))
-
-    def title_of(self, pane: str) -> SafeText:
-        """Returns the title of a pane: its tabs, or its name."""
-        labels, between = self._labels(pane)
-        return join(labels.values(), between) if labels else TABS[pane]
+            labels, between = self._labels(name)
+            widget.retitle(join(labels.values(), between) if labels else TABS[name])
 
     def at(self, event: events.Click) -> str:
         """Returns the pane whose tab was clicked in a border; empty for none."""
@@ -308,8 +304,8 @@ class Empty(Canvas):
 
     said: SafeText = words("")
 
-    def retitle(self, title: SafeText) -> None:
-        self.caption(title, words(""))
+    def placed(self) -> None:
+        self.caption(self.title, words(""))
 
     def render_line(self, y: int) -> Strip:
         return self.say_at(y - 1, self.said, indent=3) if y and self.said else self.blank()
@@ -334,7 +330,7 @@ class Opening(LayoutScreen):
                 limits=None if limits is None else limits(target, ""),
             )
         )
-        self.keys.show(NOT_YET)
+        self.keys.show(keys(), NOT_YET)
         if pane in TABS:
             self.pane = pane
 

@@ -97,7 +97,7 @@ class ProbeScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
-        self.keys.offered = lambda: keys(PROBE)
+        self.keys.show(keys(PROBE))
         self._opened = self.app.guard.now()
         self.list.focus()
         self.set_interval(TICK, self.look)
@@ -124,7 +124,7 @@ class ProbeScreen(ModalScreen[None]):
             idle.add("probe.again")
         if self.report is None:
             idle |= {"probe.copy", "probe.save"}
-        self.keys.show(frozenset(idle))
+        self.keys.show(keys(PROBE), idle)
 
     def _line(self, number: int, width: int) -> Line:
         """A rule and its verdict."""

@@ -43,7 +43,6 @@ class SessionScreen(LayoutScreen):
     def __init__(self, scene: Scene) -> None:
         super().__init__()
         self.scene = scene
-        self.keys.offered = self.footer_offers
         self.table = RequestTable(scene.book, now=scene.now, id="requests")
         self.detail = Detail(id="detail")
         self.catalogue = LineList(
@@ -98,6 +97,7 @@ class SessionScreen(LayoutScreen):
         yield self.keys
 
     def on_mount(self) -> None:
+        self.keys.show(self.footer_offers())
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
         self.set_interval(TICK, self._tick)
@@ -155,7 +155,7 @@ class SessionScreen(LayoutScreen):
             return
         now = self.scene.now()
         self.table.refresh_rows()
-        self.keys.show(self.idle())
+        self.keys.show(self.footer_offers(), self.idle())
         if self.table.item is None and not self.table.filter and len(self.table.outline):
             self.table.action_newest()
         if self.on_top:

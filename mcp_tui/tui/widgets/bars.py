@@ -22,17 +22,16 @@ _SPACE: Final = words(" ")
 
 
 class KeyBar(Bar, can_focus=False):
-    """The keys that are :attr:`offered` and would do something now, as many as there is room for."""
+    """The keys that are offered and would do something now, as many as there is room for."""
 
     def __init__(self) -> None:
         super().__init__(id="keys")
-        self.offered: Callable[[], Iterable[Key]] = keys
         self.said: SafeText = NOTHING
         self._tone = ""
         self._until = 0.0
         self._holds: Callable[[], bool] = lambda: True
-        self._idle: AbstractSet[str] = frozenset()
-        self._keys: list[Key] | None = None
+        self._keys: list[Key] = []
+        self.show(keys())
 
     def tell(
         self,
@@ -52,20 +51,18 @@ class KeyBar(Bar, can_focus=False):
             self.said = NOTHING
             self.refresh()
 
-    def show(self, idle: AbstractSet[str]) -> None:
-        """Hides idle keys, by id, and a sentence whose time is over."""
+    def show(self, offered: Iterable[Key], idle: AbstractSet[str] = frozenset()) -> None:
+        """Shows the keys that are offered without idle ones, by id; hides a sentence whose time is over."""
         if self.said and (time.monotonic() >= self._until or not self._holds()):
             self.hush()
-        offered = [*self.offered()]
-        if idle != self._idle or offered != self._keys:
-            self._idle, self._keys = idle, offered
+        shown = [key for key in offered if key.footer and (key.id not in idle or key.id in KEPT)]
+        if shown != self._keys:
+            self._keys = shown
             self.refresh()
 
     def fitting(self) -> list[Key]:
         """Returns the keys that there is room for: the last wide ones are left out first, those of :data:`KEPT` never."""
-        offered = self.offered() if self._keys is None else self._keys
-        shown = [key for key in offered if key.footer and (key.id not in self._idle or key.id in KEPT)]
-        shown.sort(key=lambda key: key.footer)
+        shown = sorted(self._keys, key=lambda key: key.footer)
         if self.said:
             return [key for key in shown if key.id in KEPT]
         while sum(_cells(key) for key in shown) > self.inner.width + 1:

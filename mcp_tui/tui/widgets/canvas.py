@@ -35,12 +35,13 @@ COPIED: Final = 10_000
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
-    """A widget drawn by :meth:`render_line` from pieces of safe text."""
+    """A widget drawn by :meth:`render_line` from pieces of safe text. ``title`` is a text in its border."""
 
     virtual_size = Reactive(Size(0, 0))  # Textual's own lays out the whole screen at each line more
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.title = NOTHING
         self._tones: dict[str, Style] = {}
         self._inner: Size | None = None  # only while lines are drawn: Textual computes it each time
 
@@ -131,7 +132,12 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:
-        """Sets the title in the border, unless the widget has its own."""
+        """Sets the title in the border."""
+        self.title = title
+        self.placed()
+
+    def placed(self) -> None:
+        """Called after scrolling, and after a change of the title, the cursor, or the number of lines."""
 
     def caption(self, title: SafeText, subtitle: SafeText) -> None:
         """Sets the texts in the border, neither of them as markup."""
@@ -237,7 +243,6 @@ class ListCanvas(Canvas):
     Attributes:
         lines: what is shown, 0 on top. A key belongs to the same line as long as that exists. After a change, call
             :meth:`settle`.
-        title: text in the border.
         newest_on_top: the newest line is line 0 instead of the last.
         cursor_in_sight: following never scrolls the cursor's line off the screen.
         header: rows of the screen above the lines.
@@ -261,7 +266,6 @@ class ListCanvas(Canvas):
     def __init__(self, lines: Numbers | Outline, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines: Numbers | Outline = lines
-        self.title = NOTHING
         self._cursor: Any = None
         self._follow = True
 
@@ -270,13 +274,6 @@ class ListCanvas(Canvas):
     def about(self, line: int) -> Any:
         """Returns the subject of a line."""
         return self.lines.key(line)
-
-    def placed(self) -> None:
-        """Called after scrolling, and after a change of the cursor or the number of lines."""
-
-    def retitle(self, title: SafeText) -> None:
-        self.title = title
-        self.placed()
 
     # -- the screen --------------------------------------------------------------------------------------------
 

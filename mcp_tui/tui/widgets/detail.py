@@ -18,7 +18,7 @@ from mcp_tui.tui.keys import DETAIL, FIRST, PAGE, bindings
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import PartsPage, Place
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, safe, width, words, wrap
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, Numbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
 
@@ -144,7 +144,7 @@ class Detail(Canvas):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.hint = NOTHING
-        self._title = words("Detail")
+        self._name = NOTHING
         self._key: object = None
         self._sections: list[Section] = []
         self._wrapped: dict[int, tuple[Section, list[Segments]]] = {}
@@ -154,10 +154,10 @@ class Detail(Canvas):
         self.finder = Finder(self, words("not found here"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
 
-    def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
-        """Shows sections, from the top if ``key`` has changed."""
+    def show(self, name: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
+        """Shows sections, from the top if ``key`` has changed; ``name`` is said after the title."""
         moved = key != self._key
-        self._title, self._key = title, key
+        self._name, self._key = name, key
         self._sections = list(sections)
         if moved:
             self.finder.end()
@@ -207,10 +207,11 @@ class Detail(Canvas):
             self.call_after_refresh(self._draw)
 
     def placed(self) -> None:
-        """Updates the border: the title, and the search."""
         hint = self.hint if self.has_focus and self._sections else NOTHING
         cells = max(1, self.outer_size.width - 6)
-        self.caption(clip(self._title, cells), clip(self.finder.said or hint, cells))
+        self.caption(
+            clip(join((self.title, self._name), " · "), cells), clip(self.finder.said or hint, cells)
+        )
 
     def on_focus(self) -> None:
         self.call_after_refresh(self.placed)

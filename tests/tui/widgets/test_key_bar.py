@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.keys import in_footer
+from mcp_tui.tui.keys import in_footer, keys
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.bars import KeyBar
 from tests.tui.widgets.host import Host
@@ -14,9 +14,7 @@ from tests.tui.widgets.host import Host
 async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells: int):
     bar = KeyBar()
     async with Host(bar).run_test(size=(cells, 5)):
-        bar.show(
-            frozenset({"server.sign-in", "server.menu"})
-        )  # as long as the server wants none and is there
+        bar.show(keys(), {"server.sign-in", "server.menu"})  # as long as the server wants none and is there
         text = bar.render_line(0).text
         shown = bar.fitting()
         assert text.rstrip() == " " + "  ".join(f"{in_footer(key)} {key.label}" for key in shown)

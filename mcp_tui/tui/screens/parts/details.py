@@ -26,14 +26,14 @@ from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.layout import TABS, LayoutScreen
+from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, paragraphs, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
 from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason, wire_line
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -296,10 +296,8 @@ class Details:
         """Shows an opened message, else an entry, a request with its advice, or the connection, as of ``now``."""
         if not self._pane.display:
             return
-        screen = self._screen
         name, shown, key = self._shown(now, entry, row, advice)
-        title = join((TABS["detail"], name), " · ") if screen.beside else screen.tab_titles.title_of("detail")
-        self._pane.show(title, shown, key=key)
+        self._pane.show(name if self._screen.beside else NOTHING, shown, key=key)
 
     def _shown(
         self, now: float, entry: Entry | None, row: Request | None, advice: SafeText
