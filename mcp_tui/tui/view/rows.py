@@ -51,14 +51,6 @@ def _used(start: float | None, end: float | None, now: float) -> float:
     return 1.0 if end <= start else (now - start) / (end - start)
 
 
-def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
-    """Returns the time since the request was sent, with a ``!`` for ``warn``; blank before."""
-    if row.sent_at is None:
-        return NOTHING
-    shown = durations.elapsed(row.elapsed(now))
-    return safe("{}!", shown) if warn else shown
-
-
 def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     """Returns the next limit: ``60s`` or ``max 10m``; for a finished request, the one that applied.
 

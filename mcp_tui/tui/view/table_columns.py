@@ -126,10 +126,10 @@ def _info(line: TableLine) -> Piece:
 def _elapsed(line: TableLine) -> Piece:
     if line.item.server_request is not None:
         return durations.elapsed(line.item.server_request.elapsed(line.now)), ""
-    if line.row is None:
+    if line.row is None or line.row.sent_at is None:
         return NOTHING, ""
-    warn = rows.near_limit(line.row, line.now)
-    return rows.elapsed(line.row, line.now, warn=warn), "warning" if warn else ""
+    shown = durations.elapsed(line.row.elapsed(line.now))
+    return (safe("{}!", shown), "warning") if rows.near_limit(line.row, line.now) else (shown, "")
 
 
 def _limit(line: TableLine) -> Piece:

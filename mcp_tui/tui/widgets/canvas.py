@@ -13,6 +13,7 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.cache import LRUCache
 from textual.color import Color as TextualColor
 from textual.content import Content
 from textual.dom import DOMNode
@@ -43,6 +44,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.title = NOTHING
         self._tones: dict[str, Style] = {}
+        self.strips: LRUCache[object, Strip] = LRUCache(512)  # lines that are drawn, for whoever knows a key
         self._inner: Size | None = None  # only while lines are drawn: Textual computes it each time
 
     def watch_virtual_size(self, size: Size) -> None:
@@ -80,6 +82,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def forget(self) -> None:
         """Draws everything again."""
         self._tones.clear()
+        self.strips.clear()
         self.refresh()
 
     # -- drawing ---------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, LiteralString
 
-from textual.cache import LRUCache
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -63,7 +62,6 @@ class LineList(ListCanvas):
         self._total = total
         self.source = source
         self._about: tuple[SafeText, ...] = ()
-        self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
 
@@ -100,7 +98,7 @@ class LineList(ListCanvas):
         drawn = version, len(numbers), numbers[0] if numbers else None, numbers[-1] if numbers else None
         if drawn != self._drawn:
             if drawn[:1] != self._drawn[:1]:
-                self._strips.clear()
+                self.strips.clear()
             self._drawn = drawn
             self.settle(self.anchored())
 
@@ -146,14 +144,14 @@ class LineList(ListCanvas):
         selection = self.text_selection
         selected = number == self._cursor
         cached = (number, self.inner.width, selected)
-        if selection is None and cached in self._strips:
-            return self._strips[cached]
+        if selection is None and cached in self.strips:
+            return self.strips[cached]
         strip = Strip(self.paint(self._line(number).segments, cursor=selected))
         if selection is not None:
             strip = marked(self, strip, selection.get_span(self._offset(line)))
         strip = self._framed(strip, self._offset(line), cursor=selected)
         if selection is None:
-            self._strips[cached] = strip
+            self.strips[cached] = strip
         return strip
 
     def _framed(self, strip: Strip, offset: int, *, cursor: bool) -> Strip:
@@ -198,10 +196,6 @@ class LineList(ListCanvas):
         about = clip(join(self._about, " · "), max(0, self.outer_size.width - 9 - len(counts)))
         self.caption(self.title, join((about, counts), " · "))
 
-    def forget(self) -> None:
-        self._strips.clear()
-        super().forget()
-
     # -- cursor ------------------------------------------------------------------------------------------------
 
     def about(self, line: int) -> object:
@@ -240,7 +234,7 @@ class LineList(ListCanvas):
         return _TURNED - number if self.newest_on_top else number
 
     def selection_updated(self, selection: Selection | None) -> None:
-        self._strips.clear()
+        self.strips.clear()
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

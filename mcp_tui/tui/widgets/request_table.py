@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from textual import events
-from textual.cache import LRUCache
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -44,17 +43,12 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
-        self._strips: LRUCache[object, Strip] = LRUCache(512)
         self.layout: Layout[TableLine] = Layout()
 
     def reset(self) -> None:
         """Forgets the widths of rows shown so far."""
         self._widths.reset()
         self._measured.clear()
-
-    def forget(self) -> None:
-        """Paints everything again."""
-        self._strips.clear()
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
         """Fits the columns to more items in a line of ``width`` cells; returns whether that moves a column."""
@@ -77,7 +71,7 @@ class RowPainter:
         moved = made != self.layout
         if moved:
             self.layout = made
-            self.forget()
+            self._canvas.strips.clear()
         return moved
 
     def header(self) -> Strip:
@@ -86,17 +80,17 @@ class RowPainter:
 
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
         """Returns the line of an item; with ``still``, nothing counts down."""
-        row, cached = item.row, None
+        row, cached, strips = item.row, None, self._canvas.strips
         # a child says how long after its row it came, and what is open or watched changes with the time
         if row is not None and item.after is None and not row.open and not is_warm(row, now):
             cached = item.key, row.version, selected, marked, item.expanded, item.children
-            if cached in self._strips:
-                return self._strips[cached]
+            if cached in strips:
+                return strips[cached]
         line = TableLine(item, now, self._width >= WIDE, still)
         pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
         strip = self._canvas.strip(pieces, cursor=selected)
         if cached is not None:
-            self._strips[cached] = strip
+            strips[cached] = strip
         return strip
 
 
@@ -302,10 +296,6 @@ class RequestTable(ListCanvas):
             parts.append(safe("filter {}", self.wanted))
         parts.append(self.counted)
         return join(parts, " · ")
-
-    def forget(self) -> None:
-        self._painter.forget()
-        super().forget()
 
     # -- order -----------------------------------------------------------------------------------------------
 

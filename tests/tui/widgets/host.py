@@ -80,7 +80,7 @@ def show_book(table: RequestTable, book: Book) -> None:
     table.lines = table.outline = Outline(book)
     table._cursor = None
     table._painter.reset()
-    table._painter.forget()
+    table.forget()
     table.outline.refilter(before.filter, show_internal=before.show_internal)
     table.outline.resort(before.sort, table.now())
     table.settle(None)
