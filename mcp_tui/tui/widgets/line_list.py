@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, LiteralString
 
 from textual.selection import Selection
@@ -61,7 +61,8 @@ class LineList(ListCanvas):
         self._counted = count
         self._total = total
         self.source = source
-        self._about: tuple[SafeText, ...] = ()
+        self.remarks: Callable[[], Sequence[SafeText]] = tuple
+        """Returns what the lower border says before the number of lines."""
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
 
@@ -78,12 +79,6 @@ class LineList(ListCanvas):
         self._shift = 0
         self._drawn: tuple[int | None, ...] = ()
         self.refresh_source()
-
-    def tell(self, *about: SafeText) -> None:
-        """Sets what the lower border says before the number of lines."""
-        if about != self._about:
-            self._about = about
-            self.placed()
 
     @property
     def selected(self) -> Line | None:
@@ -193,7 +188,7 @@ class LineList(ListCanvas):
         if not self._follow and not self._from_top and unseen > 0:
             parts.insert(0, safe("{:,} newer {}", unseen, "above" if self.newest_on_top else "below"))
         counts = join(parts, " · ")
-        about = clip(join(self._about, " · "), max(0, self.outer_size.width - 9 - len(counts)))
+        about = clip(join(self.remarks(), " · "), max(0, self.outer_size.width - 9 - len(counts)))
         self.caption(self.title, join((about, counts), " · "))
 
     # -- cursor ------------------------------------------------------------------------------------------------

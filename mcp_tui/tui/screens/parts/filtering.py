@@ -90,8 +90,9 @@ class Filtering:
             "log": FilteredLines(scene.log),
             "wire": FilteredLines(replace(scene.wire, made=messages.line)),
         }
-        for name, filtered in self._filtered.items():
-            self._lists[name].source = filtered
+        for name, pane in self._lists.items():
+            pane.remarks = partial(self._about, name)
+            pane.source = self._filtered.get(name, pane.source)
 
     def refresh(self, *, all_: bool = True) -> None:
         """Draws what is new in the visible lists; without ``all_``, only in those that are still being searched."""
@@ -100,7 +101,6 @@ class Filtering:
             if pane.display and (all_ or filtered.waiting):
                 filtered.update()
                 pane.refresh_source()
-                pane.tell(*self._about(name))
         self._count()
 
     def _count(self) -> None:
@@ -192,7 +192,7 @@ class Filtering:
         """Sets the filter of a list, and says what is wrong with it."""
         before = self._terms[name].problem
         if name == "requests":
-            self._table.filter = text
+            self._table.refilter(text)
             self._terms[name] = self._table.outline.filter
         else:
             self._terms[name] = self._readers[name](text)
@@ -215,7 +215,6 @@ class Filtering:
         passes = Terms(tests=tests).matches if tests else None
         if name == "catalogue":
             self._scene.catalogue.filter(passes)
-            pane.tell(*self._about(name))
         else:
             order = self._cancel_sort.at(self._scene.now()) if name == "cancellations" else None
             self._filtered[name].filter(passes, order)
@@ -261,7 +260,7 @@ class Filtering:
 
     def go_to(self, id: RequestId) -> None:
         """Selects a request and shows its detail; clears a filter that hides it."""
-        if not self._table.select(id) and self._table.filter:
+        if not self._table.select(id) and self._table.wanted:
             self.clear("requests")
         if self._table.select(id):
             self._screen.show_pane("detail")
