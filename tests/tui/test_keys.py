@@ -96,7 +96,7 @@ CHECKS: dict[str, Check[Any]] = {
     "view.follow": Check(changes=lambda stage: stage.bench.table.follow),
     "view.newest": selects("queued", "lost"),
     "view.oldest": selects("lost", "queued"),
-    "view.internal": Check(changes=lambda stage: stage.bench.table.show_internal),
+    "view.internal": Check(changes=lambda stage: stage.bench.table.outline.show_internal),
     "view.sort": Check(changes=lambda stage: stage.bench.table.outline.sort, spoils=True),
     "view.unfold": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
     "view.open": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),

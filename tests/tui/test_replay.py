@@ -171,7 +171,7 @@ async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
     store.close()
     async with replaying(path) as driven:
         table = driven.bench.table
-        table.filter = "state:late"
+        table.refilter("state:late")
         assert len(table.outline) < 200
         await driven.until(lambda: len(table.outline) == 200)
         assert [table.book.order[place].id for place in (1, 4)] == [2, 5]

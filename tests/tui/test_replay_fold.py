@@ -117,7 +117,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         # how long a cancelled request is watched is read from these clocks
         monkeypatch.setattr(client, "now", lambda: now)
         monkeypatch.setattr(driven.session.cancellations, "_now", lambda: now)
-        bench.table.show_internal = True
+        bench.table.refilter(show_internal=True)
         # columns have the width of what stood in them meanwhile, until the next change of size
         await driven.pilot.resize_terminal(size[0] + 1, size[1])
         await driven.pilot.resize_terminal(*size)
@@ -142,7 +142,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
     async with replaying(replay, size=(size[0], size[1] + 1)) as replayed:
         again = replayed.bench
         again.recorded.clock = now
-        again.table.show_internal = True
+        again.table.refilter(show_internal=True)
         await replayed.press("g")
         again.recorded.clock = now  # a recording ends with its last event, a screen goes on
         assert (replay.skipped, replay.unknown, replay.table.misfits, replay.torn) == (0, 0, 0, False)

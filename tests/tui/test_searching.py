@@ -105,7 +105,7 @@ class TestFilters:
             assert "review" in shown
             assert "echo" not in shown
             assert "Resources" not in shown
-            assert not driven.bench.table.filter
+            assert not driven.bench.table.wanted
             await driven.press("enter")
             assert driven.bench.focused is driven.bench.catalogue
             assert "filter code" in driven.inside("catalogue")

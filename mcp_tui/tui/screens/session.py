@@ -103,7 +103,8 @@ class SessionScreen(LayoutScreen):
         self.set_interval(TICK, self._tick)
         look = self.app.preferences.look
         self.share_out(look.shares)
-        self.table.follow, self.table.show_internal = look.follow, look.internal
+        self.table.follow = look.follow
+        self.table.refilter(show_internal=look.internal)
         if look.pane in TABS:
             self.choose_pane(look.pane)
         self.look()
@@ -111,7 +112,7 @@ class SessionScreen(LayoutScreen):
     def on_unmount(self) -> None:
         if self._ticks:  # otherwise it was never on the screen
             look, theme = self.app.preferences.look, self.app.chosen_theme or self.app.theme
-            look.internal = self.table.show_internal
+            look.internal = self.table.outline.show_internal
             look.keep(self.shares, self.pane if self.chosen else "", theme)
 
     def offered(self) -> list[Key]:
@@ -156,7 +157,7 @@ class SessionScreen(LayoutScreen):
         now = self.scene.now()
         self.table.refresh_rows()
         self.keys.show(self.footer_offers(), self.idle())
-        if self.table.item is None and not self.table.filter and len(self.table.outline):
+        if self.table.item is None and not self.table.wanted and len(self.table.outline):
             self.table.action_newest()
         if self.on_top:
             self.before_key()
@@ -307,8 +308,8 @@ class SessionScreen(LayoutScreen):
 
     def action_internal(self) -> None:
         """Shows or hides internal requests."""
-        self.table.show_internal = not self.table.show_internal
-        shown = "Internal requests shown" if self.table.show_internal else "Internal requests hidden"
+        self.table.refilter(show_internal=not self.table.outline.show_internal)
+        shown = "Internal requests shown" if self.table.outline.show_internal else "Internal requests hidden"
         self.tell(words(shown), "muted", seconds=2)
 
     def action_unfold(self, way: str = "") -> None:

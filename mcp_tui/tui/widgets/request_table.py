@@ -14,7 +14,7 @@ from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
-from mcp_tui.tui.view.filters import Filter, is_open, parse
+from mcp_tui.tui.view.filters import is_open, parse
 from mcp_tui.tui.view.index import Item, Key, Outline, Rows, row_key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import counted, empty_state
@@ -145,32 +145,17 @@ class RequestTable(ListCanvas):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     @property
-    def filter(self) -> str:
-        """The filter as typed, see :mod:`mcp_tui.tui.view.filters`."""
-        return self.outline.filter.text
-
-    @filter.setter
-    def filter(self, text: str) -> None:
-        self._refilter(parse(text, server=self.server), show_internal=self.show_internal)
-
-    @property
     def wanted(self) -> SafeText:
-        """The filter as safe text."""
-        return clean(self.filter)
+        """The filter as it was typed."""
+        return clean(self.outline.filter.text)
 
-    @property
-    def show_internal(self) -> bool:
-        """Whether finished internal requests are shown; running ones always are."""
-        return self.outline.show_internal
-
-    @show_internal.setter
-    def show_internal(self, show: bool) -> None:
-        self._refilter(self.outline.filter, show_internal=show)
-
-    def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
-        anchor = self.anchored()
-        self.outline.refilter(filter, show_internal=show_internal)
-        self.outline.resort(self.outline.sort, self.now())
+    def refilter(self, wanted: str | None = None, *, show_internal: bool | None = None) -> None:
+        """Sets the filter, see :mod:`mcp_tui.tui.view.filters`, or whether finished internal requests are shown."""
+        outline, anchor = self.outline, self.anchored()
+        filter = outline.filter if wanted is None else parse(wanted, server=self.server)
+        shown = outline.show_internal if show_internal is None else show_internal
+        outline.refilter(filter, show_internal=shown)
+        outline.resort(outline.sort, self.now())
         self.settle(anchor)
 
     def items(self) -> Iterator[Item]:

@@ -69,7 +69,7 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         await driven.until(lambda: driven.bench.is_mounted and driven.bench.wire.region.height)
         assert driven.bench.wire.display
         assert driven.bench.wire.region.height == height
-        assert driven.bench.table.show_internal
+        assert driven.bench.table.outline.show_internal
         assert second.theme == "mcp-tui-light"
         await driven.session.client.close()
 

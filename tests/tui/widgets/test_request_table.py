@@ -184,20 +184,20 @@ async def test_a_filter_hides_and_the_cursor_waits():
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         shown.focus()
         assert shown.selected is shown.book.get(3)
-        shown.filter = "state:flight"
+        shown.refilter("state:flight")
         assert ids(shown) == ["2", "1"]
         assert shown.selected is None
         assert "filter state:flight · 2 of 3" in widget_text(shown)
         await pilot.press("enter", "down")
         assert shown.selected is shown.book.get(2)
-        shown.filter = ""
+        shown.refilter("")
         assert ids(shown) == ["3", "›2", "1"]
 
 
 async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
     shown, _ = table(book(started(1), started(2)))
     async with Host(shown).run_test(size=(80, 12)):
-        shown.filter = "state:flight"
+        shown.refilter("state:flight")
         assert shown.selected is shown.book.get(2)
         tell(shown, completed(id=2))
         assert ids(shown) == ["1"]
@@ -250,7 +250,7 @@ async def test_hostile_text_is_harmless():
             shown.select(1)
             shown.unfold()
             for filter in (text, ""):
-                shown.filter = filter
+                shown.refilter(filter)
                 assert_harmless(widget_text(shown).replace("\n", ""))
                 assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {
                     shown.inner.width
@@ -303,9 +303,9 @@ async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():
         assert [line[:3] for line in inside(shown)[1:4]] == [" ▸▪", " ▸ ", "›▸▪"]
         assert [row.id for row in shown.marked_rows] == [3, 1]
         assert "2 marked" in str(shown.border_subtitle)
-        shown.filter = "id:1"
+        shown.refilter("id:1")
         assert [row.id for row in shown.marked_rows] == [1]
-        shown.filter = ""
+        shown.refilter("")
         assert shown.mark()
         assert [row.id for row in shown.marked_rows] == [3]
         shown.unmark()

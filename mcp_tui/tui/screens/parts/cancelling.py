@@ -143,7 +143,7 @@ class Cancelling:
         hidden: list[Request] = []
         for row in self._session.running:
             if row.method not in UNCANCELLABLE:
-                (rows if not table.filter or row_key(row) in shown else hidden).append(row)
+                (rows if not table.wanted or row_key(row) in shown else hidden).append(row)
         if not rows:
             why = "The filter shows no running request" if hidden else "No running requests"
             self._screen.refuse(words(why))
