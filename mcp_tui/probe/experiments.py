@@ -8,16 +8,19 @@ judges. It works with:
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
 ``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``answers``, ``signs``, …),
                           for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
-``trial.tell(words)``     notes what was seen. ``passed(rule, sentence)``, ``warned()``, ``failed()``, and ``unseen()`` judge
-                          a rule by all that was noted; ``give_up(rule, why)`` ends the experiment with ``unseen()``.
+``trial.tell(words)``     notes what was seen. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
+                          ``unseen()`` judge a rule by all that was noted and this evidence (``trace.evidence(arrival)``);
+                          ``give_up(rule, why)`` ends the experiment with ``unseen()``.
 ``trial.survives(rule)``  asks for `tools/list`; without any answer the rule is broken and the experiment ends.
+                          ``next_call(rule)`` returns the finding instead.
+``trial.control``         the run without a cancel: its ``length`` in seconds, its ``signs`` of work.
 ``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
                           any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
                           ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``of``,
                           and ``result`` and ``code`` of a response); ``lost`` is set when the server is gone.
 ``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
-``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``;
-                          ``responses``, ``progress()``, ``sent_at``.
+``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``, and
+                          ``waited()`` says why none came; ``responses``, ``progress()``, ``sent_at``.
 """
 
 from __future__ import annotations

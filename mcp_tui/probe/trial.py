@@ -81,9 +81,9 @@ class Trial:
         """Judges a rule, with the evidence noted so far and ``more``."""
         self.findings.append(Finding(rule, verdict, sentence, (*self.told, *more)))
 
-    def passed(self, rule: str, sentence: str) -> None:
+    def passed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
         """Notes that the server follows a rule."""
-        self.found(rule, Verdict.PASS, sentence)
+        self.found(rule, Verdict.PASS, sentence, *more)
 
     def warned(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
         """Notes that the server does not follow a SHOULD."""
@@ -93,9 +93,9 @@ class Trial:
         """Notes that the server breaks a MUST."""
         self.found(rule, Verdict.FAIL, sentence, *more)
 
-    def unseen(self, rule: str, sentence: str) -> None:
+    def unseen(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
         """Notes that the experiment does not show whether the server follows a rule."""
-        self.found(rule, Verdict.NOT_OBSERVABLE, sentence)
+        self.found(rule, Verdict.NOT_OBSERVABLE, sentence, *more)
 
     def give_up(self, rule: str, why: str) -> NoReturn:
         """Ends the experiment, which cannot show whether the server follows a rule.
