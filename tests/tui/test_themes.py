@@ -268,5 +268,4 @@ async def test_the_workbench_is_seen_behind_dialogs_in_the_colours_of_the_termin
         driven.app.theme = "terminal"
         await driven.press(key)
         await driven.until(lambda: driven.top is not driven.bench)
-        await driven.pilot.pause()
-        assert driven.text().splitlines()[0].strip().startswith("✓ mcp-tui-demo")
+        await driven.until(lambda: driven.text().splitlines()[0].strip().startswith("✓ mcp-tui-demo"))
