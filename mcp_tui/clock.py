@@ -16,31 +16,27 @@ def origin() -> float:
     return wall() - time.monotonic()
 
 
-def _local(epoch: float) -> dt.datetime:
-    """`epoch` in the zone of this machine; `ValueError` where no calendar has that moment.
+def _iso(epoch: float, zone: dt.tzinfo | None = None) -> str:
+    """Return the moment in a zone, that of this machine by default; empty where no calendar has that moment.
 
     Epochs also come from recordings, so any float can stand here.
     """
     try:
-        return dt.datetime.fromtimestamp(epoch, dt.UTC).astimezone()
-    except (OverflowError, OSError, ValueError) as error:
-        message = f"{epoch!r} seconds since the epoch is out of range"
-        raise ValueError(message) from error
+        return dt.datetime.fromtimestamp(epoch, dt.UTC).astimezone(zone).isoformat(" ", "milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return ""
 
 
 def local_time(epoch: float) -> str:
-    """Return the local time of day as ``12:04:31.880``. Raises `ValueError` for a moment out of range."""
-    return _local(epoch).strftime("%H:%M:%S.%f")[:-3]
+    """Return the local time of day as ``12:04:31.880``; empty for a moment out of range, as of all of these."""
+    return _iso(epoch)[11:23]
 
 
 def local_stamp(epoch: float) -> str:
-    """Return the local date and time as ``2026-11-21 12:04:31``. Raises `ValueError` likewise."""
-    return _local(epoch).strftime("%Y-%m-%d %H:%M:%S")
+    """Return the local date and time as ``2026-11-21 12:04:31``."""
+    return _iso(epoch)[:19]
 
 
 def utc_stamp(epoch: float) -> str:
-    """Return the moment as ISO 8601 in UTC, ``2026-11-21T11:04:31.880Z``: the same on every machine.
-
-    Raises `ValueError` for a moment out of range.
-    """
-    return _local(epoch).astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    """Return the moment as ISO 8601 in UTC, ``2026-11-21T11:04:31.880Z``: the same on every machine."""
+    return _iso(epoch, dt.UTC).replace(" ", "T").replace("+00:00", "Z")

@@ -39,6 +39,5 @@ def test_a_summer_moment_is_told_in_summer_time_even_in_winter():
 
 @pytest.mark.parametrize("epoch", [float("nan"), float("inf"), 1e300, -1e300])
 @pytest.mark.parametrize("tell", [clock.local_time, clock.local_stamp, clock.utc_stamp])
-def test_a_moment_that_no_calendar_has_is_refused(tell: Callable[[float], str], epoch: float):
-    with pytest.raises(ValueError, match="out of range"):
-        tell(epoch)
+def test_a_moment_that_no_calendar_has_is_empty(tell: Callable[[float], str], epoch: float):
+    assert tell(epoch) == ""

@@ -16,9 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, csv_line, out, utc, warn
+from mcp_tui.cli.output import Exit, Failure, csv_line, out, warn
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook
@@ -173,7 +174,7 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         row.name,
         row.internal,
         evidence.ended(row),
-        utc(recording.wall(row.called_at)),
+        clock.utc_stamp(recording.wall(row.called_at)),
         None if row.sent_at is None or over is None else round(row.elapsed(over), 6),
         row.progress_count,
         row.response_size or None,
@@ -274,7 +275,7 @@ def _head(title: str, recording: Recording) -> Iterator[str]:
     if connected is not None:
         names += [connected.server, connected.transport, connected.revision]
     app = code(f"mcp-tui {header.app}".rstrip())
-    yield ", ".join(filter(None, (*map(code, names), utc(header.wall), app)))
+    yield ", ".join(filter(None, (*map(code, names), clock.utc_stamp(header.wall), app)))
     yield ""
 
 

@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
+from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, utc, warn
+from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, parse_query
@@ -156,18 +157,17 @@ def lines(
 
 def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
     from mcp_tui.tui.view.cancellations import logged
-    from mcp_tui.tui.view.durations import stamp
 
     shown = logged(entry)
     came = join((shown.signal, shown.aftermath), "; ")
-    return stamp(entry.wall), shown.id, shown.request, shown.cause, came, shown.reason
+    return clean(clock.local_stamp(entry.wall)), shown.id, shown.request, shown.cause, came, shown.reason
 
 
 def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     """Returns a cancellation for JSON, with the members of the outcome of a headless call."""
     return {
         "session": entry.session.name,
-        "time": utc(entry.wall),
+        "time": clock.utc_stamp(entry.wall) or None,
         "server": entry.server or None,
         "transport": entry.transport or None,
         "revision": entry.revision or None,
@@ -230,7 +230,7 @@ def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
     for each in sessions:
         names = (each.server or None, each.transport or None, each.revision or None)
         sizes = (each.requests, each.frames, each.size)
-        cells = (each.name, utc(each.wall), *names, *sizes, each.target or None)
+        cells = (each.name, clock.utc_stamp(each.wall) or None, *names, *sizes, each.target or None)
         rows.append(dict(zip(head, cells, strict=True)))
         count = "1 request" if each.requests == 1 else f"{each.requests:,} requests"
         shown.append((clean(each.name), join((brief(each.server or each.target), clean(count)), "  ")))

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from mcp_tui import clock
-
 if TYPE_CHECKING:
     from mcp_tui.tui.view.text import SafeText
 
@@ -132,13 +130,6 @@ def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
         "  ".join((*(fit(cell, cells) for cell, cells in zip(row, widths, strict=False)), row[-1])).rstrip()
         for row in rows
     ]
-
-
-def utc(wall: float) -> str | None:
-    """Returns a time for a table or JSON; ``None`` if it is outside the calendar."""
-    with contextlib.suppress(ValueError):
-        return clock.utc_stamp(wall)
-    return None
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

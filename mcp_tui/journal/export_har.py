@@ -107,7 +107,7 @@ class _Har:
         first = max(0.0, self._head(received[0]).at - at) if received else 0.0
         last = max(first, self._head(received[-1]).at - at) if received else 0.0
         return {
-            "startedDateTime": _stamp(self._recording.wall(at)),
+            "startedDateTime": clock.utc_stamp(self._recording.wall(at)) or clock.utc_stamp(0.0),
             "time": round(1000 * last, 3),
             "request": {
                 "method": "POST",
@@ -178,10 +178,3 @@ def _query(url: str) -> list[tuple[str, str]]:
         return parse_qsl(urlsplit(url).query, keep_blank_values=True)
     except ValueError:
         return []
-
-
-def _stamp(wall: float) -> str:
-    try:
-        return clock.utc_stamp(wall)
-    except ValueError:
-        return clock.utc_stamp(0.0)

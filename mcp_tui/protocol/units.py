@@ -13,16 +13,6 @@ _PAINT: Final = re.compile(r"\x1b\[[0-9;:]*[mK]")
 """Terminal codes for colours and for clearing a line (ECMA-48, SGR and EL)."""
 
 
-def elapsed(seconds: float) -> str:
-    """Formats a running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
-    if not math.isfinite(seconds):
-        return f"{seconds}s"
-    if seconds < 60:
-        return f"{int(max(0.0, seconds) * 10) / 10:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
 def limit(seconds: float | None) -> str:
     """Formats a limit: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` without one."""
     if seconds is None:

@@ -12,6 +12,7 @@ from typing import Final
 from textual.content import Content
 from textual.widgets import Input
 
+from mcp_tui import clock
 from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, parse_query
@@ -186,7 +187,7 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
 
     def _line(self, number: int, width: int) -> Line:
         entry = self._entries[number]
-        day = fit(clean(durations.stamp(entry.wall)[:10]), 10)
+        day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
         server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
         before = join((day, server), "  ")
         line = self._columns.line(logged(entry), width - len(before) - 2)

@@ -199,7 +199,7 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
     if asked:
         found = sorted([*found, *asked], key=lambda moment: moment[0])
     for at, arrow, said, tone in found:
-        yield line((safe("{:>8} {} ", durations.offset(at - start), arrow), "muted"), (said, tone))
+        yield line((safe("{:>+8.3f} {} ", at - start, arrow), "muted"), (said, tone))
 
 
 def _asked(server_request: ServerRequest) -> Iterable[_Moment]:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from mcp_tui import clock
 from mcp_tui.protocol import units
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, safe, words
+from mcp_tui.tui.view.text import SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
-    """Returns a duration, rounded down: ``12.4s``, ``2:05``, ``1:02:03``."""
-    return clean(units.elapsed(seconds))
+    """Returns a running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
+    if not math.isfinite(seconds):
+        return safe("{}s", seconds)
+    if seconds < 60:
+        return safe("{:.1f}s", int(max(0.0, seconds) * 10) / 10)
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return safe("{}:{:02}", minutes, rest)
+    return safe("{}:{:02}:{:02}", minutes // 60, minutes % 60, rest)
 
 
 @lru_cache(512)
@@ -20,19 +28,9 @@ def limit(seconds: float | None) -> SafeText:
     return clean(units.limit(seconds))
 
 
-def quiet(seconds: float) -> SafeText:
-    """Returns a silence in seconds: ``8s``, ``2:05``."""
-    return safe("{}s", int(max(0.0, seconds))) if seconds < 60 else elapsed(seconds)
-
-
 def lag(seconds: float) -> SafeText:
     """Returns a delay: ``+412 ms``, ``+4.1 s``, ``+12 min``."""
     return safe("+{}", units.span(seconds))
-
-
-def offset(seconds: float) -> SafeText:
-    """Returns the time since the start of a request: ``+0.000``, ``+12.345``."""
-    return safe("{:+.3f}", seconds)
 
 
 def moment(at: float, origin: float) -> SafeText:
@@ -42,18 +40,7 @@ def moment(at: float, origin: float) -> SafeText:
         at: monotonic seconds.
         origin: seconds since the epoch when the monotonic clock read 0; a recording brings its own.
     """
-    try:
-        return clean(clock.local_time(origin + at))
-    except ValueError:
-        return words("--:--:--.---")
-
-
-def stamp(epoch: float) -> SafeText:
-    """Returns the local date and time of a moment: ``2026-11-21 12:04:31``; empty if it is out of range."""
-    try:
-        return clean(clock.local_stamp(epoch))
-    except ValueError:
-        return NOTHING
+    return clean(clock.local_time(origin + at)) or words("--:--:--.---")
 
 
 def up(seconds: float) -> SafeText:

@@ -81,6 +81,7 @@ def test_a_row_that_is_over_keeps_the_limit_that_mattered():
 def test_silence_is_told_where_there_is_room():
     assert cells(row(started()), 1.9)["Result"] == ""
     assert cells(row(started()), 8.9)["Result"] == "quiet 8s"
+    assert cells(row(started()), 125.0)["Result"] == "quiet 2:05"
     assert cells(row(started()), 8.9, wide=True)["Timeout"] == "60s · max 10m quiet 8s"
     assert cells(row(started()), 8.9, wide=True)["Result"] == ""
     assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
