@@ -19,7 +19,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, csv_line, out, warn
+from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook
@@ -91,7 +91,8 @@ def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Reque
         case "har":
             return _har(where, recording, rows)
         case "csv":
-            return _csv(recording, rows)
+            order = RecordedBook.whole(recording).order if rows is None else rows
+            return csv_lines(HEAD, (_cells(recording, row) for row in order))
         case _ if rows is None:
             lines = _markdown_requests(recording)
         case _ if given.options.cancellations:
@@ -158,12 +159,6 @@ def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> It
         records = (record for record, _ in _records(recording, rows) if record.get("record") == "frame")
         wanted = {seq for record in records if isinstance(seq := record.get("seq"), int)}
     return har(recording, wanted)
-
-
-def _csv(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    yield csv_line(HEAD) + "\r\n"
-    for row in RecordedBook.whole(recording).order if rows is None else rows:
-        yield csv_line(_cells(recording, row)) + "\r\n"
 
 
 def _cells(recording: Recording, row: Request) -> list[object]:

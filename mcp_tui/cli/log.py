@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, colourful, csv_line, dump, out, table, warn
+from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, parse_query
@@ -109,9 +109,8 @@ def _print(given: Words, forms: Forms) -> bool:
         elements = ",\n".join(map(dump, forms.rows if forms.objects is None else forms.objects))
         out(f"[{elements}]")
     elif given.options.csv:
-        out(csv_line(forms.head), end="\r\n")
-        for row in forms.rows:
-            out(csv_line(row[column] for column in forms.head), end="\r\n")
+        for line in csv_lines(forms.head, ([row[each] for each in forms.head] for row in forms.rows)):
+            out(line, end="")
     else:
         line = None
         for line in forms.lines:

@@ -11,8 +11,9 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
@@ -136,13 +137,14 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 """Characters with which a formula begins in a spreadsheet, full-width forms included."""
 
 
-def csv_line(cells: Iterable[object]) -> str:
-    """Returns one CSV record without its line end. ``None`` is an empty cell; numbers are unchanged."""
+def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yields the records of a CSV with their line ends. ``None`` is an empty cell; numbers are unchanged."""
     import csv
 
-    line = io.StringIO()
-    csv.writer(line).writerow(map(_cell, cells))
-    return line.getvalue().removesuffix("\r\n")
+    for cells in chain((head,), rows):
+        line = io.StringIO()
+        csv.writer(line).writerow(map(_cell, cells))
+        yield line.getvalue()
 
 
 def _cell(value: object) -> object:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tui import __version__, clock
-from mcp_tui.cli.output import Exit, csv_line
+from mcp_tui.cli.output import Exit, csv_lines
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
@@ -229,7 +229,7 @@ def test_the_csv_is_one_that_others_read(capfd: Capture):
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1+1", "＝1", "=cmd|'/c calc'!A0"]
 )
 def test_no_cell_is_a_formula(text: str):
-    (cell,) = next(csv.reader([csv_line([text])]))
+    _, (cell,) = csv.reader(csv_lines(["text"], [[text]]))
     assert cell.startswith("'")
 
 

@@ -112,13 +112,11 @@ def raw_lines(raw: bytes) -> list[Line]:
     """Returns raw bytes as text if they are UTF-8, otherwise in hexadecimal."""
     shown = raw[:RAW]
     try:
-        text = shown.decode() if len(raw) <= RAW else shown.decode(errors="ignore")
-        if len(raw) > RAW:
-            raw.decode()
+        raw.decode()
     except UnicodeDecodeError:
         lines = [_hex(at, shown[at : at + _ROW]) for at in range(0, len(shown), _ROW)]
     else:
-        lines = texts(paragraphs(text))
+        lines = texts(paragraphs(shown.decode(errors="ignore")))  # a character may be cut
     if len(raw) > RAW:
         lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW)), "muted")))
     return lines
