@@ -159,7 +159,7 @@ class HttpTransport(HttpSession):
         if not self._usable:
             return None
         sending = self._notify(message)
-        await asyncio.wait((sending.task,))
+        await sending.received.wait()
         if sending.refusal is None and self._stream is None and self._usable:
             answered = asyncio.Event()
             self._stream = spawn(listen(self, answered), name="the server's own stream")

@@ -333,7 +333,8 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
 class Sending:
     """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
 
-    ``refusal`` is set if the server refused it, or it was not delivered.
+    ``received`` is set once the server accepted it, whose body may never end, or the exchange is over. ``refusal`` is set
+    if the server refused it, or it was not delivered.
     An ``urgent`` one waits for no connection of a request: notifications and responses, which get 202 and nothing else.
     """
 
@@ -342,6 +343,7 @@ class Sending:
     def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self.begun = False
         self.left = False
+        self.received = asyncio.Event()
         self.refusal: Refusal | None = None
         self._session = session
         self._message = message
@@ -349,7 +351,7 @@ class Sending:
         self._decided = asyncio.Event()
         self._sent_with = None if message.method == "initialize" else session.session_id
         self.task = spawn(self._exchange(), name=f"POST {message.method}")
-        self.task.add_done_callback(lambda _: self._decided.set())
+        self.task.add_done_callback(lambda _: (self._decided.set(), self.received.set()))
 
     async def flushed(self) -> bool:
         """Waits until the operating system has the last byte; false if the exchange ended before."""
@@ -402,6 +404,7 @@ class Sending:
         return None
 
     def _accepted(self) -> None:
+        self.received.set()
         self._session.sink.accepted(message=self._message)
 
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
@@ -458,11 +461,14 @@ class SharedExchange(Sending):
         """
         left = await super().flushed()
         if left:
-            await asyncio.wait((self.task,), timeout=OVERTAKEN)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OVERTAKEN):
+                    await self.received.wait()
         return left
 
     def _accepted(self) -> None:
         """Reports nothing: its answer is still to come."""
+        self.received.set()
 
 
 class Cancel(Sending):

@@ -87,6 +87,18 @@ async def test_a_session_id_that_no_header_may_hold_is_ignored():
     assert all("mcp-session-id" not in call.headers for call in server.calls)
 
 
+async def test_the_handshake_does_not_wait_for_the_body_of_an_acceptance():
+    async def work(call: Call) -> None:
+        if call.rpc == "notifications/initialized":
+            await call.head(202, {"Transfer-Encoding": "chunked"})
+            await call.disconnected()
+        else:
+            await polite(call)
+
+    async with asyncio.timeout(PATIENCE / 2), shaken(Stateful(work)) as (server, _, _):
+        await server.until(is_verb("GET"))
+
+
 async def test_the_modern_era_has_no_session_no_get_and_no_delete():
     async def script(call: Call) -> None:
         await call.answer(headers={"Mcp-Session-Id": "trap"})
