@@ -14,10 +14,11 @@ judges. It works with:
 ``trial.survives(rule)``  asks for `tools/list`; without any answer the rule is broken and the experiment ends.
                           ``next_call(rule)`` returns the finding instead.
 ``trial.control``         the run without a cancel: its ``length`` in seconds, its ``signs`` of work.
-``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``notify()`` a notification with
-                          any params, ``quiet(moment)`` listens, ``refused()`` is why notifications were not delivered;
-                          ``heard`` is all that came (`Arrival`: ``at``, ``kind`` such as ``log``, ``frame``, ``of``,
-                          and ``result`` and ``code`` of a response); ``lost`` is set when the server is gone.
+``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``request(method, params)`` any other,
+                          ``notify()`` a notification with any params, ``quiet(moment)`` listens, ``refused()`` is why
+                          notifications were not delivered; ``heard`` is all that came (`Arrival`: ``at``, ``frame``,
+                          ``of``, ``kind``: ``result``, ``error``, ``progress``, ``log``, …; ``result`` and ``code`` of a
+                          response); ``lost`` is set when the server is gone.
 ``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
 ``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``, and
                           ``waited()`` says why none came; ``responses``, ``progress()``, ``sent_at``.
