@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_tui.journal.state import replace_file
+from mcp_tui.journal.state import open_without_waiting, replace_file
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
@@ -43,7 +43,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
         ConfigError: it cannot be read, is not a regular file, or has more than ``most`` bytes.
     """
     try:
-        with open(path, "rb", opener=_open_without_waiting) as stream:
+        with open(path, "rb", opener=open_without_waiting) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise ConfigError(f"{path}: not a regular file")
             raw = stream.read(most + 1)
@@ -66,10 +66,6 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{at(path, line)}: not UTF-8") from None
-
-
-def _open_without_waiting(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def _size(count: int) -> str:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
-from mcp_tui.journal.state import make_folders, state_folder
+from mcp_tui.journal.state import make_folders, open_without_waiting, state_folder
 from mcp_tui.protocol.messages import Json, as_text
 
 if TYPE_CHECKING:
@@ -70,14 +70,9 @@ def read_header(path: Path) -> dict[str, Json]:
     return {}
 
 
-def _open(name: str, flags: int) -> int:
-    """Opens a file without waiting for a process that writes to it, if it is a pipe."""
-    return os.open(name, flags | os.O_NONBLOCK)
-
-
 def _open_no_link(name: str, flags: int) -> int:
-    """Opens a file as :func:`_open` does, without following a symbolic link."""
-    return _open(name, flags | os.O_NOFOLLOW)
+    """Opens a file as :func:`open_without_waiting` does, without following a symbolic link."""
+    return open_without_waiting(name, flags | os.O_NOFOLLOW)
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -107,7 +102,7 @@ def open_parts(path: Path) -> io.BufferedReader:
 
 def _regular(path: Path) -> io.FileIO:
     """Opens a regular file. A pipe could not be read twice."""
-    file = io.FileIO(path, opener=_open)
+    file = io.FileIO(path, opener=open_without_waiting)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()

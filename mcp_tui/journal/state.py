@@ -20,6 +20,11 @@ def state_folder() -> Path:
     return user_state_path("mcp-tui", appauthor=False)
 
 
+def open_without_waiting(name: str, flags: int) -> int:
+    """Opens a file, without waiting for the process at the other end if it is a pipe; an ``opener``."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
 def make_folders(folder: Path) -> None:
     """Creates a folder and its missing parents, each for its owner only, whatever the umask."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
