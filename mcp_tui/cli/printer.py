@@ -40,14 +40,12 @@ def outcome(row: Request, now: float, result: Json = None, data: Json = None) ->
     """Returns the outcome of a request. ``result`` counts for a completed one, ``data`` for a failed one."""
     state = outcome_state(row)
     error: dict[str, Any] | None = None
-    if state == "failed":
+    if state in ("failed", "lost"):
         error = {"code": row.code, "message": row.error}
         if row.rule:
             error["rule"] = row.rule
         if data is not None:
             error["data"] = data
-    elif state == "lost":
-        error = {"code": None, "message": row.error}
     return {
         "event": "outcome",
         "id": row.id,
