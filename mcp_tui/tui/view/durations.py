@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 from mcp_tui import clock
 from mcp_tui.protocol import units
@@ -22,7 +21,6 @@ def elapsed(seconds: float) -> SafeText:
     return safe("{}:{:02}:{:02}", minutes // 60, minutes % 60, rest)
 
 
-@lru_cache(512)
 def limit(seconds: float | None) -> SafeText:
     """Returns a limit: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``, ``none``."""
     return clean(units.limit(seconds))
