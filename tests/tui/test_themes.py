@@ -21,7 +21,7 @@ from mcp_tui.tui.commands import Palette
 from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.themes import FIRST, MAX_BYTES, first_theme, load_themes, stamp, theme_files
-from mcp_tui.tui.view.badges import STYLES
+from mcp_tui.tui.view.badges import BADGES
 from tests.tui.driving import Driven, driving
 
 SHIPPED = load_themes(Path("absent"))[0]
@@ -79,7 +79,8 @@ def test_every_text_is_readable_where_it_stands(theme: Theme):
 
 
 INKS = {
-    badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", STYLESHEET.read_text()) for badge in STYLES
+    badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", STYLESHEET.read_text())
+    for badge in {each.style for each in BADGES}
 }
 ROWS = {"plain": ("background", 0.0), "cursor": ("foreground", 0.1), "focused cursor": ("primary", 0.2)}
 

@@ -40,9 +40,6 @@ LOST: Final = Badge(words("lost"), words("∅"), "lost")
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
 """All badges, in the order above."""
 
-STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
-"""The names of the styles of badges."""
-
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 """Causes with a badge of their own; their reason only repeats it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -45,11 +44,6 @@ _BOTH: Final = 120
 """Cells from which on a line has a column for the signal even if other columns are cut."""
 
 
-def outcome_words(came: evidence.Outcome) -> SafeText:
-    """Returns the outcome of a cancel in words: ``no reply``, ``late result``."""
-    return clean(evidence.OUTCOME_WORDS[came])
-
-
 def counted(rows: Iterable[Request], now: float) -> SafeText:
     """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
     return tally(came for row in rows for came in evidence.outcomes(row, evidence.end_of_watching(row, now)))
@@ -60,13 +54,7 @@ def tally(came: Iterable[evidence.Outcome]) -> SafeText:
     counts = Counter(came)
     order = list(evidence.Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-    return join([safe("{:,} {}", counts[came], outcome_words(came)) for came in found], " · ")
-
-
-def cancellation_json(row: Request, now: float) -> str:
-    """Returns a cancellation as one line of JSON, as ``mcp-tui log --json`` does; times are in seconds."""
-    made = evidence.cancellation_json(row, evidence.end_of_watching(row, now))
-    return json.dumps(made, ensure_ascii=True)
+    return join([safe("{:,} {}", counts[came], evidence.OUTCOME_WORDS[came]) for came in found], " · ")
 
 
 SORTS: Final = (

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
-from mcp_tui.tui.view.badges import BADGES, STYLES, badge
+from mcp_tui.tui.view.badges import BADGES, badge
 from mcp_tui.tui.view.text import TO_ASCII, width
 from tests.tui.making import called, cancelled, completed, late, row, started
 
@@ -53,4 +53,3 @@ def test_glyphs_are_one_neutral_cell_with_an_ascii_twin():
         twin = shown.glyph.translate(TO_ASCII)
         assert len(twin) == 1
         assert twin.isascii()
-        assert shown.style in STYLES

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from mcp_tui import clock
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
@@ -12,7 +12,6 @@ from mcp_tui.tui.view.cancellations import (
     CancellationLine,
     Cancellations,
     cancellation,
-    cancellation_json,
     counted,
 )
 from mcp_tui.tui.view.columns import NEWEST, after
@@ -155,7 +154,7 @@ def test_orders_of_the_log():
 
 def test_a_cancellation_as_json():
     made = row(started(), cancelled(), late(Kind.ERROR, code=-32800))
-    found = json.loads(cancellation_json(made, UNTIL))
+    found = evidence.cancellation_json(made, UNTIL)
     assert found["outcome"] == "late_error"
     assert found["late"] == [{"kind": "error", "after": 0.412, "code": -32800}]
     assert (found["id"], found["reason"], found["elapsed"]) == (1, "wrong table", 2.0)

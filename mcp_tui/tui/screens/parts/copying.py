@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.results import free, save
+from mcp_tui.protocol.evidence import cancellation_json, end_of_watching
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import Filtering
-from mcp_tui.tui.view.cancellations import cancellation_json
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, safe_name
@@ -141,9 +141,10 @@ class Copying:
         await self._screen.ask(MenuScreen(safe("Export {}", plural(len(rows))), choices, note), chosen)
 
     def _cancellations(self) -> list[str]:
-        """Returns the cancellations on the screen as lines of JSON, without secrets; says so if there are none."""
+        """Returns the cancellations on the screen as lines of ``log --json``, without secrets; says so if there are none."""
         secrets, now = self._scene.redactor(), self._scene.now()
-        made = [cancellation_json(row, now).encode() for row in self._filtering.cancellations.items()]
+        rows = self._filtering.cancellations.items()
+        made = [json.dumps(cancellation_json(row, end_of_watching(row, now))).encode() for row in rows]
         if not made:
             self._screen.refuse(words("No cancellations to copy"))
         return [secrets.redact(each).decode(errors="replace") for each in reversed(made)]

@@ -12,15 +12,15 @@ from textual.widgets import Input, Label
 
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.evidence import aftermath_words, delivery_words, end_of_watching, outcomes
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
 from mcp_tui.tui.view import table_columns
-from mcp_tui.tui.view.cancellations import CAUSES, SORTS, counted, outcome_words
+from mcp_tui.tui.view.cancellations import CAUSES, SORTS, counted
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.columns import NEWEST, after
 from mcp_tui.tui.view.filters import Terms, Test, part, read, start
@@ -345,12 +345,12 @@ def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> T
 
 def _said_of_cancel(row: Request) -> Iterable[str]:
     cause = "" if row.cause is None else CAUSES[row.cause]
-    until = end_of_watching(row)
-    came = delivery_words(row, until), aftermath_words(row, until), _outcomes(row)
+    until = evidence.end_of_watching(row)
+    came = evidence.delivery_words(row, until), evidence.aftermath_words(row, until), _outcomes(row)
     return (row.label, str(row.id), row.reason, cause, *came)
 
 
 def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
     """Returns all outcomes of a cancel in words."""
-    until = end_of_watching(row, None if now is None else now())
-    return " ".join(map(outcome_words, outcomes(row, until)))
+    until = evidence.end_of_watching(row, None if now is None else now())
+    return " ".join(evidence.OUTCOME_WORDS[each] for each in evidence.outcomes(row, until))
