@@ -110,7 +110,7 @@ class SessionScreen(LayoutScreen):
         self.look()
 
     def on_unmount(self) -> None:
-        if self._ticks:  # otherwise it was never on the screen
+        if self._drawn:  # otherwise it was never on the screen
             look, theme = self.app.preferences.look, self.app.chosen_theme or self.app.theme
             look.internal = self.table.outline.show_internal
             look.keep(self.shares, self.pane if self.chosen else "", theme)
