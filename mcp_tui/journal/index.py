@@ -201,11 +201,9 @@ def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]
         if asked is None:
             continue
         on = connections[places[bisect_left(places, place) - 1]]
-        first, *others = row.history
         kept: Json = {
             "late": [asdict(each) for each in row.late],
-            # the id of the first is made up if its record is damaged
-            "events": [encode_event(event) for event in (replace(first, id=asked.id), *others)],
+            "events": [encode_event(event) for event in row.history],
         }
         yield {
             "wall": recording.wall(asked.at),

@@ -154,8 +154,10 @@ class RecordedBook:
         if row is None or last >= self.position:
             last = self.recording.table.first[place]
             event = self.recording.event(last)
-            damaged = ev.Called(at=self.recording.header.mono, id=place, method="?")
-            row = called(event if isinstance(event, ev.Called) else damaged)
+            if not isinstance(event, ev.Called):
+                # its record is damaged, and with it the id that its other events are about
+                return called(ev.Called(at=self.recording.header.mono, id=place, method="?"))
+            row = called(event)
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
