@@ -14,7 +14,7 @@ from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE, bindings
-from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton, written
+from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
 from mcp_tui.tui.view.catalogue import VERBS, Entry, found
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.rows import counted
@@ -78,10 +78,10 @@ class ToolList(Vertical):
         for tool, label in zip(shown, labels, strict=True):
             given = safe("  {}", fit(tool.arguments, hints))
             summary = safe("  {}", clip(tool.summary, 200)), "$text-muted"
-            options.append(Option(written((fit(label, names), "bold"), given, summary)))
+            options.append(Option(Content.assemble((fit(label, names), "bold"), given, summary)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
-            options.append(Option(written((more, "$text-muted")), disabled=True))
+            options.append(Option(Content.styled(more, "$text-muted"), disabled=True))
         return options
 
     def _tell(self) -> None:
@@ -89,11 +89,11 @@ class ToolList(Vertical):
         tool = self.highlighted
         if tool is None:
             said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
-            self._about.update(written(said))
+            self._about.update(Content(said))
             return
         said = clip(tool.summary or tool.arguments, self._about.size.width or 72)
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
-        self._about.update(written(said, (claims, "italic")))
+        self._about.update(Content.assemble(said, (claims, "italic")))
 
     @property
     def highlighted(self) -> Entry | None:

@@ -18,7 +18,6 @@ from textual.widgets.option_list import Option
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
-from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import LineInput
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Updates a text, if it changed. Nothing of it is read as markup."""
-        said, known = written(*pieces), place.content
+        said, known = Content.assemble(*pieces), place.content
         # content of equal text is equal, whatever its styles
         if not (isinstance(known, Content) and known.is_same(said)):
             place.display = bool(said)
@@ -219,11 +218,6 @@ class KeyButton(Button):
         super().__init__(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
 
 
-def written(*pieces: Piece) -> Content:
-    """Returns pieces as content of Textual."""
-    return styled([(piece, "") if isinstance(piece, str) else piece for piece in pieces])
-
-
 def copied(screen: Screen[Any]) -> bool:
     """Copies the selected text of a screen to the terminal's clipboard; returns false if none is selected."""
     text = screen.get_selected_text()
@@ -235,7 +229,7 @@ def copied(screen: Screen[Any]) -> bool:
 
 def place(id: str | None = None, *said: Piece) -> Static:
     """Returns a text for :meth:`Dialog.say` to update; while it is empty, it takes no room."""
-    content = written(*said)
+    content = Content.assemble(*said)
     made = Static(content, markup=False, id=id)
     made.display = bool(content)
     return made
@@ -269,7 +263,7 @@ class ConfirmScreen(Dialog[bool]):
         lead: SafeText | None = None,
     ) -> None:
         self._interrupt = interrupt
-        said = (written(each) if isinstance(each, str) else written(*each) for each in lines)
+        said = (each if isinstance(each, str) else Content.assemble(*each) for each in lines)
         self.text = Static(Content("\n").join(said), markup=False)
         self._scroll = VerticalScroll(self.text, can_focus=False)
         self._scroll.display = bool(lines)

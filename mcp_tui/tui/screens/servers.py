@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.keys import SERVERS, bindings
-from mcp_tui.tui.screens.dialog import Dialog, Piece, written
+from mcp_tui.tui.screens.dialog import Dialog, Piece
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import GOING_ON, LOST
@@ -72,7 +72,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         now = self.read_at(self._servers.all[0].now())
         cells = max(20, min(100, self.size.width) - 6)
         return [
-            written(*self._described(at, each, each.facts(now), cells))
+            Content.assemble(*self._described(at, each, each.facts(now), cells))
             for at, each in enumerate(self._servers.all, 1)
         ]
 

@@ -152,11 +152,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     _captions: tuple[SafeText, SafeText] = (NOTHING, NOTHING)
 
 
-def styled(pieces: Iterable[tuple[SafeText, str]]) -> Content:
-    """Returns pieces as Textual's content, without markup."""
-    return Content("").join(Content.styled(text, style) for text, style in pieces)
-
-
 def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
     """Returns a strip with the characters of ``span`` selected; an end of -1 is the end of the line."""
     if span is None:

@@ -19,18 +19,17 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import brief, safe, words
-from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
 OFFERED: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
 
 
-def labelled(choice: FieldChoice) -> list[Styled]:
+def labelled(choice: FieldChoice) -> Content:
     """Returns the label of a choice, and its title if that says more."""
     titled = choice.title and choice.title != choice.label
     title = safe("  {}", brief(choice.title, 60)) if titled else words("")
-    return [(brief(choice.label, 80), ""), (title, "$text-muted")]
+    return Content.assemble(brief(choice.label, 80), (title, "$text-muted"))
 
 
 class TextField(Editor):
@@ -44,7 +43,7 @@ class TextField(Editor):
         self._step = step
 
     def say(self, vacant: Sequence[Styled]) -> None:
-        self.placeholder = styled(vacant)
+        self.placeholder = Content.assemble(*vacant)
 
     def load_text(self, text: str) -> None:
         super().load_text(text)
@@ -71,7 +70,7 @@ class ChoiceField(InOrder, Select[str]):
     """One of several. Letters choose the first that begins with them, or else has them in it."""
 
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
-        options = [(Text(styled(labelled(each)).plain, no_wrap=True), each.label) for each in choices]
+        options = [(Text(labelled(each).plain, no_wrap=True), each.label) for each in choices]
         self._first = value if any(each.label == value for each in choices) else ""
         self._said = {each.label: f"{each.label} {each.title}".casefold() for each in choices}
         self._typed = ""
@@ -157,10 +156,10 @@ class SeveralField(InOrder, OptionList):
         self._vacant = vacant
         chosen = self._chosen
         count = safe("{:,} of {:,}", len(chosen), len(self._choices))
-        lines = [styled([(count, "$text-muted")] if chosen else vacant)]
+        lines = [Content.assemble(*([(count, "$text-muted")] if chosen else vacant))]
         for each in self._choices:
             mark = words("[x] ") if each.label in chosen else words("[ ] ")
-            lines.append(styled([(mark, ""), *labelled(each)]))
+            lines.append(Content.assemble(mark, labelled(each)))
         for at, line in enumerate(lines):
             self.replace_option_prompt_at_index(at, line)
 
@@ -188,7 +187,7 @@ class Suggestions(OptionList):
     def offer(self, choices: Sequence[FieldChoice]) -> None:
         """Lists choices; the cursor stays on its choice."""
         before = self.chosen
-        listed = {each.label: styled(labelled(each)) for each in choices[:OFFERED]}
+        listed = {each.label: labelled(each) for each in choices[:OFFERED]}
         self.display = bool(listed)
         self.clear_options()
         self.add_options([Option(said, id=label) for label, said in listed.items()])

@@ -25,7 +25,6 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import FIELD, FORM, bindings, key_of
 from mcp_tui.tui.view.forms import Styled, about, editable, vacant
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
-from mcp_tui.tui.widgets.canvas import styled
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
 
@@ -42,7 +41,7 @@ def _named(field: Field) -> SafeText:
 
 
 def _label(field: Field, *more: Styled, style: str) -> Static:
-    return Static(styled([(_named(field), style), *more]), markup=False, classes="-label")
+    return Static(Content.assemble((_named(field), style), *more), markup=False, classes="-label")
 
 
 def _as_json(draft: Draft, text: str) -> Draft:
@@ -456,7 +455,7 @@ class Form(Vertical):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         row = self.row
         if row is not None:
-            self._about.update(styled(about(row.field, row.entry)))
+            self._about.update(Content.assemble(*about(row.field, row.entry)))
             if row.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) and isinstance(row.control, TextField):
                 row.control.select_all()  # typing replaces a default
             row.suggest()
@@ -471,7 +470,7 @@ class Form(Vertical):
 
     def _row_edited(self, row: FieldRow) -> None:
         if row.has_focus_within:
-            self._about.update(styled(about(row.field, row.entry)))
+            self._about.update(Content.assemble(*about(row.field, row.entry)))
         self._complete(row)
         row.complain([])
         self._say_wrong(NOTHING)
