@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.completion import Completer, Told
@@ -95,15 +95,13 @@ class ToolList(Vertical):
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))
 
+    on_option_list_option_highlighted = _tell
+
     @property
     def highlighted(self) -> Entry | None:
         """The tool under the cursor."""
         at = self._options.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
-
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
-        self._tell()
 
     @property
     def chosen(self) -> Entry | None:
@@ -249,8 +247,7 @@ class CallScreen(Dialog[Call | None]):
         self.tool_list.tools = tools
         self._fill()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def on_input_changed(self) -> None:
         if self._tool is None:
             self._fill()
 
@@ -266,9 +263,7 @@ class CallScreen(Dialog[Call | None]):
         if tool is not None:
             self.open_tool(tool)
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.action_arguments()
+    on_option_list_option_selected = action_arguments
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
@@ -300,8 +295,7 @@ class CallScreen(Dialog[Call | None]):
         room = self._room - (lines + 1 if self._help.display else 0) - (5 if short else 7)
         form.limit(room)
 
-    def on_form_changed(self, event: Form.Changed) -> None:
-        event.stop()
+    def on_form_changed(self) -> None:
         self.tick()
         if self._preview is not None and self._form is not None:
             said = clip(self._preview(self._form.arguments()), max(8, self._box.size.width - 6))

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from textual.containers import Horizontal
 from textual.widget import Widget
-from textual.widgets import Input, Label
+from textual.widgets import Label
 
 from mcp_tui import clock
 from mcp_tui.client.client import DEFAULT_REASON, Client
@@ -117,16 +117,14 @@ class CancelPrompt(Dialog[str | None]):
         recent: Hint | None = ("reason.earlier", "Recent") if self.field.recent else None
         return [self.CANCEL, recent, ("app.back", "Keep waiting")]
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_cancel()
-
     def action_cancel(self) -> None:
         """Cancels with the typed reason; says first if everything ended unseen."""
         shown = self.over
         self.tick()
         if shown or not self.over:
             self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
+
+    on_input_submitted = action_cancel
 
     def action_recall(self, step: int) -> None:
         """Goes through the recent reasons."""
@@ -338,8 +336,7 @@ class TimeoutScreen(Dialog[None]):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def on_input_submitted(self) -> None:
         self.action_choose("cancel_now")
 
     @property

@@ -325,7 +325,6 @@ class MenuScreen(Dialog[str | None]):
         super().__init__(place("note", note), self.list, title=title)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self.dismiss(event.option.id)
 
 
@@ -370,7 +369,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         self._fields[0][1].focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         for each, input_ in self._fields:
             if input_.value and (not each.options or input_.value in each.options):
                 continue

@@ -21,7 +21,6 @@ from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from textual.containers import VerticalScroll
-from textual.widgets import TextArea
 
 from mcp_tui.client.forms import written
 from mcp_tui.client.interactions import Answer, Refusal
@@ -345,8 +344,7 @@ class SamplingScreen(InteractionScreen):
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
+    def on_text_area_changed(self) -> None:
         if self.editor.text != self._drafted:
             self.say(self._wrong)
 

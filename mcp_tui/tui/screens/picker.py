@@ -279,7 +279,6 @@ class PickerScreen(Dialog[Target | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Opens the clicked server."""
-        event.stop()
         if self._chosen is not None:
             self._go(self._chosen)
 
@@ -301,7 +300,6 @@ class PickerScreen(Dialog[Target | None]):
             self.app.call_later(self.app.run_action, "quit")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         chosen = None if is_line(event.value) else self._chosen
         self._go(chosen or ServerChoice(name=NOTHING, line=event.value))
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from textual.content import Content
-from textual.widgets import Input
 
 from mcp_tui import clock
 from mcp_tui.journal import index
@@ -146,10 +145,6 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         self.say(self._about, (words("Reading the index …"), "$text-muted"))
         self.run_worker(self._load(), exit_on_error=False)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._show()
-
     # -- entries ---------------------------------------------------------------------------------------------
 
     async def _load(self) -> None:
@@ -185,6 +180,8 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         self._lines.action_top()
         self.say(self._about, (self._sum(query, len(found)), "$text-muted"))
 
+    on_input_changed = _show
+
     def _line(self, number: int, width: int) -> Line:
         entry = self._entries[number]
         day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
@@ -217,12 +214,10 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
     def action_choose(self, step: str) -> None:
         getattr(self._lines, f"action_{step}")()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def on_input_submitted(self) -> None:
         self._lines.action_activate()
 
     def on_list_canvas_activated(self, event: LineList.Activated) -> None:
-        event.stop()
         if isinstance(event.about, LoggedCancellation):
             self.dismiss(event.about)
 

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from textual.widgets import Input
-
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import as_object, read_json
@@ -127,10 +125,6 @@ class ResultScreen(Dialog[str | None]):
         self._pager.put_cursor(start if part == number else start + at)
         self._pager.refresh()
 
-    def on_list_canvas_selected(self, event: Pager.Selected) -> None:
-        event.stop()
-        self._tell()
-
     def _tell(self) -> None:
         """Shows above the page which part the cursor is in."""
         if self._parts:
@@ -138,6 +132,8 @@ class ResultScreen(Dialog[str | None]):
             where = safe("{:,} of {:,}", self._at + 1, count) if count > 1 else NOTHING
             self._pager.retitle(join((where, label(part)), "  "))
         self.tick()
+
+    on_list_canvas_selected = _tell
 
     def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
@@ -174,8 +170,7 @@ class ResultScreen(Dialog[str | None]):
             self._put(at, await self._reading(partial(_unlaid, self._parts[at], at in self._flat)))
             self._tell()
 
-    def on_list_canvas_activated(self, event: Pager.Activated) -> None:
-        event.stop()
+    def on_list_canvas_activated(self) -> None:
         if self._link and self._link.uri:
             self.dismiss(self._link.uri)
 
@@ -204,8 +199,7 @@ class ResultScreen(Dialog[str | None]):
         self._note(words("Save this part to:"), "$text-muted")
         self.tick()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def on_input_submitted(self) -> None:
         text = self._path.value.strip()
         path = Path(text).expanduser()
         if not text:

@@ -99,7 +99,6 @@ class ServersScreen(Dialog[ServerPick | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self.action_number(event.option_index + 1)
 
     def action_number(self, number: int) -> None:

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from textual.widgets import Input
-
 from mcp_tui.client.open_url import open_url
 from mcp_tui.tui.keys import SIGN_IN, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
@@ -72,10 +70,6 @@ class SignInScreen(Dialog[None]):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_open()
-
     def action_open(self) -> None:
         """Uses the pasted URL; without one, opens the page."""
         request = self.sign_in.request
@@ -83,6 +77,8 @@ class SignInScreen(Dialog[None]):
             self.say(self._wrong, (self.sign_in.paste(self.field.value), "$error"))
         elif request is not None and link_parts(request.url).opens and self.meant():
             self.run_worker(self._open(request.url), exit_on_error=False)
+
+    on_input_submitted = action_open
 
     async def _open(self, url: str) -> None:
         if not await asyncio.to_thread(open_url, url):

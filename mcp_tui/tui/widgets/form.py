@@ -477,7 +477,6 @@ class Form(Vertical):
         self.post_message(self.Changed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
         if self.as_json and event.text_area is self.editor and self.editor.text != self._submitted:
             self._say_wrong(NOTHING)
             self.post_message(self.Changed())
