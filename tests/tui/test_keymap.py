@@ -155,7 +155,7 @@ async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed
             await stage.back()
             remapped(stage.app, {"app.palette": ":", "server.next": "N", "request.new": "x"})
             await stage.press("/", *"name:Nx")
-            assert stage.bench.filter_input.value == "name:Nx"
+            assert stage.bench.filtering.input.value == "name:Nx"
             await stage.press("escape", ":")
             assert type(stage.app.screen).__name__ == "Palette"
 
@@ -167,7 +167,7 @@ async def test_f1_opens_the_help_where_text_is_typed_too():
             await stage.press("/", "x", "f1")
             assert type(stage.app.screen).__name__ == "HelpScreen"
             await stage.press("f1")
-            assert stage.bench.filter_input.value == "x"
+            assert stage.bench.filtering.input.value == "x"
 
 
 async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):

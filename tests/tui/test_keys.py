@@ -92,7 +92,7 @@ CHECKS: dict[str, Check[Any]] = {
     "request.copy-both": Check(sees=lambda stage: '"slow_sql"' in stage.app.clipboard),
     "request.save": Check(sees=lambda _: list(Path().glob("mcp-tui-*.json"))),
     "question.answer": opens("FormScreen"),
-    "view.filter": Check(sees=lambda stage: stage.bench.filter_input.has_focus),
+    "view.filter": Check(sees=lambda stage: stage.bench.filtering.input.has_focus),
     "view.follow": Check(changes=lambda stage: stage.bench.table.follow),
     "view.newest": selects("queued", "lost"),
     "view.oldest": selects("lost", "queued"),

@@ -257,7 +257,7 @@ async def test_a_filter_that_stands_lays_out_nothing_until_something_comes() -> 
         await over(driven, "add")
         await driven.press("slash", *"add", "enter")
         laid_out: list[str] = []
-        passing = driven.bench.filtering.line.passing
+        passing = driven.bench.filtering.passing
         passing.update = lambda said="", **_: laid_out.append(str(said))  # type: ignore[method-assign]
         for _ in range(3):
             driven.bench.look()

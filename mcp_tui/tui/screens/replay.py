@@ -394,7 +394,7 @@ class ReplayScreen(SessionScreen):
             self.find_input.display = False
             self.table.focus()
             return
-        busy = self.filtering.line.display or self.maximized is not None or self.selections
+        busy = self.filtering.display or self.maximized is not None or self.selections
         if busy or self.focused is not self.table or len(self.app.screen_stack) <= 2:
             super().action_back()
         else:

@@ -8,7 +8,6 @@ from typing import Final, LiteralString
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.widgets import Input
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
@@ -18,7 +17,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
-from mcp_tui.tui.screens.parts.filtering import Filtering
+from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
@@ -70,10 +69,9 @@ class SessionScreen(LayoutScreen):
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
         self.payloads = Payloads(scene)
         self.messages = Messages(scene, self.table)
-        self.filtering = Filtering(self, scene, self.table, self.messages)
+        self.filtering = FilterLine(self, scene, self.table, self.messages)
         self.details = Details(self, scene, self.table, self.payloads, self.messages, self.detail)
         self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)
-        self.filter_input = self.filtering.input
         self.action_filter = self.filtering.open_input
         self.action_sort = self.filtering.sort
         self.action_wire_of = self.filtering.messages_of_selected
@@ -93,7 +91,7 @@ class SessionScreen(LayoutScreen):
         yield self.bar
         with Container(id="body"):
             yield from (each for each in self.placed(self.table) if each is not self.timeline)
-        yield self.filtering.line
+        yield self.filtering
         yield self.keys
 
     def on_mount(self) -> None:
@@ -130,7 +128,7 @@ class SessionScreen(LayoutScreen):
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
         """The labels of enter and esc while a filter, or a text to find, is typed; ``None`` otherwise."""
-        return ("Done", "Clear") if self.filter_input.has_focus or self.detail.finder.typing else None
+        return ("Done", "Clear") if self.filtering.input.has_focus or self.detail.finder.typing else None
 
     # -- drawing -----------------------------------------------------------------------------------------------
 
@@ -170,7 +168,7 @@ class SessionScreen(LayoutScreen):
             self._show_detail(now)
             self.bar.show(self.scene.facts(now))
         if lists:
-            self.filtering.refresh(all_=self._behind)
+            self.filtering.refresh_lists(all_=self._behind)
             self._behind = False
         if self.timeline.display:
             self.timeline.refresh_spans()
@@ -337,16 +335,6 @@ class SessionScreen(LayoutScreen):
             self.clear_selection()
         elif self.focused is not self.table:
             self.set_focus(self.table)
-
-    # -- keys of the parts -------------------------------------------------------------------------------------
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input is self.filter_input:
-            self.filtering.type(event.value)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.input is self.filter_input:
-            self.filtering.submit()
 
     def action_save(self) -> None:
         self.copying.save()

@@ -115,4 +115,4 @@ async def test_in_the_detail_slash_and_n_find_and_elsewhere_they_do_what_they_di
         await driven.press("escape", "n")
         assert isinstance(driven.top, CallScreen)
         await driven.press("escape", "1", "slash")
-        assert driven.bench.filter_input.has_focus
+        assert driven.bench.filtering.input.has_focus

@@ -15,7 +15,7 @@ from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
-from mcp_tui.tui.screens.parts.filtering import Filtering
+from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, safe_name
@@ -34,7 +34,7 @@ class Copying:
     _scene: Scene
     _table: RequestTable
     _payloads: Payloads
-    _filtering: Filtering
+    _filtering: FilterLine
 
     def mark(self) -> None:
         """Marks or unmarks the selected request, and goes to the next."""

@@ -52,18 +52,7 @@ _LISTS: Final = {
 
 
 class FilterLine(Horizontal):
-    """The line to type a filter in, with the name of its list and the number of matches."""
-
-    def __init__(self) -> None:
-        self.what = Label(markup=False)
-        self.input = LineInput(id="filter", compact=True)
-        self.passing = Label(markup=False)
-        super().__init__(self.what, self.input, self.passing)
-        self.display = False
-
-
-class Filtering:
-    """The filters of all lists, typed in one line for the focused list."""
+    """The filters of all lists, typed in one line for the focused list, with its name and the number of matches."""
 
     def __init__(self, screen: LayoutScreen, scene: Scene, table: RequestTable, messages: Messages) -> None:
         self._screen = screen
@@ -71,8 +60,11 @@ class Filtering:
         self._table = table
         self._messages = messages
         self._lists = {name: pane for name, pane in screen.panes.items() if isinstance(pane, LineList)}
-        self.line = FilterLine()
-        self.input = self.line.input
+        self._what = Label(markup=False)
+        self.input = LineInput(id="filter", compact=True)
+        self.passing = Label(markup=False)
+        super().__init__(self._what, self.input, self.passing)
+        self.display = False
         self._typed_for = "requests"
         self._readers: dict[str, Callable[[str], Terms[Any]]] = {
             "catalogue": catalogue_filter,
@@ -94,7 +86,7 @@ class Filtering:
             pane.remarks = partial(self._about, name)
             pane.source = self._filtered.get(name, pane.source)
 
-    def refresh(self, *, all_: bool = True) -> None:
+    def refresh_lists(self, *, all_: bool = True) -> None:
         """Draws what is new in the visible lists; without ``all_``, only in those that are still being searched."""
         for name, filtered in self._filtered.items():
             pane = self._lists[name]
@@ -107,13 +99,13 @@ class Filtering:
         """Updates the number of matches; the line is hidden with its list, unless it has the focus."""
         pane = self._typed_list
         if not self.input.has_focus:
-            self.line.display = bool(self.input.value) and pane.display
-        if self.line.display:
+            self.display = bool(self.input.value) and pane.display
+        if self.display:
             said = pane.counted if pane.wanted else NOTHING
             if self._terms[self._typed_for].problem:
                 said = words("not understood")
-            if said != self.line.passing.content:  # each update lays out the whole screen
-                self.line.passing.update(said)
+            if said != self.passing.content:  # each update lays out the whole screen
+                self.passing.update(said)
 
     @property
     def _typed_list(self) -> LineList | RequestTable:
@@ -150,17 +142,16 @@ class Filtering:
         with self.input.prevent(Input.Changed):
             self.input.value = self._terms[self._typed_for].text
         what, self.input.placeholder = _LISTS[self._typed_for]
-        self.line.what.update(what)
-        self.line.display = True
+        self._what.update(what)
+        self.display = True
         self._screen.set_focus(self.input)
 
-    def type(self, text: str) -> None:
-        """Filters the list of the filter line."""
-        self._filter(self._typed_for, text)
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._filter(self._typed_for, event.value)
 
-    def submit(self) -> None:
+    def on_input_submitted(self) -> None:
         """Returns to the list; the line stays unless it is empty."""
-        self.line.display = bool(self.input.value)
+        self.display = bool(self.input.value)
         self._screen.set_focus(self._typed_list)
 
     def close_input(self) -> None:
@@ -177,7 +168,7 @@ class Filtering:
         if self._typed_for == name:
             with self.input.prevent(Input.Changed):
                 self.input.value = ""
-            self.line.display = False
+            self.display = False
         self._filter(name, "")
 
     def clear_focused(self) -> bool:
