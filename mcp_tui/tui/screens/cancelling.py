@@ -156,12 +156,6 @@ class ReasonScreen(CancelPrompt):
         task = row.as_task or bool(row.task_id)
         self.refused = row.method in UNCANCELLABLE or (task and way.signal is Signal.NONE)
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self.tick)
-
-    def on_resize(self) -> None:
-        self.tick()
-
     def heading(self) -> SafeText:
         row = self.row
         now = self.read_at(self.now(), row.state)

@@ -93,6 +93,9 @@ class Dialog(ModalScreen[ScreenResultType]):
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._on_tick)
+
     def _on_tick(self) -> None:
         if self.is_mounted and self.is_current:
             self.tick()
@@ -275,9 +278,6 @@ class ConfirmScreen(Dialog[bool]):
 
     def hints(self) -> Sequence[Hint]:
         return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
-
-    def on_mount(self) -> None:
-        self.call_after_refresh(self.tick)
 
     def action_answer(self, answer: bool) -> None:
         if not answer or self.meant():

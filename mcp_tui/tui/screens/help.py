@@ -91,8 +91,5 @@ class HelpScreen(Dialog[None]):
         pane.show(words("Keys"), shown)
         pane.focus()
 
-    def on_resize(self) -> None:
-        self.query_one(Detail).refresh()
-
     def on_detail_opened(self) -> None:
         self.dismiss(None)

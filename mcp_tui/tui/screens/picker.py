@@ -129,7 +129,6 @@ class PickerScreen(Dialog[Target | None]):
     """
 
     BINDINGS = bindings(PICKER, CHOOSE)
-    AUTO_FOCUS = "#target"
     OF_SERVER = False
 
     def __init__(self, *, back: bool = False, text: str = "") -> None:
@@ -201,7 +200,6 @@ class PickerScreen(Dialog[Target | None]):
             self._rows += [None, *members]
         self._list.highlighted = None if is_line(text) else self._best(text.strip().lower())
         self._mark()
-        self._tell()
 
     def _best(self, wanted: str) -> int | None:
         """Returns the line to choose first: a usable server with this name, or one that begins with it."""
@@ -213,13 +211,16 @@ class PickerScreen(Dialog[Target | None]):
         return min(order)[-1] if order else None
 
     def _mark(self) -> None:
-        """Marks the chosen line: not by its colour alone."""
+        """Marks the chosen line, not by its colour alone, and says what enter would do."""
         at = self._list.highlighted
         for index in (self._marked, at):
             each = None if index is None or index >= len(self._rows) else self._rows[index]
             if index is not None and each is not None:
                 self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
         self._marked = at
+        self._tell()
+
+    on_option_list_option_highlighted = _mark
 
     def _option(self, each: ServerChoice, *, chosen: bool = False) -> Content:
         """Returns the line of a choice: its name, its availability, and its remark."""
@@ -272,10 +273,6 @@ class PickerScreen(Dialog[Target | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self._show(event.value)
         self.tick()
-
-    def on_option_list_option_highlighted(self) -> None:
-        self._mark()
-        self._tell()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Opens the clicked server."""

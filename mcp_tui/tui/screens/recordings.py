@@ -118,7 +118,6 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
 
     BINDINGS = bindings(CHOOSE)
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
-    AUTO_FOCUS = "#filter"
     OF_SERVER = False
 
     def __init__(self, folder: Path) -> None:
@@ -126,7 +125,6 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         self._has_sessions = False
         self._all: list[LoggedCancellation] | None = None
         self._entries: list[LoggedCancellation] = []
-        self._height = 0
         self._input = LineInput(
             placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
             id="filter",
@@ -191,9 +189,8 @@ class HistoryScreen(Dialog[LoggedCancellation | None]):
         return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
     def on_resize(self) -> None:
-        """Makes the dialog as high as the longest list so far, whatever the filter leaves of it."""
-        self._height = max(self._height, len(self._entries), 1)
-        self._lines.styles.height = max(3, min(self._height, self.size.height - 10))
+        """Makes the dialog as high as the list of all, whatever the filter leaves of it."""
+        self._lines.styles.height = max(3, min(len(self._all or ()), self.size.height - 10))
 
     def _sum(self, query: Query, count: int) -> SafeText:
         """Summarises the outcomes."""

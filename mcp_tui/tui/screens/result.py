@@ -45,8 +45,6 @@ class ResultScreen(Dialog[str | None]):
 
     BINDINGS = bindings(RESULT)
 
-    AUTO_FOCUS = "Pager"
-
     def __init__(
         self,
         raw: bytes,
@@ -58,7 +56,6 @@ class ResultScreen(Dialog[str | None]):
     ) -> None:
         self._raw = raw
         self._title_ = title
-        self._broken = broken
         self._follow = follow
         self._redact = redact
         self._parts: list[Part] = []
@@ -67,19 +64,16 @@ class ResultScreen(Dialog[str | None]):
         self._over = ""
         self._path_of: int | None = None
         """The number of the part that the typed path is for."""
-        self._heading = place("heading")
+        heading = place("heading", (title, "bold"), words("  "), durations.size(len(raw)))
         self._pager = Pager()
-        self._promise = place("broken")
+        said = "Does not match the output schema: {}"
+        promise = place("broken", join((safe(said, brief(str(each), 300)) for each in broken[:4]), "\n"))
         self._path = LineInput(compact=True, select_on_focus=False, id="path")
         self._said_ = place("said")
-        super().__init__(self._heading, self._pager, self._promise, self._said_, self._path)
+        super().__init__(heading, self._pager, promise, self._said_, self._path)
 
     def on_mount(self) -> None:
         self._pager.show(self._title_, None)
-        self.say(self._heading, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
-        said = "Does not match the output schema: {}"
-        broken = [safe(said, brief(str(each), 300)) for each in self._broken[:4]]
-        self.say(self._promise, join(broken, "\n"))
         self.run_worker(self._read(), exit_on_error=True)
 
     @property

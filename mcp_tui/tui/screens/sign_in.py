@@ -31,7 +31,6 @@ class SignInScreen(Dialog[None]):
         self._url = place("url")
         self._wrong = place("wrong")
         self.field = LineInput(placeholder="or paste the URL that the browser ends at", compact=True)
-        self._begun = False
         super().__init__(self._steps, self._url, self.field, self._wrong)
 
     def heading(self) -> SafeText:
@@ -50,8 +49,7 @@ class SignInScreen(Dialog[None]):
 
     def tick(self) -> None:
         sign_in = self.sign_in
-        self._begun = self._begun or sign_in.active
-        if self._begun and not sign_in.active and sign_in.done:
+        if not sign_in.active and sign_in.done:
             self.close_by_itself()
             return
         said: list[Piece] = []
