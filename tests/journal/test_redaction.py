@@ -69,7 +69,11 @@ VALUES = st.recursive(
 )
 
 
-@given(secret=st.text(min_size=1), around=VALUES, depth=st.integers(0, 3), ascii_=st.booleans())
+SECRETS = st.text(min_size=1).filter(lambda text: "‹redacted" not in text)
+"""Any text but one that is redacted already."""
+
+
+@given(secret=SECRETS, around=VALUES, depth=st.integers(0, 3), ascii_=st.booleans())
 def test_json_stays_json_and_the_rest_as_it_was(secret: str, around: Any, depth: int, ascii_: bool) -> None:
     given_ = [around, {"token": secret, "k": around}, around]
     expected = [around, {"token": "*", "k": around}, around]
