@@ -42,7 +42,8 @@ def listed(method: str) -> Any:
             arguments = [{"name": "city", "required": True}, {"name": "street"}]
             return {"prompts": [{"name": "visit", "description": "A visit", "arguments": arguments}]}
         case "resources/templates/list":
-            return {"resourceTemplates": [{"name": "map", "uriTemplate": "map://{city}{?zoom,layers*}"}]}
+            templates = [{"name": "map", "uriTemplate": "map://{city}{?zoom,layers*}"}, {"name": "nowhere"}]
+            return {"resourceTemplates": templates}
         case _:
             return {"resources": []}
 

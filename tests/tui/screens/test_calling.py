@@ -67,6 +67,14 @@ async def test_a_template_is_expanded_as_it_is_filled_in() -> None:
         assert params == {"uri": "map://a%20b?zoom=7&layers=x&layers=y"}
 
 
+async def test_a_template_without_a_uri_is_refused() -> None:
+    async with driving(TARGET) as driven:
+        await driven.until(lambda: "templates" in driven.session.catalogue.entries)
+        await driven.bench.calling.entry(entry(driven, "templates", "nowhere"))
+        await driven.until(lambda: "This resource has no URI" in driven.text())
+        assert driven.top is driven.bench
+
+
 async def test_what_was_called_before_is_recalled() -> None:
     async with driving() as driven:
         for text in ("one", "two"):

@@ -178,7 +178,7 @@ class Calling:
                 self._connection.call("prompts/get", {"name": entry.name})
             case "prompts":
                 await self._open(entry)
-            case "templates":
+            case "templates" if entry.template:
                 try:
                     parse(entry.template)
                 except TemplateError as error:
