@@ -327,6 +327,7 @@ async def _run(
                     done.append(step)
                     passed += BETWEEN + step.thought + step.seconds
                     before = _seen(app)
+                    leaving = app._leaving  # pyright: ignore[reportPrivateUsage] - an earlier key ended the app
                     try:
                         async with asyncio.timeout(HANG):
                             await _do(pilot, step, before)
@@ -337,7 +338,7 @@ async def _run(
                     if app.defect is not None or wrong:
                         break
                     if app._exit:  # pyright: ignore[reportPrivateUsage]
-                        if step.kind != "click" and not set(step.keys) & ENDS:
+                        if not leaving and step.kind != "click" and not set(step.keys) & ENDS:
                             raise Failure(f"{step} ended the app on {before}")
                         break
                     judge.judge(app, step, before)
