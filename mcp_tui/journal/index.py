@@ -161,10 +161,11 @@ def read_session(journal: Journal) -> RecordedSession:
         return replace(made, problem=str(error) if journal.size else "")
     connections = {-1: ev.Connected(at=0.0, transport="", revision="", server=""), **recording.connections()}
     *_, last = connections.values()
-    cancellations = list(_cancellations(recording, connections))
+    book = RecordedBook.whole(recording)
+    cancellations = list(_cancellations(book, connections))
+    _in_flight, watching, _late = book.counts()
     recording.close()
-    unfinished = recording.torn and is_held(journal.paths[-1])
-    unfinished = unfinished or any(Outcome.WATCHING in each["outcomes"] for each in cancellations)
+    unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
     return replace(
         made,
         # an unfinished journal counts as changed, because no record says that its writer was killed
@@ -186,9 +187,10 @@ def read_session(journal: Journal) -> RecordedSession:
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 
 
-def _cancellations(recording: Recording, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
+def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
     """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
-    table, book, places = recording.table, RecordedBook.whole(recording), [*connections]
+    recording, places = book.recording, [*connections]
+    table = recording.table
     until = recording.ended_at
     seen, place = {NONE}, -1
     while (place := table.kinds.find(_CANCEL, place + 1)) >= 0:

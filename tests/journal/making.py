@@ -122,7 +122,7 @@ class Session:
             case "signalled":
                 self._signalled()
             case "failed":
-                ledger.signal_failed(number, text, at=now)
+                ledger.signal_failed(number, text or "reset", at=now)
             case "tick":
                 ledger.tick(now)
             case "extend":

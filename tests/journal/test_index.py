@@ -21,7 +21,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import RECORDING_ENDS, Outcome
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.requests import Request, State
 from tests.journal.making import STEPS, Session
 from tests.protocol import claims
 
@@ -132,6 +132,17 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
         assert (entry.row.state, entry.row.late) == (rows[entry.row.id].state, rows[entry.row.id].late)
     store.close()  # without a word, as the system does it for a client that is killed
     _nobody_watches(place, session)
+
+
+def test_a_cancel_that_failed_is_looked_at_again_once_nobody_watches(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    write(writer, cancel(1)[:3], ev.Undelivered(at=102.0, id=1, detail="broken pipe"))
+    (watched,) = entries(tmp_path)
+    assert watched.row.state is State.CANCEL_REQUESTED
+    writer.close()  # without another word: the file is the same
+    (left,) = entries(tmp_path)
+    assert evidence.delivery_words(left.row, left.until) == "not delivered: broken pipe"
+    assert (left.row.state, left.row.settled) == (State.CANCELLED, RECORDING_ENDS)
 
 
 def _nobody_watches(place: Path, session: Session) -> None:
