@@ -218,6 +218,8 @@ class PickerScreen(Dialog[Target | None]):
             if index is not None and each is not None:
                 self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
         self._marked = at
+        if at == 1:  # the title above it cannot be chosen, and would stay out of sight
+            self._list.scroll_home(animate=False)
         self._tell()
 
     on_option_list_option_highlighted = _mark

@@ -58,6 +58,11 @@ class Entry:
         return ""
 
     @property
+    def label(self) -> SafeText:
+        """Its name in one line."""
+        return brief(self.name, 200) or words("(no name)")
+
+    @property
     def hint(self) -> SafeText:
         """The names of its arguments; the type or URI of a resource."""
         if self.kind == "tools":
@@ -266,7 +271,7 @@ class Catalogue:
                 self._rows[self._number(kind, entry.name, seen[entry.name])] = entry
                 seen[entry.name] += 1
         self.numbers = list(self._rows)
-        names = (width(brief(row.name, 60)) for row in self._rows.values() if isinstance(row, Entry))
+        names = (width(row.label) for row in self._rows.values() if isinstance(row, Entry))
         self._names = min(28, max(names, default=0))
         self.version += 1
 
@@ -284,8 +289,8 @@ class Catalogue:
             said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
         if width - 4 - self._names < HINT:
-            return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)
-        name = fit(brief(row.name, 200), self._names)
+            return line(words("  "), fit(row.label, max(8, width - 2)), key=row)
+        name = fit(row.label, self._names)
         return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
 
 

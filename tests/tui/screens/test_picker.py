@@ -70,6 +70,17 @@ async def test_servers_stand_under_their_files_and_say_what_is_wrong_with_them(f
     assert not files.mark.exists()
 
 
+async def test_the_title_above_the_first_server_comes_back_with_it(files: Files):
+    files.own(**{f"s{number:02}": files.server() for number in range(30)})
+    async with picking() as driven:
+        assert ("~/.cursor/mcp.json" in driven.text(), "s29" in driven.text()) == (True, False)
+        await driven.press(*["down"] * 29)
+        await driven.until(lambda: "› s29" in driven.text())
+        assert "~/.cursor/mcp.json" not in driven.text()
+        await driven.press(*["up"] * 29)
+        await driven.until(lambda: "› s00" in driven.text() and "~/.cursor/mcp.json" in driven.text())
+
+
 async def test_enter_opens_the_one_that_is_chosen_and_next_time_it_comes_first(files: Files):
     files.own(alpha=files.server(), beta=files.server())
     async with picking() as driven:

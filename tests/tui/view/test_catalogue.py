@@ -23,6 +23,11 @@ def test_names_and_arguments_stand_in_columns_where_there_is_room():
     ]
 
 
+def test_a_tool_without_a_name_has_a_line_to_choose():
+    made = catalogue("", "add")
+    assert [made.line(number, 40).text.split()[0] for number in made.numbers[1:]] == ["(no", "add"]
+
+
 @pytest.mark.parametrize("cells", [14, 18])
 def test_where_there_is_none_names_are_shown_alone(cells: int):
     made = catalogue("add", "get-annotated-message")

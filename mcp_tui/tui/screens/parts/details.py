@@ -311,7 +311,7 @@ class Details:
             return safe("Message {:,}", head.seq), self._once(key, partial(self._frame, head)), key
         if entry is not None and self._screen.beside:
             shown = [*entry_sections(entry), *self._held(entry)]
-            return brief(entry.name, 80), shown, (entry.kind, entry.name)
+            return entry.label, shown, (entry.kind, entry.name)
         if row is not None:
             payloads, command, _ = self._payloads.of(row)
             asked_of_us = self._messages.family(row)[1]
