@@ -48,10 +48,10 @@ def page() -> Iterator[str]:
         yield url
 
 
-def refused_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+TAKEN = socket.socket()
+"""Bound and never listening: nobody else can have its port, and whoever connects is refused."""
+TAKEN.bind(("127.0.0.1", 0))
+REFUSED = f"127.0.0.1:{TAKEN.getsockname()[1]}"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_arguments_that_the_schema_refuses(words: list[str], said: list[str]):
         (["--", "/no/such/program"], ["/no/such/program"]),
         (["--", "no-such-program-anywhere"], ["no-such-program-anywhere"]),
         (["--", __file__], ["Not executable", "chmod"]),
-        ([f"http://127.0.0.1:{refused_port()}/mcp"], ["Connection refused by", "Is the server running?"]),
+        ([f"http://{REFUSED}/mcp"], ["Connection refused by", "Is the server running?"]),
     ],
     ids=["absolute", "in PATH", "no program", "no listener"],
 )
@@ -228,7 +228,7 @@ def test_a_server_of_a_config_file_that_names_others(tmp_path: Path):
 
 def test_tls_that_verifies_nobody_is_said_in_red_and_journalled():
     said = "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
-    words = [*MCP_TUI, "info", "--insecure", f"https://127.0.0.1:{refused_port()}/mcp"]
+    words = [*MCP_TUI, "info", "--insecure", f"https://{REFUSED}/mcp"]
     plain = subprocess.run(words, capture_output=True, timeout=HANG, check=False)
     assert said in plain.stderr.decode().splitlines()
     journals = [path.read_text("utf-8") for path in journal_folder().glob("*.jsonl")]

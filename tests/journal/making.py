@@ -122,7 +122,10 @@ class Session:
             case "signalled":
                 self._signalled()
             case "failed":
-                ledger.signal_failed(number, text or "reset", at=now)
+                if (
+                    self._signals.pop(number, None) is not None
+                ):  # what was written is never called undelivered
+                    ledger.signal_failed(number, text or "reset", at=now)
             case "tick":
                 ledger.tick(now)
             case "extend":
