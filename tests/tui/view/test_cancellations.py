@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from mcp_tui import clock
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
@@ -30,11 +29,6 @@ def told(*events: ev.Event | Sequence[ev.Event]) -> CancellationLine:
     return made
 
 
-def outcome(*events: ev.Event | Sequence[ev.Event]) -> tuple[str, str]:
-    made = told(*events)
-    return made.signal, made.aftermath
-
-
 def test_a_line_says_when_what_why_and_how():
     made = told(started(212), cancelled(id=212, at=8.5))
     assert made.time == clock.local_time(ORIGIN + 8.5)
@@ -42,24 +36,12 @@ def test_a_line_says_when_what_why_and_how():
     assert (made.signal, made.aftermath, made.style) == ("sent", "", "cancel-requested")
 
 
-def test_the_aftermath_is_updated_in_place():
-    sent = [*started(), *cancelled()]
-    end = ev.Settled(at=4.0, id=1)
-    assert outcome(started(), cancelled(signal=None)) == ("not sent yet", "")
-    assert outcome(sent) == ("sent", "")
-    assert outcome(sent, end) == ("sent", "no reply (watched 3.0 s)")
-    assert outcome(sent, late()) == ("sent", "late result at +412 ms, ignored")
-    assert outcome(sent, ev.Undelivered(at=2.1, id=1, detail="HTTP 503", refused=True), end) == (
-        "sent, refused: HTTP 503",
-        "no reply (watched 3.0 s)",
-    )
-
-
 def test_a_reply_that_came_first_is_named():
     withdrawn = [*cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]
-    assert outcome(started(), withdrawn) == ("withdrawn", "reply came first")
-    assert outcome(started(), withdrawn, completed()) == ("withdrawn", "reply came first: completed")
-    assert told(started(), withdrawn, completed()).reason == "wrong table"
+    assert told(started(), withdrawn).aftermath == "reply came first"
+    made = told(started(), withdrawn, completed())
+    assert (made.signal, made.aftermath) == ("withdrawn", "reply came first: completed")
+    assert made.reason == "wrong table"
 
 
 def test_the_log_takes_in_events_as_they_come():
@@ -150,11 +132,3 @@ def test_orders_of_the_log():
         found[sort.value] = [row.id for row in sorted(rows, key=place)]
     assert found == {"outcome": [2, 3, 1], "lag": [3, 2, 1], "name": [2, 1, 3]}
     assert after(SORTS[-1], SORTS) is NEWEST
-
-
-def test_a_cancellation_as_json():
-    made = row(started(), cancelled(), late(Kind.ERROR, code=-32800))
-    found = evidence.cancellation_json(made, UNTIL)
-    assert found["outcome"] == "late_error"
-    assert found["late"] == [{"kind": "error", "after": 0.412, "code": -32800}]
-    assert (found["id"], found["reason"], found["elapsed"]) == (1, "wrong table", 2.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget
-from mcp_tui.journal.redaction import MASK, Redactor, is_secret_name
+from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.tui.view.headless import headless_command, redactor
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -33,28 +33,8 @@ def test_what_name_and_value_cannot_say_is_json():
         assert json.loads(tokens[4]) == arguments
 
 
-SECRET_NAMES = [
-    *("apiKey", "api_key", "access_token", "Password", "client_secret", "Authorization", "Set-Cookie"),
-    *("pwd", "ssh_key", "AWS_SECRET_ACCESS_KEY", "credentials", "passphrase"),
-]
-OPEN_NAMES = [
-    *(
-        "query",
-        "keywords",
-        "monkey",
-        "primary_key",
-        "sort_key",
-        "public_key",
-        "token_type",
-        "max_tokens_count",
-    ),
-    *("authorization_endpoint", "progressToken", "cursor", "nextCursor", "author", "passenger", "tokenizer"),
-]
-
-
 def test_the_command_masks_what_the_journal_redacts():
-    for name in (*SECRET_NAMES, *OPEN_NAMES):
-        assert is_secret_name(name) == (name in SECRET_NAMES)
+    for name in ("apiKey", "Set-Cookie", "keywords", "max_tokens_count"):
         arguments = {name: "hunter2", "deep": {"text": json.dumps({name: ["hunter2"]})}}
         redacted = json.loads(Redactor(tagged=False).redact(json.dumps(arguments).encode()))
         tokens = shlex.split(call(arguments))

@@ -40,26 +40,6 @@ GROUND = (16, 32, 48)
 FORMATS = {"PNG": "PNG", "JPEG": "JPEG", "GIF": "GIF", "WebP": "WEBP", "BMP": "BMP"}
 
 
-def pixels(drawing: Drawing) -> list[list[str]]:
-    """The colours of a drawing, pixel by pixel; empty where nothing is drawn over the ground."""
-    rows: list[list[str]] = []
-    for number in range(drawing.count):
-        upper: list[str] = []
-        lower: list[str] = []
-        for text, tone in drawing.line(number):
-            first, _, second = tone.partition(" on ")
-            assert set(text) <= set("▀▄ ")
-            above, below = {"▀": (first, second), "▄": ("", first), " ": ("", "")}[text[0]]
-            upper += [above] * len(text)
-            lower += [below] * len(text)
-        rows += [upper, lower]
-    return rows
-
-
-def name(colour: tuple[int, int, int]) -> str:
-    return f"#{bytes(colour).hex()}"
-
-
 def refused(data: bytes | Part) -> str:
     with pytest.raises(NotDrawn) as error:
         decoded(data if isinstance(data, Part) else part(data))
@@ -200,9 +180,12 @@ def test_data_that_is_an_image_is_one_whatever_it_came_as():
 
 
 def test_a_cell_is_two_pixels_and_nothing_is_drawn_where_it_is_transparent():
-    drawn = pixels(Drawing(decoded(part(saved(quarters(4, 4), "PNG"))), 80, GROUND))
-    red, green, blue = map(name, (RED, GREEN, BLUE))
-    assert drawn == [[red, red, green, green]] * 2 + [[blue, blue, "", ""]] * 2
+    drawing = Drawing(decoded(part(saved(quarters(4, 6), "PNG"))), 80, GROUND)
+    assert [[*drawing.line(number)] for number in range(drawing.count)] == [
+        [("▀▀", "#ff0000 on #ff0000"), ("▀▀", "#00ff00 on #00ff00")],
+        [("▀▀", "#ff0000 on #0000ff"), ("▀▀", "#00ff00")],
+        [("▀▀", "#0000ff on #0000ff"), ("  ", "")],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +207,7 @@ def test_a_page_says_what_it_is_and_shows_it_below_and_follows_the_width():
     assert page.line(0).text.startswith("image/png")
     assert page.line(1).text == ""
     assert page.count == 2 + 20
-    assert page.line(2).segments[0] == ("▀" * 40, f"{name(RED)} on {name(RED)}")
+    assert page.line(2).segments[0] == ("▀" * 40, "#ff0000 on #ff0000")
     page.lay_out(40)
     assert page.count == 2 + 10
     assert page.find("png", lambda: False) == [(0, 6)]

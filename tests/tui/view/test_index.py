@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from tests.journal.making import STEPS as RECORDED
 from tests.journal.making import recorded_session, write
 from tests.tui.making import book, called, cancelled, completed, started
+
+FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", "3", "id:2"])
 
 
 def ids(index: Outline) -> list[object]:
@@ -48,53 +49,6 @@ def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(
     moment.seek(len(recording.table) - 1)
     index.update()
     assert ids(index) == [1]
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["call", "own", "send", "end", "cancel", "settle"]), st.integers(0, 9)),
-    max_size=60,
-)
-FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", "3", "id:2"])
-
-
-@given(STEPS, FILTERS, st.booleans(), st.integers(1, 7))
-def test_updating_finds_what_looking_at_all_rows_finds(
-    steps: list[tuple[str, int]], text: str, show_internal: bool, every: int
-):
-    made = Book()
-    index = Outline(made)
-    wanted = parse(text)
-    index.refilter(wanted, show_internal=show_internal)
-    for count, (verb, number) in enumerate(steps):
-        _step(made, verb, number)
-        if count % every:
-            continue
-        index.update()
-        expected = [
-            row.id
-            for row in reversed(made.order)
-            if wanted.matches(row) and (show_internal or not row.internal or row.state not in TERMINAL)
-        ]
-        assert ids(index) == expected
-        assert [index.line((int, id)) for id in expected if isinstance(id, int)] == list(range(len(expected)))
-
-
-def _step(made: Book, verb: str, number: int) -> None:
-    id = len(made.order) + 1
-    events: dict[str, ev.Event] = {
-        "call": called(id),
-        "own": called(id, internal=True),
-        "send": ev.Sent(at=1.0, id=number),
-        "end": ev.Completed(at=2.0, id=number),
-        "cancel": ev.CancelRequested(at=2.0, id=number, cause=ev.Cause.USER, reason=""),
-        "settle": ev.Settled(at=3.0, id=number),
-    }
-    from mcp_tui.protocol.requests import IllegalTransition
-
-    try:
-        made.apply(events[verb])
-    except IllegalTransition:
-        return
 
 
 def told(index: Outline) -> tuple[object, ...]:

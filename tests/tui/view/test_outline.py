@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book, IllegalTransition
+from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.table_columns import SORTS
-from tests.tui.making import book, cancelled, completed, started
+from tests.tui.making import book, called, cancelled, completed, started
 
 SORTED = {sort.value: sort for sort in SORTS}
 NEWEST, ELAPSED, NAME, STATE = (SORTED[each] for each in ("newest", "elapsed", "name", "state"))
@@ -106,30 +106,36 @@ def test_orders():
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["call", "errand", "ask", "ask of", "end", "cancel", "open", "close"]),
+        st.sampled_from(
+            ["call", "own", "errand", "ask", "ask of", "end", "cancel", "settle", "open", "close"]
+        ),
         st.integers(1, 8),
     ),
     max_size=50,
 )
+FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", "3", "id:2"])
 
 
-@given(STEPS, st.sampled_from(["", "state:flight", "1"]), st.sampled_from(SORTS), st.booleans())
-def test_every_line_has_one_key_and_every_row_its_line(
-    steps: list[tuple[str, int]], text: str, sort: Sort, show_internal: bool
+@given(STEPS, FILTERS, st.sampled_from(SORTS), st.booleans(), st.integers(1, 7))
+def test_every_line_has_one_key_and_every_row_that_passes_has_its_line(
+    steps: list[tuple[str, int]], text: str, sort: Sort, show_internal: bool, every: int
 ):
     made = Book()
     lines = outline(made)
-    lines.refilter(parse(text), show_internal=show_internal)
+    wanted = parse(text)
+    lines.refilter(wanted, show_internal=show_internal)
     lines.resort(sort, 0.0)
     for at, (verb, number) in enumerate(steps, 1):
         id = len(made.order) + 1
         events: dict[str, list[ev.Event]] = {
             "call": started(id, at=at),
+            "own": [called(id, at=at, internal=True), ev.Sent(at=at, id=id)],
             "errand": errand(id, number, at=at),
             "ask": [asked(f"s{at}", at=at)],
             "ask of": [asked(f"s{at}", at=at, parent=number)],
             "end": [completed(id=number, at=at)],
             "cancel": cancelled(id=number, at=at),
+            "settle": [ev.Settled(at=at, id=number)],
         }
         try:
             for event in events.get(verb, ()):
@@ -138,13 +144,24 @@ def test_every_line_has_one_key_and_every_row_its_line(
             pass
         if verb in {"open", "close"}:
             lines.expand((int, number), expanded=verb == "open")
+        if at % every:
+            continue
         lines.update()
-        keys = [lines.item(line).key for line in range(len(lines))]
+        items = [lines.item(line) for line in range(len(lines))]
+        keys = [item.key for item in items]
         assert [lines.item(lines.line(each) or 0).key for each in keys] == keys
+        passing = {
+            row.id
+            for row in made.order
+            if row.parent is None
+            and wanted.matches(row)
+            and (show_internal or not row.internal or row.state not in TERMINAL)
+        }
+        assert {item.row.id for item in items if item.row is not None and item.row.parent is None} == passing
         if not text:
             assert len(set(keys)) == len(keys)
             assert [lines.line(each) for each in keys] == list(range(len(keys)))
-            tops = [each for line, each in enumerate(keys) if lines.item(line).after is None]
+            tops = [item.key for item in items if item.after is None]
             if sort is NEWEST:
                 moments = [_at(lines, each) for each in tops]
                 assert moments == sorted(moments, reverse=True)

@@ -179,16 +179,6 @@ def test_a_task_says_where_the_server_says_it_stands():
     assert info(task(), asks, ev.Paused(at=1.0, id=1)) == "waiting for you"
 
 
-def test_c80_a_cancel_without_a_task_id_says_what_it_waits_for():
-    held = [*task()[:2], *cancelled(signal=None)]
-    assert info(held) == "cancel not sent yet"
-    assert info(held, wide=True) == "not sent yet: waiting for the task's id"
-    handle = late(Kind.TASK, 0.2, at=2.2)
-    made = row(held, handle, ev.TaskCreated(at=2.2, id=1, task_id="t-1", core=True))
-    shown = cells(made, 3.0)
-    assert (shown["State"], shown["Result"]) == ("cancel requested", "cancel not sent yet")
-
-
 def test_c88_a_task_that_was_cancelled_may_finish_anyway():
     sent = cancelled(signal=Signal.TASKS_CANCEL)
     assert info(task(core=False), sent) == "cancel sent"

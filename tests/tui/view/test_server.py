@@ -10,7 +10,7 @@ from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.session import Counters
 from mcp_tui.tui.view.server import Around, Counts, Link, ServerFacts, server_bar
 from mcp_tui.tui.view.text import SafeText, width, words
-from tests.tui.making import book, called, cancelled, completed, late, started
+from tests.tui.making import called, cancelled, completed, late, started
 
 FACTS = ServerFacts(
     link=Link.CONNECTED,
@@ -52,50 +52,34 @@ def test_counts_of_nothing_go_before_the_reason_of_a_loss_is_cut():
     assert "▸ 0 in flight" in shown(lost, 120)
 
 
-def test_counts_of_a_book():
+def test_counts_are_the_same_event_by_event_and_over_all_rows():
     going = [late(Kind.PROGRESS, each, at=2 + each, id=9) for each in (0.5, 1.0, 1.5)]
-    listening = [ev.Called(at=0.0, id=11, method="subscriptions/listen"), ev.Sent(at=0.0, id=11)]
-    made = book(
-        called(1),
-        started(2),
-        [*started(3), *cancelled(id=3)],
-        [*started(4), *cancelled(id=4), late(id=4)],
-        [*started(5), *cancelled(id=5, settled=""), late(Kind.ERROR, id=5)],
-        [*started(6), *cancelled(id=6, settled=""), late(Kind.PROGRESS, id=6)],
-        [*started(7), completed(id=7)],
-        [*started(8), ev.Lost(at=1.0, id=8, detail="x")],
-        [*started(9), *cancelled(id=9, settled=""), *going],
-        [*started(10), *cancelled(id=10, settled="it exited")],
-        ev.Unwatched(at=3.0, id=10, detail="it exited", disconnected=True),
-        [*listening, *cancelled(id=11)],
-        [called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
-    )
-    counters = Counters(made)
-    assert counters.counts(3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=2)
-    assert counters.counts(9.0).progressing == 0
-
-
-def test_counters_fed_event_by_event_say_what_counting_all_rows_says():
     story = [
-        *(event for id in range(1, 7) for event in started(id)),
-        *(event for id in range(1, 6) for event in cancelled(id=id, settled=None)),
-        ev.CancelWithdrawn(at=2.1, id=5),
-        late(id=1),
-        late(Kind.PROGRESS, at=2.5, id=2),
-        late(Kind.PROGRESS, after=0.9, at=2.9, id=2),
-        late(Kind.PROGRESS, after=1.4, at=3.4, id=2),
-        ev.Settled(at=4.0, id=3, detail=""),
-        ev.Unwatched(at=4.1, id=3, detail="it exited", disconnected=True),
-        late(id=2, at=4.2),
-        completed(id=5, at=5.0),
+        called(1),
+        *started(2),
+        *[*started(3), *cancelled(id=3)],
+        *[*started(4), *cancelled(id=4), late(id=4)],
+        *[*started(5), *cancelled(id=5, settled=""), late(Kind.ERROR, id=5)],
+        *[*started(6), *cancelled(id=6, settled=""), late(Kind.PROGRESS, id=6)],
+        *[*started(7), completed(id=7)],
+        *[*started(8), ev.Lost(at=1.0, id=8, detail="x")],
+        *[*started(9), *cancelled(id=9, settled=""), *going],
+        *[*started(10), *cancelled(id=10, settled="it exited")],
+        ev.Unwatched(at=3.0, id=10, detail="it exited", disconnected=True),
+        *[called(11, method="subscriptions/listen", internal=True), ev.Sent(at=0.0, id=11)],
+        *[called(15, method="subscriptions/listen"), ev.Sent(at=0.0, id=15), *cancelled(id=15)],
+        *[called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
+        *[*started(13), *cancelled(id=13), ev.CancelWithdrawn(at=2.1, id=13)],
+        *[*started(14), *cancelled(id=14, settled=""), late(Kind.PROGRESS, id=14), late(id=14, at=2.6)],
     ]
     made = Book()
     fed = Counters(made)
-    for event in story:
+    for event in sorted(story, key=lambda event: event.at):
         made.apply(event)
         fed.note(event)
         assert fed.counts(event.at) == Counters(made).counts(event.at)
-    assert fed.counts(6.0) == Counts(in_flight=1, requested=3, late=2, lost=1)
+    assert fed.counts(3.6) == Counts(in_flight=3, requested=4, late=3, progressing=1, lost=2)
+    assert fed.counts(9.0).progressing == 0
 
 
 @pytest.mark.parametrize(("progressing", "lost"), [(0, 0), (2, 0), (0, 3), (2, 3)])
