@@ -21,7 +21,6 @@ from mcp_tui.tui.screens.interaction import (
     FormScreen,
     InteractionScreen,
     LinkScreen,
-    RootsScreen,
     SamplingScreen,
 )
 from mcp_tui.tui.view.text import SafeText
@@ -317,38 +316,6 @@ async def test_where_no_browser_starts_nothing_is_accepted(
 # -- sampling and roots ----------------------------------------------------------------------------------------
 
 
-@eras
-async def test_sampling_is_off_until_it_is_switched_on(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as driven:
-        id_ = driven.call("both")
-        if revision == NEW:
-            await driven.until(lambda: driven.row(id_).state is State.FAILED)
-            assert "does not support" in driven.row(id_).error
-            assert not driven.session.questions
-            assert driven.top is driven.bench
-        else:
-            await opened(driven, FormScreen)
-            await driven.press("ctrl+s")
-            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-            assert sorted(each.get("code", 0) for each in answers(OLD, tmp_path / "heard")) == [-32601, 0]
-
-
-@eras
-async def test_a_refused_sampling_request_says_so_in_the_era_s_own_way(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard", settings=SAMPLING) as driven:
-        id_ = driven.call("both")
-        await opened(driven, FormScreen)
-        await driven.press("ctrl+s")
-        await opened(driven, SamplingScreen)
-        await driven.press("ctrl+d")
-        if revision == OLD:
-            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-            assert -1 in [each.get("code") for each in answers(OLD, tmp_path / "heard")]
-        else:
-            await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
-            assert answers(NEW, tmp_path / "heard") == []
-
-
 async def test_a_command_drafts_and_a_person_sends(tmp_path: Path) -> None:
     code = "import json,sys; print(json.load(sys.stdin)['systemPrompt'].upper())"
     sampling = SamplingSettings(mode="command", command=[sys.executable, "-S", "-c", code])
@@ -367,20 +334,3 @@ async def test_a_command_drafts_and_a_person_sends(tmp_path: Path) -> None:
         assert len(texts) == 1
         assert "BE BRIEF" in texts[0]
         assert "> " in texts[0]
-
-
-@eras
-async def test_roots_are_what_stands_on_the_screen(revision: str, tmp_path: Path) -> None:
-    settings = Settings(roots=["/srv/a", "file:///srv/b"])
-    async with asking(revision, tmp_path / "heard", settings=settings) as driven:
-        id_ = driven.call("folders")
-        await opened(driven, RootsScreen)
-        assert "asks for your roots" in driven.text()
-        assert "file:///srv/a" in driven.text()
-        await driven.press("ctrl+s")
-        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-        (given,) = answers(revision, tmp_path / "heard")
-        assert given["roots"] == [
-            {"uri": "file:///srv/a", "name": "a"},
-            {"uri": "file:///srv/b", "name": "b"},
-        ]

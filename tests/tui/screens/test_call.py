@@ -58,17 +58,6 @@ async def write(host: Host, pilot: Any, text: str) -> None:
     await pilot.pause()
 
 
-async def test_the_list_at_the_smallest_size():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        await pilot.pause()
-        for said in ("Call a tool", "echo", "Says it again.", "[seconds] [steps]", "3 tools", "esc Close"):
-            assert said in host.shown
-        await pilot.press("down")
-        assert "server claims: read-only (unverified)" in host.shown
-
-
 async def test_the_filter_finds_names_first():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
@@ -83,24 +72,15 @@ async def test_the_filter_finds_names_first():
         assert host.answer == UNANSWERED
 
 
-async def test_a_tool_from_the_list_to_the_call():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+s")
-        for said in ("Call echo", "And nothing else.", "required · text", "^t JSON", "esc Back"):
-            assert said in host.shown
-        assert host.answer == UNANSWERED
-        await pilot.press(*"hi", "ctrl+s")
-        assert host.answer == ("echo", {"text": "hi"})
-
-
 async def test_without_arguments_no_key_of_a_field_is_named():
     host = form([{"name": "now", "inputSchema": {"type": "object"}}])
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         await pilot.pause()
-        assert "This takes no arguments." in host.shown
+        assert host.shown.count("This takes no arguments.") == 1
         assert "^s Call  ^t JSON  esc Back" in host.shown
+        await pilot.press("ctrl+s")
+        assert host.answer == ("now", {})
 
 
 async def test_the_keys_follow_from_fields_to_json_and_back():
@@ -128,15 +108,6 @@ async def test_keys_in_a_hurry_reach_the_form_that_they_open():
         await pilot.pause()
         await pilot.pause()
         assert host.answer == ("echo", {"text": "hello"})
-
-
-async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
-    host = form([tool("odd", {"n": {"type": "integer", "default": "seven"}})])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == UNANSWERED
-        assert '"seven" is not of type "integer"' in host.shown
 
 
 WRONG = {

@@ -105,22 +105,3 @@ async def test_a_broken_promise_is_in_the_log_and_beside_the_result() -> None:
         await driven.press("1", "enter")
         await driven.until(lambda: isinstance(driven.top, ResultScreen))
         await driven.until(lambda: 'n: "not a number" is not of type "number"' in driven.text())
-
-
-async def test_in_the_detail_slash_and_n_find_and_elsewhere_they_do_what_they_did() -> None:
-    async with driving() as driven:
-        id_ = driven.call("echo", text="needle in a needle")
-        await driven.until(lambda: not driven.row(id_).open)
-        await driven.press("1")
-        await driven.until(
-            lambda: "needle" in "".join(line.text for each in driven.sections for line in each.lines)
-        )
-        await driven.press("slash")
-        await driven.type("needle")
-        await driven.press("enter", "n")
-        assert driven.top is driven.bench
-        assert "/needle  2 of" in driven.inside("detail")
-        await driven.press("escape", "n")
-        assert isinstance(driven.top, CallScreen)
-        await driven.press("escape", "1", "slash")
-        assert driven.bench.filtering.input.has_focus

@@ -54,19 +54,6 @@ def ids(screen: HistoryScreen) -> list[RequestId]:
     return [entry.row.id for entry in screen._entries][::-1][: lines.shown]  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:
-    async with driving(size=(160, 48)) as driven:
-        screen = await opened(driven)
-        assert ids(screen) == [7, 2, 1]
-        text = driven.text()
-        assert "2023-11-1" in text
-        assert "2 no reply · 1 late result" in text
-        assert "weather 2.0" in text
-        assert "[red]no" in text
-        await driven.press("escape")
-        assert isinstance(driven.top, Workbench)
-
-
 async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
     async with driving(size=(160, 40)) as driven:
         screen = await opened(driven)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.interactions import Inquiry
+from mcp_tui.client.interactions import Inquiry, Refusal
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
@@ -20,12 +20,17 @@ from tests.tui.screens.host import UNANSWERED, Host, look
 SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 
 
-def asked(method: str, params: dict[str, Any], *, server: str = "s", others: int = 0) -> InteractionScreen:
+SAMPLING = Settings(sampling=SamplingSettings(mode="ask"))
+
+
+def asked(
+    method: str, params: dict[str, Any], *, server: str = "s", settings: Settings = SAMPLING
+) -> InteractionScreen:
     over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     inquiry = Inquiry(method=method, params=params, server=server, at=time.monotonic(), over=over)
-    question = Question(inquiry, [Question(inquiry)] * others)
+    question = Question(inquiry)
     question.about = words("6 tools/call x")
-    return screen_for(question, Settings(sampling=SamplingSettings(mode="ask")))
+    return screen_for(question, settings)
 
 
 def form(message: Any, schema: Any = None, **more: Any) -> InteractionScreen:
@@ -82,6 +87,25 @@ async def test_a_question_that_breaks_the_rules_can_be_declined() -> None:
             await app.open(asked("elicitation/create", params))
             await pilot.press("ctrl+d")
             assert app.answer == {"action": "decline"}
+        for method, why in (
+            ("sampling/createMessage", "User rejected sampling request"),
+            ("roots/list", "User declined to share roots"),
+        ):
+            await app.open(asked(method, {}))
+            await pilot.press("ctrl+d")
+            assert app.answer == Refusal(why)
+
+
+async def test_roots_are_what_stands_on_the_screen() -> None:
+    app = Host(asked("roots/list", {}, settings=Settings(roots=["/srv/a", "file:///srv/b"])))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "asks for your roots" in app.shown
+        assert "file:///srv/a" in app.shown
+        await pilot.press("ctrl+s")
+        assert app.answer == {
+            "roots": [{"uri": "file:///srv/a", "name": "a"}, {"uri": "file:///srv/b", "name": "b"}]
+        }
 
 
 async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,15 +103,6 @@ async def test_esc_asks_once_and_then_stops_the_probe_with_its_servers(tmp_path:
         await driven.until(lambda: processes(mark) == own)
 
 
-async def test_what_goes_wrong_is_said_in_a_sentence():
-    async with opened("quick") as driven:
-        await driven.press("P", "enter")
-        screen = probe(driven)
-        await driven.until(lambda: screen.report is not None)
-        assert "slow_work took 0.0" in driven.text()
-        assert "too short" in driven.text()
-
-
 async def test_a_rule_that_was_not_judged_waits_for_nothing_once_the_probe_is_stopped():
     async with opened("good") as driven:
         await driven.press("P", "enter")

@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList
 
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.records import Header
@@ -50,18 +49,6 @@ async def opened(driven: Driven) -> RecordingsScreen:
     screen = driven.top
     assert isinstance(screen, RecordingsScreen)
     return screen
-
-
-async def test_the_palette_lists_the_sessions_that_were_kept_the_newest_first() -> None:
-    async with driving() as driven:
-        screen = await opened(driven)
-        await driven.until(lambda: "3 cancelled" in driven.text())
-        listed = screen.query_one(OptionList)
-        lines = [str(option.prompt) for option in listed.options]
-        assert lines[0].startswith("2026-11-21 10:11:12  sql [red]2.0")
-        assert lines[1].startswith("2026-11-20 10:11:12  weather 1.0")
-        await driven.press("escape")
-        assert isinstance(driven.top, Workbench)
 
 
 async def test_a_recording_opens_over_the_session_which_goes_on_and_esc_leads_back() -> None:

@@ -88,22 +88,6 @@ async def test_a_link_is_read_by_enter_and_by_nothing_else():
             assert host.answer == expected
 
 
-async def test_json_in_a_text_is_a_tree_and_the_text_that_it_came_as():
-    host = answer()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "world")
-        await pilot.press("tab", "tab")
-        await shown(host, pilot, "▾ 4: { 1 }")
-        await pilot.press("down", "enter")
-        await pilot.pause()
-        assert '▸ "rows": [ 5 ]' in host.shown
-        assert "4: { 1 }" not in host.shown
-        await pilot.press("t")
-        await shown(host, pilot, '{"rows": [{"n": 0}')
-        await pilot.press("t")
-        await shown(host, pilot, '▾ "rows"')
-
-
 async def test_find_goes_from_place_to_place_and_unfolds():
     host = answer([{"name": f"item {number}", "deep": {"list": [number]}} for number in range(3000)])
     async with host.run_test(size=(80, 24)) as pilot:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.tui.view import lines as module
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, line
-from mcp_tui.tui.view.text import clean
+from mcp_tui.tui.view.text import clean, words
 
 
 class Values:
@@ -20,8 +20,21 @@ class Values:
     def numbers(self) -> range:
         return range(self.dropped, len(self.values))
 
+    def add(self, count: int) -> None:
+        """Go on with whole numbers."""
+        self.values += range(len(self.values), len(self.values) + count)
+
     def drop(self) -> None:
-        self.dropped += 1
+        self.dropped = min(self.dropped + 1, len(self.values))
+
+    def back(self) -> None:
+        """Take the last one away, as a recording does that is put to an earlier moment."""
+        del self.values[max(self.dropped, len(self.values) - 1) :]
+
+    def change(self) -> None:
+        if self.numbers:
+            self.values[self.dropped] += 1
+            self.version += 1
 
     def item(self, number: int) -> int:
         assert number in self.numbers
@@ -30,7 +43,7 @@ class Values:
     def line(self, number: int, width: int) -> Line:
         if number not in self.numbers:
             return EMPTY
-        return line(clean(str(self.item(number))), key=self.item(number))
+        return line((clean(f"t{self.item(number)}"), "muted"), words(" said"), key=self.item(number))
 
 
 def shown(lines: FilteredLines[int]) -> list[object]:
@@ -90,13 +103,8 @@ def test_it_shows_what_looking_at_all_lines_finds(steps: list[str], ordered: boo
     for count, step in enumerate(steps, 3):
         if step == "add":
             base.values.append(count)
-        elif step == "drop" and base.numbers:
-            base.drop()
-        elif step == "back" and base.numbers:
-            base.values.pop()
-        elif step == "change" and base.numbers:
-            base.values[base.dropped] += 1
-            base.version += 1
+        elif step != "look":
+            getattr(base, step)()
         assert all(lines.line(number, 80) is not None for number in lines.numbers)
         lines.update()
         expected = [number for number in base.numbers if even(base.values[number])]

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.detail import Section, late_sections, params_sections, sections
+from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail import Detail
-from tests.tui.making import cancelled, late, row, started
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Host, inside
 
@@ -17,44 +16,6 @@ def text(shown: Detail) -> list[str]:
 
 def numbered(count: int) -> list[Section]:
     return [Section(words("Numbers"), tuple(line(SafeText(str(number))) for number in range(count)))]
-
-
-async def test_a_request_from_top_to_bottom():
-    shown = Detail()
-    made = row(started(), cancelled(at=8.512), late(at=8.924))
-    async with Host(shown).run_test(size=(46, 26)):
-        shown.show(
-            words("1 slow_sql"),
-            sections(
-                made, 9.0, [*late_sections(params_sections({"n": 1})), *params_sections({"name": "slow_sql"})]
-            ),
-            key=1,
-        )
-        assert text(shown)[:20] == [
-            "↯ late, ignored 0.4s ago · after 8.5s",
-            "why   you: wrong table",
-            "via   notifications/cancelled: sent",
-            "then  late result at +412 ms, ignored",
-            "",
-            "Late, ignored",
-            '{"n": 1}',
-            "",
-            "Request",
-            '{"name": "slow_sql"}',
-            "",
-            "About",
-            "what  tools/call slow_sql",
-            "id    1",
-            "limit 60s without progress, 10m in all",
-            "",
-            "History",
-            "  +0.000 → tools/call",
-            "  +8.512 ! cancel requested by user: wrong",
-            "           table",
-        ]
-        assert "1 slow_sql" in widget_text(shown)
-        struck = [segment.style for segment in shown.render_line(6) if segment.text.strip()]
-        assert all(style is not None and style.strike for style in struck)
 
 
 async def test_the_place_is_kept_for_the_same_thing_only():

@@ -6,18 +6,21 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.tui.painted import widget_text
-from tests.tui.widgets.host import Host, Ring, inside
+from tests.tui.view.test_lines import Values
+from tests.tui.widgets.host import Host, inside
 
 
-def ring(count: int, size: int = 100) -> Ring:
-    made = Ring(size)
-    add(made, 0, count)
-    return made
+class Ring(Values):
+    """The last ``size`` lines."""
 
+    def __init__(self, count: int, size: int = 100) -> None:
+        super().__init__()
+        self.size = size
+        self.add(count)
 
-def add(made: Ring, first: int, last: int) -> None:
-    for number in range(first, last):
-        made.append(line((SafeText(f"t{number}"), "muted"), words(" said"), key=number))
+    def add(self, count: int) -> None:
+        super().add(count)
+        self.dropped = max(0, len(self.values) - self.size)
 
 
 def texts(shown: LineList) -> list[str]:
@@ -26,11 +29,11 @@ def texts(shown: LineList) -> list[str]:
 
 
 async def test_the_newest_line_is_in_sight_at_the_bottom():
-    made = ring(20)
+    made = Ring(20)
     shown = LineList(made, title="Log")
     async with Host(shown).run_test(size=(40, 7)):
         assert texts(shown) == ["t15", "t16", "t17", "t18", "t19"]
-        add(made, 20, 22)
+        made.add(2)
         assert texts(shown)[-1] == "t19"
         shown.refresh_source()
         assert texts(shown) == ["t17", "t18", "t19", "t20", "t21"]
@@ -39,7 +42,7 @@ async def test_the_newest_line_is_in_sight_at_the_bottom():
 
 @pytest.mark.parametrize("newest_first", [False, True])
 async def test_scrolling_away_stops_following_and_coming_back_starts_it(newest_first: bool):
-    made = ring(20)
+    made = Ring(20)
     shown = LineList(made, newest_first=newest_first)
     away, back = ("G", "g") if newest_first else ("g", "G")
     async with Host(shown).run_test(size=(60, 7)) as pilot:
@@ -47,31 +50,31 @@ async def test_scrolling_away_stops_following_and_coming_back_starts_it(newest_f
         await pilot.press(away)
         assert not shown.follow
         before = texts(shown)
-        add(made, 20, 40)
+        made.add(20)
         shown.refresh_source()
         assert texts(shown) == before
         assert "35 newer" in widget_text(shown)
         await pilot.press(back)
         assert shown.follow
-        add(made, 40, 41)
+        made.add(1)
         shown.refresh_source()
         assert "t40" in texts(shown)
 
 
 async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
-    made = ring(20, size=20)
+    made = Ring(20, size=20)
     shown = LineList(made)
     host = Host(shown)
     async with host.run_test(size=(60, 7)) as pilot:
         shown.focus()
         await pilot.press("pageup", "pagedown", "pageup", "pageup")
         before = texts(shown)
-        add(made, 20, 23)
+        made.add(3)
         assert widget_text(shown)
         shown.refresh_source()
         assert texts(shown) == before
         assert "3 older dropped" in widget_text(shown)
-        add(made, 23, 60)
+        made.add(37)
         assert texts(shown) == before
         shown.text_select_all()
         shown.forget()
@@ -83,9 +86,11 @@ async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
 
 
 async def test_long_lines_go_on_to_the_side():
-    made = Ring(10)
-    made.append(line((words("time "), "muted"), SafeText("漢字" * 15 + "end")))
-    shown = LineList(made)
+    class Long(Ring):
+        def line(self, number: int, width: int) -> Line:
+            return line((words("time "), "muted"), SafeText("漢字" * 15 + "end"))
+
+    shown = LineList(Long(1))
     async with Host(shown).run_test(size=(40, 5)) as pilot:
         shown.focus()
         assert inside(shown)[0].startswith(" time 漢字")
@@ -98,19 +103,13 @@ async def test_long_lines_go_on_to_the_side():
 
 
 async def test_only_lines_in_sight_are_asked_for():
-    class Counted:
-        version = 0
-        numbers = range(1_000_000)
-
-        def __init__(self) -> None:
-            self.asked: set[int] = set()
-
+    class Counted(Ring):
         def line(self, number: int, width: int) -> Line:
-            self.asked.add(number)
-            return line(SafeText(f"t{number}"))
+            asked.add(number)
+            return super().line(number, width)
 
-    source = Counted()
-    shown = LineList(source)
+    asked: set[int] = set()
+    shown = LineList(Counted(1_000_000, 1_000_000))
     async with Host(shown).run_test(size=(40, 12)) as pilot:
         await pilot.pause()
         assert texts(shown)[-1] == "t999999"
@@ -118,14 +117,14 @@ async def test_only_lines_in_sight_are_asked_for():
         await pilot.press("g")
         await pilot.pause()
         assert texts(shown)[0] == "›t0"
-        assert len(source.asked) < 100
+        assert len(asked) < 100
 
 
 @pytest.mark.parametrize(
     ("newest_first", "copied"), [(False, "5 said\nt16 said\nt1"), (True, "9 said\nt18 said\nt1")]
 )
 async def test_text_can_be_selected_and_copied(newest_first: bool, copied: str):
-    made = ring(20)
+    made = Ring(20)
     shown = LineList(made, newest_first=newest_first)
     host = Host(shown)
     async with host.run_test(size=(40, 7)) as pilot:
@@ -136,7 +135,7 @@ async def test_text_can_be_selected_and_copied(newest_first: bool, copied: str):
         assert host.screen.get_selected_text() == copied
         marked = [segment.text for segment in shown.render_line(1) if segment.style and segment.text.strip()]
         assert "".join(marked).startswith("t1")
-        add(made, 20, 22)
+        made.add(2)
         shown.refresh_source()
         assert host.screen.get_selected_text() == copied
         assert widget_text(shown)

@@ -15,7 +15,8 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
 from tests.tui.painted import widget_text
-from tests.tui.widgets.host import Clock, Host, inside, show_book
+from tests.tui.view.test_outline import family
+from tests.tui.widgets.host import Clock, Host, inside
 
 NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("name", "state"))
 
@@ -62,35 +63,20 @@ STORY = [
 ]
 
 
-async def test_rows_look_as_they_were_drawn():
-    shown, _ = table(book(*STORY), now=12.4)
-    async with Host(shown).run_test(size=(80, 14)):
-        assert inside(shown)[:8] == [
-            "   State       Id  Request              Result                Elapsed Timeout",
-            "›▸ in flight  214  slow_sql             ██████▏    62%          12.4s 60s    ",
-            " ▸ in flight  213  slow_sql             17 rows                  4.1s 60s    ",
-            " ◔ cancelling 212  slow_sql             cancel sent              8.7s 60s    ",
-            " ↯ late       207  slow_sql             late result at +412 …    5.0s 60s    ",
-            " ⊘ cancelled  206  slow_sql             no reply in 10.2 s       2.2s 60s    ",
-            " ✓ completed  202  slow_sql             1.8 kB                   0.1s 60s    ",
-            " ✗ failed     201  export_every_invoice -32602 no b              0.0s 60s    ",
-        ]
-        assert "following · 7 requests" in widget_text(shown)
-
-
 LONG = "crawl_every_page_of_the_documentation"
 WHY = "it looked at the pages of the wrong edition, 第二版, which nobody reads 🙈 any more"
 
 
 async def test_whatever_is_in_a_row_its_columns_line_up():
-    shown, _ = table()
-    async with Host(shown).run_test(size=(80, 14)) as pilot:
+    host = Host(table()[0])
+    async with host.run_test(size=(80, 14)) as pilot:
         for width in (60, 80, 140):
             await pilot.resize_terminal(width, 14)
             for name in ("add", LONG, "検索する" * 6, "🦀" * 20):
                 for reason in ("", WHY, "理由" * 40):
                     story = [*started(1, name=name), *cancelled(id=1, reason=reason, settled="")]
-                    show_book(shown, book(story, *STORY))
+                    shown, _ = table(book(story, *STORY))
+                    await host.put(shown)
                     await pilot.pause()
                     lines = inside(shown)
                     assert {cell_len(line) for line in lines} == {shown.inner.width}
@@ -231,22 +217,22 @@ async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.Mo
 
 
 async def test_hostile_text_is_harmless():
-    shown, _ = table()
-    async with Host(shown).run_test(size=(120, 14)):
+    host = Host(table()[0])
+    async with host.run_test(size=(120, 14)) as pilot:
         for text in PAYLOADS.values():
-            show_book(
-                shown,
-                book(
-                    [called(1, method=text, name=text)],
-                    [*started(2, name=text), progress(3, message=text, id=2)],
-                    [*started(3), *cancelled(id=3, reason=text, settled=text)],
-                    [*started(4), ev.Failed(at=1.0, id=4, message=text, code=-1)],
-                    [*started(5), ev.Lost(at=1.0, id=5, detail=text)],
-                    called(text),
-                    ev.ServerRequestReceived(at=1.0, request_id=text, method=text, parent=1),
-                    ev.ServerRequestWithdrawn(at=2.0, request_id=text, reason=text),
-                ),
+            told = book(
+                [called(1, method=text, name=text)],
+                [*started(2, name=text), progress(3, message=text, id=2)],
+                [*started(3), *cancelled(id=3, reason=text, settled=text)],
+                [*started(4), ev.Failed(at=1.0, id=4, message=text, code=-1)],
+                [*started(5), ev.Lost(at=1.0, id=5, detail=text)],
+                called(text),
+                ev.ServerRequestReceived(at=1.0, request_id=text, method=text, parent=1),
+                ev.ServerRequestWithdrawn(at=2.0, request_id=text, reason=text),
             )
+            shown, _ = table(told)
+            await host.put(shown)
+            await pilot.pause()
             shown.select(1)
             shown.unfold()
             for filter in (text, ""):
@@ -260,36 +246,25 @@ async def test_hostile_text_is_harmless():
 # -- what belongs to a row, order and marks ------------------------------------------------------------------------
 
 
-def family() -> Book:
-    return book(
-        started(1, name="crawl"),
-        started(2, at=1.0),
-        ev.ServerRequestReceived(at=1.045, request_id="s-1", method="sampling/createMessage", parent=2),
-        ev.Called(at=2.0, id=3, method="tasks/get", name="", internal=True, parent=2),
-        ev.Sent(at=2.0, id=3),
-        ev.ServerRequestReceived(at=3.0, request_id="r-1", method="roots/list"),
-    )
-
-
 async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
-    shown, _ = table(family(), 4.0)
+    shown, _ = table(family(), 6.0)
     async with Host(shown).run_test(size=(80, 12)) as pilot:
+        tell(shown, ev.ServerRequestReceived(at=5.5, request_id="r-1", method="roots/list"))
         await pilot.pause()
-        assert inside(shown)[1].split()[:4] == ["›◂", "asks", "r-1", "roots/list"]
-        assert inside(shown)[3].startswith(" ▸ in flight          1  crawl")
-        assert "[+2]" in inside(shown)[2]
+        assert inside(shown)[1].split()[:4] == ["◂", "asks", "r-1", "roots/list"]
+        assert inside(shown)[4].startswith(" ▸ in flight          1  slow_sql")
+        assert "[+3]" in inside(shown)[3]
         shown.select(2)
         assert shown.unfold()
         await pilot.pause()
         lines = inside(shown)
-        assert "[-2]" in lines[2]
-        assert "◂ asks" in lines[3]
-        assert "  sampling/" in lines[3]
-        assert "+45 ms" in lines[3]
-        assert "  tasks/get" in lines[4]
-        assert "+1.0 s" in lines[4]
-        assert "crawl" in lines[5]
-        assert {len(line) for line in lines[1:6]} == {len(lines[0])}
+        assert "[-3]" in lines[3]
+        assert "◂ asks" in lines[4]
+        assert "  sampling/" in lines[4]
+        assert "+45 ms" in lines[4]
+        assert "  tasks/get" in lines[5]
+        assert "+1.0 s" in lines[5]
+        assert {len(line) for line in lines[1:8]} == {len(lines[0])}
 
 
 async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():
