@@ -162,18 +162,26 @@ async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
 async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are():
     host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:
-        for text in PACKED:
-            of: Json = {"type": text, "description": text, "default": text, "enum": [text]}
+        for number, text in enumerate(PACKED):
+            await pilot.resize_terminal(*[(80, 24), (40, 12), (140, 40)][number % 3])
+            of: Json = {"type": "string", "title": text, "description": text, "pattern": text, "format": text}
+            properties: dict[str, Json] = {
+                text: of,
+                "a": {"type": text, "default": text},
+                "b": {"enum": [text, "x"], "enumNames": [text]},
+                "c": {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
+                "d": {"type": "object", "properties": {text: {"type": "string", "default": text}}},
+                "n": {"type": [text]},
+            }
             claims: Json = {"title": text, "readOnlyHint": text, "destructiveHint": True}
-            properties: dict[str, Json] = {text: of, "n": {"type": [text]}}
-            made = tool(text, properties, (text,), description=text, title=text, annotations=claims)
+            made = tool(text, properties, (text, "b"), description=text, title=text, annotations=claims)
             await host.open(screen([made]))
             await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
-            await pilot.press("enter")
-            await pilot.pause()
-            assert_harmless(host.shown.replace("\n", ""))
-            assert "esc Back" in host.shown
+            for key in ("enter", "tab", "tab", "down", "enter", "tab", "ctrl+t", "ctrl+t"):
+                await pilot.press(key)
+                await pilot.pause()
+                assert_harmless(host.shown.replace("\n", ""))
             await write(host, pilot, "{")
             host.screen.post_message(Paste(text))
             await pilot.press("ctrl+s")

@@ -38,18 +38,10 @@ def form(message: Any, schema: Any = None, **more: Any) -> InteractionScreen:
 
 
 def every(payload: str) -> list[InteractionScreen]:
-    schema = {
-        "type": "object",
-        "properties": {
-            payload: {"type": "string", "title": payload, "description": payload, "default": payload},
-            "pick": {"type": "string", "enum": [payload, "b"], "enumNames": [payload, payload]},
-        },
-        "required": [payload],
-    }
     elicit, sample = "elicitation/create", "sampling/createMessage"
     message = {"role": payload, "content": {"type": "text", "text": payload}}
     return [
-        asked(elicit, {"message": payload, "requestedSchema": schema}, server=payload),
+        asked(elicit, {"message": payload, "requestedSchema": {}}, server=payload),
         asked(elicit, {"message": payload, "mode": "url", "url": f"https://a.example/{payload}"}),
         asked(sample, {"systemPrompt": payload, "messages": [message], payload: payload}, server=payload),
         asked("roots/list", {payload: payload}, server=payload),

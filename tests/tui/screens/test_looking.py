@@ -63,3 +63,10 @@ async def test_a_click_on_a_key_in_the_footer_presses_it() -> None:
         at = driven.inside("keys").index("C Cancel now")
         await driven.pilot.click(driven.bench.keys, offset=(at + 2, 0))
         await driven.until(lambda: row.state is State.CANCEL_REQUESTED)
+
+
+async def test_a_click_on_a_button_of_a_dialog_answers() -> None:
+    async with driving(size=(100, 30)) as driven:
+        await driven.press("q")
+        await driven.pilot.click("#yes")
+        await driven.until(lambda: driven.left)

@@ -21,26 +21,19 @@ def shown(driven: Driven) -> list[Widget]:
     return [pane for pane in (driven.bench.table, *driven.bench.panes.values()) if pane.display]
 
 
-async def test_keys_share_the_width_between_the_sides_and_the_middle() -> None:
+async def test_keys_share_the_width_between_the_sides_and_the_middle_and_the_height() -> None:
     async with driving(size=(140, 40)) as driven:
         bench = driven.bench
-        before = bench.catalogue.region.width, bench.table.region.width, bench.detail.region.width
+        left, table, right = (pane.region for pane in (bench.catalogue, bench.table, bench.detail))
         await driven.press(")", ")")
-        after = bench.catalogue.region.width, bench.table.region.width, bench.detail.region.width
-        assert after[0] > before[0]
-        assert after[1] < before[1]
-        assert after[2] > before[2]
-        await driven.press("(", "(", "(")
-        assert bench.table.region.width > before[1]
-
-
-async def test_keys_share_the_height() -> None:
-    async with driving(size=(140, 40)) as driven:
-        height = driven.bench.table.region.height
-        await driven.press("=", "=", "=")
-        assert driven.bench.table.region.height < height
+        assert bench.catalogue.region.width > left.width
+        assert bench.table.region.width < table.width
+        assert bench.detail.region.width > right.width
+        await driven.press("(", "(", "(", "=", "=", "=")
+        assert bench.table.region.width > table.width
+        assert bench.table.region.height < table.height
         await driven.press(*["-"] * 6)
-        assert driven.bench.table.region.height > height
+        assert bench.table.region.height > table.height
         await driven.press(*["="] * 60)
         assert all(pane.region.height >= 3 for pane in shown(driven))
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any, cast
 
 from mcp_tui.client.client import Client
 from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.screens.cancelling import DEAF, TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
@@ -15,20 +16,6 @@ from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.tui.widgets.host import Clock
 
 ASKING = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
-
-
-class Told:
-    """What the prompt asks of a client, which does nothing of it."""
-
-    def __init__(self, book: Book, now: Clock) -> None:
-        self.book, self.now = book, now
-        self.chosen: list[tuple[object, ...]] = []
-
-    def cancel(self, id: RequestId, cause: Cause, reason: str) -> None:
-        self.chosen.append((id, cause, reason))
-
-    def extend(self, id: RequestId, seconds: float | None) -> None:
-        self.chosen.append((id, seconds))
 
 
 def overdue(*ids: int, limits: ev.Limits = ASKING) -> list[ev.Event]:
@@ -45,8 +32,12 @@ class Case:
     def __init__(self, told: Book, *, timers: Timers = "live") -> None:
         self.told = told
         self.clock = Clock(60.0)
-        client = Told(told, self.clock)
-        self.chosen = client.chosen
+        self.chosen: list[tuple[object, ...]] = []
+
+        def tell(*what: object) -> None:
+            self.chosen.append(what)
+
+        client = SimpleNamespace(book=told, now=self.clock, cancel=tell, extend=tell)
         self.screen = TimeoutScreen(cast("Client", client))
         self.host = Host(self.screen, timers=timers)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from unittest.mock import patch
 
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
@@ -166,21 +166,12 @@ class Scene:
 SCENES: Final[dict[str, Scene]] = {}
 
 
-class Staging(TypedDict, total=False):
-    """What :func:`staged` takes beside a size."""
-
-    target: Target | None
-    silent: bool
-    told: bool
-    ascii_only: bool
-
-
 def scene(
     *first: int,
     alone: bool = False,
     kept: bool = False,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
-    **staging: Unpack[Staging],
+    **staging: Any,
 ) -> Callable[[Callable[[Stage], Awaitable[None]]], None]:
     """A scene of all sizes, this one first, or of no other.
 

@@ -7,7 +7,8 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.tui.view.badges import BADGES, badge
-from mcp_tui.tui.view.text import TO_ASCII, width
+from mcp_tui.tui.view.rows import bar
+from mcp_tui.tui.view.text import TO_ASCII, SafeText, clean, width
 from tests.tui.making import called, cancelled, completed, late, row, started
 
 END = ev.Settled(at=4.0, id=1)
@@ -53,3 +54,21 @@ def test_glyphs_are_one_neutral_cell_with_an_ascii_twin():
         twin = shown.glyph.translate(TO_ASCII)
         assert len(twin) == 1
         assert twin.isascii()
+
+
+def test_every_twin_takes_the_place_of_its_glyph():
+    for glyph, twin in TO_ASCII.items():
+        assert twin.isascii()
+        assert len(twin) == 1
+        assert width(SafeText(chr(glyph))) == 1
+
+
+def test_a_line_keeps_its_columns():
+    line = SafeText(f"›◔ cancel requested  {bar(0.37)} 37% ×3 · wrong… {clean(chr(27))} {clean(chr(0x202E))}")
+    twin = line.translate(TO_ASCII)
+    assert twin.isascii()
+    assert len(twin) == width(line)
+
+
+def test_other_scripts_stay():
+    assert SafeText("漢字 ✓").translate(TO_ASCII) == "漢字 +"

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
-from hypothesis import given
+import random
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.table_columns import SORTS
+from tests.journal.making import STEPS as RECORDED
+from tests.journal.making import recorded_session, write
 from tests.tui.making import book, called, cancelled, completed, started
 
 SORTED = {sort.value: sort for sort in SORTS}
@@ -102,6 +110,10 @@ def test_orders():
         lines.resort(sort, 10.0)
         assert shown(lines) == ids, sort
         assert [lines.line(lines.item(line).key) for line in range(4)] == [0, 1, 2, 3]
+    made.apply(called(4, name="aa", at=4.0))
+    made.apply(completed(id=2, at=9.0))
+    lines.update()
+    assert shown(lines) == [4, 2, 1, 3, "<s"], "it holds still, and what is new waits on top"
 
 
 STEPS = st.lists(
@@ -175,3 +187,64 @@ def _at(lines: Outline, key: tuple[type, ev.RequestId]) -> float:
         return item.server_request.at
     assert item.row is not None
     return item.row.called_at
+
+
+def ids(index: Outline) -> list[object]:
+    return [index.item(line).key[1] for line in range(len(index))]
+
+
+def test_own_requests_are_hidden_when_they_are_over_and_not_before():
+    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), called(2))
+    index = Outline(made)
+    index.update()
+    assert ids(index) == [2, 1]
+    made.apply(completed(id=1))
+    index.update()
+    assert ids(index) == [2]
+    assert (index.total, index.internal_hidden) == (1, 1)
+    index.refilter(parse(""), show_internal=True)
+    assert ids(index) == [2, 1]
+
+
+def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(tmp_path: Path):
+    recording = Recording.read(write(tmp_path / "a.jsonl", *started(1), *cancelled(id=1), *started(2)))
+    moment = RecordedBook(recording)
+    moment.seek(len(recording.table) - 1)
+    index = Outline(moment)
+    index.refilter(parse("state:requested"), show_internal=False)
+    assert ids(index) == [1]
+    moment.seek(len(recording.table))
+    index.update()
+    assert ids(index) == []
+    moment.seek(len(recording.table) - 1)
+    index.update()
+    assert ids(index) == [1]
+
+
+def told(index: Outline) -> tuple[object, ...]:
+    """Everything that the lines say of themselves."""
+    while index.unfiltered:
+        index.update()
+    items = [index.item(line) for line in range(len(index))]
+    lines = [index.line(item.key) for item in items]
+    below = [(item.key, item.children, item.server_request and item.server_request.outcome) for item in items]
+    return below, lines, index.shown, index.total, index.internal_hidden
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(RECORDED, max_size=40), text=FILTERS, own=st.booleans(), seed=st.integers(0, 100))
+def test_a_step_in_a_recording_finds_what_a_new_look_finds(
+    steps: list[tuple[str, int, float, str]], text: str, own: bool, seed: int
+):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal.jsonl")
+        recorded_session(path, "stdio", "2025-11-25", steps)
+        moment = RecordedBook(Recording.read(path))
+        index = Outline(moment)
+        index.refilter(parse(text), show_internal=own)
+        for position in random.Random(seed).choices(range(len(moment.recording.table) + 1), k=20):
+            moment.seek(position)
+            index.update()
+            again = Outline(moment)
+            again.refilter(parse(text), show_internal=own)
+            assert told(index) == told(again)

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
@@ -14,7 +13,6 @@ from textual.widgets import Button
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.widgets.form import Form
-from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.painted import screen_text
 
 EVERY: dict[str, Json] = {
@@ -305,32 +303,6 @@ async def test_a_text_may_have_lines_and_enter_goes_on():
     async with app.run_test(size=(80, 12)) as pilot:
         await pilot.press("1", "ctrl+j", "2", "enter", "3", "up", "up", "down", "4")
         assert app.form.arguments() == {"a": "1\n24", "b": "3"}
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    list(zip(PACKED, itertools.cycle([(40, 12), (140, 40)]), strict=False)),
-    ids=range(len(PACKED)),
-)
-async def test_hostile_schemas_are_shown_and_not_obeyed(text: str, size: tuple[int, int]):
-    fields: dict[str, Json] = {
-        text: {"type": "string", "title": text, "description": text, "pattern": text, "format": text},
-        "b": {"enum": [text, "x"], "enumNames": [text]},
-        "c": {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
-        "d": {"type": "object", "properties": {text: {"type": "string", "default": text}}},
-    }
-    app = Shown(schema(fields, text, "b"))
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        assert_harmless(app.text.replace("\n", ""))
-        for keys in (("tab",), ("down", "enter"), ("tab",), ("ctrl+t",), ("ctrl+t",)):
-            await pilot.press(*keys)
-            await pilot.pause()
-            assert_harmless(app.text.replace("\n", ""))
-        app.form.submit()
-        await pilot.pause()
-        assert_harmless(app.text.replace("\n", ""))
-    assert cast("object", app.form.arguments()) is not None
 
 
 async def test_all_that_is_wrong_is_told_by_place_and_the_first_field_has_the_focus():

@@ -121,17 +121,6 @@ async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
 # -- the cursor ------------------------------------------------------------------------------------------------
 
 
-async def test_the_cursor_stays_with_its_id_while_rows_come():
-    shown, _ = table(many(3))
-    async with Host(shown).run_test(size=(80, 10)) as pilot:
-        shown.focus()
-        await pilot.press("down")
-        assert ids(shown) == ["3", "›2", "1"]
-        tell(shown, started(4), started(5))
-        assert ids(shown) == ["5", "4", "3", "›2", "1"]
-        assert shown.selected is shown.book.get(2)
-
-
 async def test_following_never_pushes_the_cursor_out_of_sight():
     shown, _ = table(many(3))
     async with Host(shown).run_test(size=(80, 12)):
@@ -286,19 +275,3 @@ async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():
         shown.unmark()
         assert shown.marked_rows == []
         assert "marked" not in str(shown.border_subtitle)
-
-
-async def test_another_order_is_named_and_holds_still():
-    shown, clock = table(book(started(1, name="b"), started(2, name="a"), started(3, name="c")))
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        shown.select(3)
-        assert shown.resort(NAME)
-        await pilot.pause()
-        assert ids(shown) == ["2", "1", "›3"]
-        assert "sort name" in str(shown.border_subtitle)
-        tell(shown, started(4, name="aa"))
-        clock.now += 5
-        shown.refresh_rows()
-        await pilot.pause()
-        assert ids(shown) == ["4", "2", "1", "›3"]
