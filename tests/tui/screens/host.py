@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.app import ComposeResult
@@ -51,6 +53,15 @@ class Host(host.Host):
         """What is on the screen, line by line."""
         assert {(len(strips(self)), *{strip.cell_length for strip in strips(self)})} == {self.size[::-1]}
         return screen_text(self)
+
+
+@asynccontextmanager
+async def showing(screen: ModalScreen[Any] | None = None) -> AsyncGenerator[tuple[Host, Pilot[int]]]:
+    """An app on a terminal of the smallest usual size, with this screen open."""
+    host = Host(screen)
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        yield host, pilot
 
 
 async def look(pilot: Pilot[int], screen: Dialog[Any]) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from textual.events import Paste
+from textual.pilot import Pilot
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
@@ -10,7 +12,7 @@ from mcp_tui.tui.screens.call import LISTED, CallScreen
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
-from tests.tui.screens.host import UNANSWERED, Host
+from tests.tui.screens.host import UNANSWERED, Host, showing
 
 
 def tool(
@@ -42,8 +44,10 @@ def screen(tools: list[dict[str, Json]], preset: str = "", **given: Any) -> Call
     return CallScreen(entries, preset=next((each for each in entries if each.name == preset), None), **given)
 
 
-def form(tools: list[dict[str, Json]] = TOOLS, preset: str = "", **given: Any) -> Host:
-    return Host(screen(tools, preset, **given))
+def form(
+    tools: list[dict[str, Json]] = TOOLS, preset: str = "", **given: Any
+) -> AbstractAsyncContextManager[tuple[Host, Pilot[int]]]:
+    return showing(screen(tools, preset, **given))
 
 
 def editor(host: Host) -> TextArea:
@@ -59,8 +63,7 @@ async def write(host: Host, pilot: Any, text: str) -> None:
 
 
 async def test_the_filter_finds_names_first():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form() as (host, pilot):
         await pilot.press(*"echo")
         shown = host.shown
         assert shown.index("echo    ") < shown.index("silent")
@@ -73,8 +76,7 @@ async def test_the_filter_finds_names_first():
 
 
 async def test_without_arguments_no_key_of_a_field_is_named():
-    host = form([{"name": "now", "inputSchema": {"type": "object"}}])
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form([{"name": "now", "inputSchema": {"type": "object"}}]) as (host, pilot):
         await pilot.press("enter")
         await pilot.pause()
         assert host.shown.count("This takes no arguments.") == 1
@@ -84,8 +86,7 @@ async def test_without_arguments_no_key_of_a_field_is_named():
 
 
 async def test_the_keys_follow_from_fields_to_json_and_back():
-    host = form(preset="count")
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form(preset="count") as (host, pilot):
         for keys in ("^t Fields  esc", "^o Unset  ^t JSON  esc"):
             await pilot.press("ctrl+t")
             await pilot.pause()
@@ -93,16 +94,14 @@ async def test_the_keys_follow_from_fields_to_json_and_back():
 
 
 async def test_enter_goes_from_field_to_field_and_to_the_button():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form() as (host, pilot):
         await pilot.press("down", "enter", "enter", *"7", "enter", "enter")
         await pilot.pause()
         assert host.answer == ("count", {"seconds": 10, "steps": 7})
 
 
 async def test_keys_in_a_hurry_reach_the_form_that_they_open():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form() as (host, pilot):
         for key in (*"echo", "enter", *"hello", "ctrl+s"):
             host.simulate_key(key)
         await pilot.pause()
@@ -120,8 +119,7 @@ WRONG = {
 
 
 async def test_what_is_wrong_is_shown_and_keeps_the_form_open():
-    host = form(preset="count")
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form(preset="count") as (host, pilot):
         for text, said in WRONG.items():
             await write(host, pilot, text)
             await pilot.press("ctrl+s")
@@ -138,8 +136,7 @@ async def test_what_is_wrong_is_shown_and_keeps_the_form_open():
 
 
 async def test_no_tools_at_all():
-    host = form([{"description": "nameless"}, {"name": 7}])
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form([{"description": "nameless"}, {"name": 7}]) as (host, pilot):
         await pilot.press("down", "enter", "ctrl+s")
         await pilot.pause()
         assert "No tools, or not listed yet" in host.shown
@@ -149,9 +146,7 @@ async def test_no_tools_at_all():
 
 
 async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
-    host = form([tool(f"tool{number % 5000}") for number in range(10_000)])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with form([tool(f"tool{number % 5000}") for number in range(10_000)]) as (host, pilot):
         assert host.screen.query_one(OptionList).option_count == LISTED + 1
         assert "10,000 tools" in host.shown
         await pilot.press(*"tool4999", "ctrl+s")
@@ -160,8 +155,7 @@ async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
 
 
 async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are():
-    host = Host(None)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with showing() as (host, pilot):
         for number, text in enumerate(PACKED):
             await pilot.resize_terminal(*[(80, 24), (40, 12), (140, 40)][number % 3])
             of: Json = {"type": "string", "title": text, "description": text, "pattern": text, "format": text}
@@ -194,8 +188,7 @@ async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_the
 
 
 async def test_defaults_too_long_to_be_edited_are_said_so():
-    host = form([tool("t", {"x": {"default": "y" * 200_000}})])
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form([tool("t", {"x": {"default": "y" * 200_000}})]) as (host, pilot):
         await pilot.press("enter")
         await pilot.pause()
         assert "200,000 characters, sent unchanged" in host.shown
@@ -217,8 +210,7 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
     called: tuple[str, dict[str, Json]] = ("wipe", {})
     answers: list[tuple[str, object]] = [("n", UNANSWERED), ("y", called), ("", called)]
     for answer, expected in answers:
-        host = form([wipes], asked=asked)
-        async with host.run_test(size=(80, 24)) as pilot:
+        async with form([wipes], asked=asked) as (host, pilot):
             await pilot.press("ctrl+s")
             await pilot.pause()
             assert ("Call wipe?" in host.shown) is bool(answer)
@@ -227,8 +219,7 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
                 await pilot.press(answer)
                 await pilot.pause()
             assert host.answer == expected
-    host = form([{**wipes, "description": "now it is another"}], asked=asked)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form([{**wipes, "description": "now it is another"}], asked=asked) as (host, pilot):
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert "Call wipe?" in host.shown
@@ -240,8 +231,7 @@ async def test_earlier_arguments_come_back_and_then_what_was_typed():
     def earlier(name: str) -> list[dict[str, Json]]:
         return known if name == "echo" else []
 
-    host = form(earlier=earlier)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with form(earlier=earlier) as (host, pilot):
         await pilot.press("enter", *"mine")
         await pilot.pause()
         assert "^r Earlier" in host.shown

@@ -15,7 +15,7 @@ from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PACKED, assert_harmless
-from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.tui.screens.host import UNANSWERED, Host, look, showing
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 
@@ -49,8 +49,7 @@ def every(payload: str) -> list[InteractionScreen]:
 
 
 async def test_hostile_text_is_shown_and_not_obeyed() -> None:
-    app = Host(None)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with showing() as (app, pilot):
         for payload in PACKED:
             for screen in every(payload):
                 await app.open(screen)
@@ -73,8 +72,7 @@ BROKEN: list[dict[str, Any]] = [
 
 
 async def test_a_question_that_breaks_the_rules_can_be_declined() -> None:
-    app = Host(None)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with showing() as (app, pilot):
         for params in BROKEN:
             await app.open(asked("elicitation/create", params))
             await pilot.press("ctrl+d")
@@ -89,9 +87,10 @@ async def test_a_question_that_breaks_the_rules_can_be_declined() -> None:
 
 
 async def test_roots_are_what_stands_on_the_screen() -> None:
-    app = Host(asked("roots/list", {}, settings=Settings(roots=["/srv/a", "file:///srv/b"])))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with showing(asked("roots/list", {}, settings=Settings(roots=["/srv/a", "file:///srv/b"]))) as (
+        app,
+        pilot,
+    ):
         assert "asks for your roots" in app.shown
         assert "file:///srv/a" in app.shown
         await pilot.press("ctrl+s")
@@ -104,8 +103,7 @@ async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest
     visited: list[str] = []
     monkeypatch.setattr(webbrowser, "open", visited.append)
     screen = asked("elicitation/create", {"message": "m", "mode": "url", "url": "file:///etc/passwd"})
-    app = Host(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with showing(screen) as (app, pilot):
         assert isinstance(screen, LinkScreen)
         await look(pilot, screen)
         assert "Only http and https URLs can be opened." in app.shown

@@ -15,7 +15,7 @@ from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.tui.screens.cancelling import LENGTH, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, cancelled, completed, started
-from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.tui.screens.host import UNANSWERED, Host, look, showing
 from tests.tui.widgets.host import Clock
 
 NOTIFIED = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
@@ -57,8 +57,7 @@ async def test_its_clock_keeps_to_the_setting(timers: Timers, after: str):
 
 
 async def test_enter_and_ctrl_c_cancel():
-    host = Host(None)
-    async with host.run_test() as pilot:
+    async with showing() as (host, pilot):
         for keys, answer in (("wrong", "wrong"), ("", DEFAULT_REASON), ("   ", DEFAULT_REASON)):
             for last in ("enter", "ctrl+c"):
                 await host.open(prompt(book(started()), Clock()))
@@ -68,8 +67,10 @@ async def test_enter_and_ctrl_c_cancel():
 
 
 async def test_recent_reasons_and_the_way_back_to_what_was_typed():
-    host = Host(prompt(book(started()), Clock(), recent=["newer", "older", "newer", " "]))
-    async with host.run_test() as pilot:
+    async with showing(prompt(book(started()), Clock(), recent=["newer", "older", "newer", " "])) as (
+        host,
+        pilot,
+    ):
         await pilot.press("m", "y", "up")
         field = host.screen.query_one("#reason")
         seen = [getattr(field, "value", "")]
@@ -80,9 +81,7 @@ async def test_recent_reasons_and_the_way_back_to_what_was_typed():
 
 
 async def test_a_reason_is_one_line_of_visible_text_within_its_length():
-    host = Host(prompt(book(started()), Clock()))
-    async with host.run_test() as pilot:
-        await pilot.pause()
+    async with showing(prompt(book(started()), Clock())) as (host, pilot):
         host.screen.post_message(Paste("a\tb\x1b[2J\u202ec\x07\nsecond line"))
         await pilot.pause()
         await pilot.pause()
@@ -111,8 +110,7 @@ SETTLED: list[tuple[list[ev.Event], str]] = [
 
 
 async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
-    host = Host(None)
-    async with host.run_test() as pilot:
+    async with showing() as (host, pilot):
         for events, said in SETTLED:
             told = book(started())
             screen = prompt(told, Clock(3.0))
@@ -132,8 +130,7 @@ async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
 async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
     told = book(started())
     screen = prompt(told, Clock(3.0))
-    host = Host(screen)
-    async with host.run_test() as pilot:
+    async with showing(screen) as (host, pilot):
         await pilot.press("x")
         told.apply(completed())
         screen.action_cancel()
@@ -148,8 +145,7 @@ async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
 async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
     told = book(started())
     screen = prompt(told, Clock(3.0))
-    host = Host(screen)
-    async with host.run_test() as pilot:
+    async with showing(screen) as (host, pilot):
         await pilot.press("o", "k")
         told.apply(ev.CancelRequested(at=2.0, id=1, cause=Cause.TIMEOUT, reason="timed out after 60 s"))
         await look(pilot, screen)
@@ -161,8 +157,7 @@ async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
 
 
 async def test_hostile_names_and_errors_are_shown_and_not_obeyed():
-    host = Host(None)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with showing() as (host, pilot):
         for text in PACKED:
             told = book(started(name=text))
             screen = prompt(told, Clock(8.71), way=replace(NOTIFIED, why=text))

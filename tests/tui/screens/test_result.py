@@ -3,9 +3,11 @@ from __future__ import annotations
 import base64
 import json
 import stat
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from mcp_tui.protocol.messages import Json
@@ -13,7 +15,7 @@ from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.detail import Pager
 from tests.tui.hostile import PACKED, assert_harmless
-from tests.tui.screens.host import UNANSWERED, Host
+from tests.tui.screens.host import UNANSWERED, Host, showing
 from tests.waiting import until
 
 DATA = b"\x89PNG\r\n\x1a\n"
@@ -33,8 +35,8 @@ def screen(result: Json = RESULT, **given: Any) -> ResultScreen:
     return ResultScreen(raw, title=words("7 tools/call t"), **given)
 
 
-def answer(result: Json = RESULT, **given: Any) -> Host:
-    return Host(screen(result, **given))
+def answer(result: Json = RESULT, **given: Any) -> AbstractAsyncContextManager[tuple[Host, Pilot[int]]]:
+    return showing(screen(result, **given))
 
 
 async def shown(host: Host, pilot: Any, text: str) -> None:
@@ -43,8 +45,8 @@ async def shown(host: Host, pilot: Any, text: str) -> None:
 
 
 async def test_all_parts_are_on_one_page_with_structured_content_first():
-    host = answer()
-    async with host.run_test(size=(80, 40)) as pilot:
+    async with answer() as (host, pilot):
+        await pilot.resize_terminal(80, 40)
         await shown(host, pilot, "world")
         lines = [line.strip("│ ") for line in host.shown.splitlines()]
         places = [
@@ -64,8 +66,10 @@ async def test_all_parts_are_on_one_page_with_structured_content_first():
 
 
 async def test_a_list_of_many_texts_reads_as_one_and_is_searched_and_copied_whole():
-    host = answer({"content": [{"type": "text", "text": f"row {number}"} for number in range(50)]})
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with answer({"content": [{"type": "text", "text": f"row {number}"} for number in range(50)]}) as (
+        host,
+        pilot,
+    ):
         await shown(host, pilot, "row 10")
         assert "row 1 " in host.shown.splitlines()[3]
         await pilot.press("slash", *"row", "space", *"49", "enter")
@@ -77,8 +81,7 @@ async def test_a_list_of_many_texts_reads_as_one_and_is_searched_and_copied_whol
 
 async def test_a_link_is_read_by_enter_and_by_nothing_else():
     for follow, expected in ((True, "demo://linked"), (False, UNANSWERED)):
-        host = answer(follow=follow)
-        async with host.run_test(size=(80, 24)) as pilot:
+        async with answer(follow=follow) as (host, pilot):
             await shown(host, pilot, "world")
             await pilot.press("enter", *["tab"] * 4)
             await shown(host, pilot, "demo://linked")
@@ -89,8 +92,10 @@ async def test_a_link_is_read_by_enter_and_by_nothing_else():
 
 
 async def test_find_goes_from_place_to_place_and_unfolds():
-    host = answer([{"name": f"item {number}", "deep": {"list": [number]}} for number in range(3000)])
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with answer([{"name": f"item {number}", "deep": {"list": [number]}} for number in range(3000)]) as (
+        host,
+        pilot,
+    ):
         await shown(host, pilot, "▾ [ 3,000 ]")
         await pilot.press("slash", *"item", "space", *"2999", "enter")
         await shown(host, pilot, "1 of 1")
@@ -107,8 +112,7 @@ async def test_find_goes_from_place_to_place_and_unfolds():
 
 
 async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: Path):
-    host = answer()
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with answer() as (host, pilot):
         await shown(host, pilot, "world")
         await pilot.press("tab", "tab", "tab")
         await shown(host, pilot, "4 of 6  image")
@@ -142,8 +146,7 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
 
 
 async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
-    host = answer({"content": [{"type": "text", "text": "0123456789" * 800_000}]})
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with answer({"content": [{"type": "text", "text": "0123456789" * 800_000}]}) as (host, pilot):
         await shown(host, pilot, "line 1 of 10")
         await pilot.press("end")
         await pilot.pause()
@@ -154,8 +157,7 @@ async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
 
 
 async def test_what_is_no_result_is_shown_as_it_came():
-    host = Host(None)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with showing() as (host, pilot):
         for raw in (b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'):
             await host.open(ResultScreen(raw, title=words("7 x")))
             await shown(host, pilot, "line 1 of ")
@@ -163,8 +165,7 @@ async def test_what_is_no_result_is_shown_as_it_came():
 
 
 async def test_hostile_results_are_shown_and_not_obeyed():
-    host = Host(None)
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with showing() as (host, pilot):
         for text in PACKED:
             link: Json = {
                 "type": "resource_link",

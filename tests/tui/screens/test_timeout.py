@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
+
+from textual.pilot import Pilot
 
 from mcp_tui.client.client import Client
 from mcp_tui.config.settings import Timers
@@ -47,10 +51,17 @@ class Case:
         await look(pilot, self.screen)
 
 
-async def test_the_countdown_and_what_it_is_about():
-    case = Case(book(overdue(1)))
+@asynccontextmanager
+async def heard(told: Book, *, timers: Timers = "live") -> AsyncGenerator[tuple[Case, Pilot[int]]]:
+    """A prompt that is not deaf any more."""
+    case = Case(told, timers=timers)
     async with case.host.run_test(size=(80, 24)) as pilot:
         await case.hearing(pilot)
+        yield case, pilot
+
+
+async def test_the_countdown_and_what_it_is_about():
+    async with heard(book(overdue(1))) as (case, pilot):
         for said in ("Overdue: one request", "tools/call crawl1", "1:00", "timed out after 60 s"):
             assert said in case.host.shown
         assert "Cancels automatically in 10 s" in case.host.shown
@@ -61,9 +72,7 @@ async def test_the_countdown_and_what_it_is_about():
 
 
 async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
-    case = Case(book(overdue(1), overdue(2)), timers="off")
-    async with case.host.run_test(size=(80, 24)) as pilot:
-        await case.hearing(pilot)
+    async with heard(book(overdue(1), overdue(2)), timers="off") as (case, pilot):
         assert re.search(r"crawl1 .* at \d\d:\d\d:\d\d", case.host.shown)
         assert re.search(r"Cancels 1 automatically at \d\d:\d\d:\d\d +│", case.host.shown)
         before = case.host.shown
@@ -73,9 +82,7 @@ async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
 
 
 async def test_a_choice_is_told_and_the_prompt_waits_for_the_book():
-    case = Case(book(overdue(1)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
+    async with heard(book(overdue(1))) as (case, pilot):
         await pilot.press("down", "right", "enter")
         await pilot.pause()
         assert case.chosen == [(1, 30.0)]
@@ -86,9 +93,7 @@ async def test_a_choice_is_told_and_the_prompt_waits_for_the_book():
 
 
 async def test_the_reason_can_be_edited_and_letters_are_no_choice_there():
-    case = Case(book(overdue(1)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
+    async with heard(book(overdue(1))) as (case, pilot):
         await pilot.press("plus", "w", "enter")
         await pilot.pause()
         assert case.chosen == [(1, Cause.TIMEOUT, "timed out after 60 s+w")]
@@ -105,9 +110,7 @@ async def test_keys_meant_for_what_was_there_before_do_nothing():
 
 
 async def test_several_share_one_prompt_and_leave_it_one_by_one():
-    case = Case(book(overdue(1, 2, 3)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
+    async with heard(book(overdue(1, 2, 3))) as (case, pilot):
         assert "Overdue: 3 requests" in case.host.shown
         case.told.apply(completed(at=61.0, id=2))
         case.told.apply(progress(1.0, at=61.0, id=3))
@@ -122,9 +125,7 @@ async def test_several_share_one_prompt_and_leave_it_one_by_one():
 
 
 async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
-    case = Case(book(overdue(1)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
+    async with heard(book(overdue(1))) as (case, pilot):
         for event in overdue(2):
             case.told.apply(event)
         case.told.apply(completed(at=61.0, id=1))
@@ -139,9 +140,7 @@ async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
 
 async def test_each_has_its_own_reason_until_one_is_written_for_all():
     told = book(overdue(1), overdue(2, limits=ev.Limits(timeout=30.0, ask=10.0)))
-    case = Case(told)
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
+    async with heard(told) as (case, pilot):
         assert "each after its own limit" in case.host.shown
         await pilot.press("enter")
         await pilot.pause()

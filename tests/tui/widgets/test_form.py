@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -78,6 +79,14 @@ class Shown(App[None]):
         return screen_text(self)
 
 
+@asynccontextmanager
+async def showing(*shown: Any, **given: Any) -> AsyncGenerator[tuple[Shown, Pilot[None]]]:
+    app = Shown(*shown, **given)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
 async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
     """Wait for what a key brings about."""
     async with asyncio.timeout(20):
@@ -94,9 +103,7 @@ async def rush(app: Shown, pilot: Pilot[None], *keys: str) -> None:
 
 
 async def test_what_is_typed_in_a_hurry_lands_in_order():
-    app = Shown(EVERY)
-    async with app.run_test(size=(80, 30)) as pilot:
-        await pilot.pause()
+    async with showing(EVERY) as (app, pilot):
         await rush(app, pilot, *"hi", "tab", "backspace", "7", "tab", "space", "tab", "tab")
         await rush(app, pilot, "tab", "a", "enter", "b", "tab", "space", "down", "down", "space", "tab")
         await rush(app, pilot, *"n", "tab", "space", "tab", *"1.5")
@@ -113,7 +120,7 @@ async def test_what_is_typed_in_a_hurry_lands_in_order():
 
 
 async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mended():
-    app = Shown(
+    async with showing(
         schema(
             {
                 "n": {"type": "integer", "maximum": 9},
@@ -121,9 +128,7 @@ async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mende
             },
             "n",
         )
-    )
-    async with app.run_test(size=(80, 20)) as pilot:
-        await pilot.pause()
+    ) as (app, pilot):
         assert not app.submit()
         await pilot.pause()
         assert app.text.count("required") == 2, "of the field, and below it"
@@ -144,8 +149,7 @@ async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mende
 
 
 async def test_a_number_that_is_none_is_told_when_the_field_is_left():
-    app = Shown(schema({"n": {"type": "number"}, "m": {"type": "number"}}, "m"))
-    async with app.run_test(size=(80, 12)) as pilot:
+    async with showing(schema({"n": {"type": "number"}, "m": {"type": "number"}}, "m")) as (app, pilot):
         await pilot.press("shift+tab", "tab", *"x")
         await pilot.pause()
         assert "must be a number" not in app.text
@@ -155,8 +159,7 @@ async def test_a_number_that_is_none_is_told_when_the_field_is_left():
 
 
 async def test_to_json_and_back_loses_nothing_that_was_typed():
-    app = Shown(EVERY)
-    async with app.run_test(size=(80, 30)) as pilot:
+    async with showing(EVERY) as (app, pilot):
         await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "ctrl+o")
         before = app.form.filled
         await pilot.press("ctrl+t")
@@ -182,8 +185,7 @@ async def test_to_json_and_back_loses_nothing_that_was_typed():
 
 
 async def test_json_that_is_none_stays_and_says_why():
-    app = Shown(EVERY)
-    async with app.run_test(size=(80, 30)) as pilot:
+    async with showing(EVERY) as (app, pilot):
         await pilot.press("ctrl+t")
         app.form.editor.text = '{"text": }'
         await pilot.press("ctrl+t")
@@ -195,9 +197,7 @@ async def test_json_that_is_none_stays_and_says_why():
 
 
 async def test_what_no_form_fits_is_typed_as_json_and_says_why():
-    app = Shown({"type": "object", "additionalProperties": {"type": "number"}})
-    async with app.run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
+    async with showing({"type": "object", "additionalProperties": {"type": "number"}}) as (app, pilot):
         assert app.form.as_json
         await pilot.press("ctrl+t")
         await pilot.pause()
@@ -209,8 +209,7 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
 
 
 async def test_a_choice_is_found_by_letters_taken_from_its_list_and_unset():
-    app = Shown(schema({"c": {"enum": [f"value {number}" for number in range(500)]}}))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with showing(schema({"c": {"enum": [f"value {number}" for number in range(500)]}})) as (app, pilot):
         await pilot.press(*"473")
         assert app.form.arguments() == {"c": "value 473"}
         await pilot.press("enter")
@@ -236,9 +235,7 @@ async def test_a_choice_is_found_by_letters_taken_from_its_list_and_unset():
     ],
 )
 async def test_keys_that_set_a_field_and_unset_it(type_: Json, steps: list[tuple[str, Json]]):
-    app = Shown(schema({"a": {"type": type_}}))
-    async with app.run_test(size=(80, 10)) as pilot:
-        await pilot.pause()
+    async with showing(schema({"a": {"type": type_}})) as (app, pilot):
         assert app.form.arguments() == {}
         for key, expected in steps:
             await pilot.press(key)
@@ -267,9 +264,7 @@ EMAIL: Json = {"a": {"type": "string", "format": "email"}}
 async def test_what_is_wrong_is_said_and_only_a_warning_is_sent(
     made: Json, values: dict[str, Json], formats: bool, said: str, sent: bool
 ):
-    app = Shown(made, values, formats=formats)
-    async with app.run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
+    async with showing(made, values, formats=formats) as (app, pilot):
         assert app.submit() is sent
         await pilot.pause()
         assert said in app.text
@@ -277,8 +272,7 @@ async def test_what_is_wrong_is_said_and_only_a_warning_is_sent(
 
 
 async def test_suggestions_are_offered_and_nobody_has_to_take_them():
-    app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
-    async with app.run_test(size=(80, 12)) as pilot:
+    async with showing(schema({"a": {"type": "string"}, "b": {"type": "string"}})) as (app, pilot):
         await pilot.press("x")
         await pilot.pause()
         app.form.offer("a", ["xylophone", "xenon"])
@@ -299,18 +293,16 @@ async def test_suggestions_are_offered_and_nobody_has_to_take_them():
 
 
 async def test_a_text_may_have_lines_and_enter_goes_on():
-    app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
-    async with app.run_test(size=(80, 12)) as pilot:
+    async with showing(schema({"a": {"type": "string"}, "b": {"type": "string"}})) as (app, pilot):
         await pilot.press("1", "ctrl+j", "2", "enter", "3", "up", "up", "down", "4")
         assert app.form.arguments() == {"a": "1\n24", "b": "3"}
 
 
 async def test_all_that_is_wrong_is_told_by_place_and_the_first_field_has_the_focus():
     item = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
-    app = Shown(
-        schema({"n": {"type": "integer"}, "items": {"type": "array", "items": item}}, "n", "items"),
-    )
-    async with app.run_test(size=(80, 20)) as pilot:
+    async with showing(
+        schema({"n": {"type": "integer"}, "items": {"type": "array", "items": item}}, "n", "items")
+    ) as (app, pilot):
         app.form.fill({"items": [{"price": 1}, {}, {"price": "x"}]})
         await pilot.pause()
         assert not app.submit()
