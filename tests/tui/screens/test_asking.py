@@ -87,8 +87,6 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
         assert "asking asks for input" in shown
         assert f"for {id_} tools/call ask" in shown
         assert "Really ␛[31mdelete␛[0m?" in shown
-        assert "^s Send   ^d Decline   ^x Dismiss" in shown
-        assert shown.count("^s") == shown.count("^x") == 1
         await driven.press("tab")
         await driven.type("old")
         await driven.press("escape")

@@ -7,37 +7,28 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol.requests import State
-from tests.tui.driving import Driven, driving
+from tests.tui.driving import driving
 
 
-async def _drag_over_log(driven: Driven) -> str:
-    """Select a part of the first line of the log with the mouse; the text that is selected then."""
-    await driven.press("4")
-    await driven.until(lambda: driven.bench.log_list.shown > 2)
-    region = driven.bench.log_list.region
-    await driven.pilot.mouse_down(driven.bench.log_list, offset=(4, 1))
-    await driven.pilot.hover(driven.bench.log_list, offset=(30, 1))
-    await driven.pilot.mouse_up(driven.bench.log_list, offset=(30, 1))
-    await driven.pilot.pause()
-    assert region == driven.bench.log_list.region
-    text = driven.bench.get_selected_text()
-    assert text
-    assert text in driven.inside("log")
-    return text
-
-
-async def test_selected_text_is_copied_and_the_way_out_is_named() -> None:
+async def test_selected_text_is_copied_and_saved_and_the_way_out_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     async with driving(size=(100, 30)) as driven:
-        text = await _drag_over_log(driven)
+        await driven.press("4")
+        await driven.until(lambda: driven.bench.log_list.shown > 2)
+        region = driven.bench.log_list.region
+        await driven.pilot.mouse_down(driven.bench.log_list, offset=(4, 1))
+        await driven.pilot.hover(driven.bench.log_list, offset=(30, 1))
+        await driven.pilot.mouse_up(driven.bench.log_list, offset=(30, 1))
+        await driven.pilot.pause()
+        assert region == driven.bench.log_list.region
+        text = driven.bench.get_selected_text()
+        assert text
+        assert text in driven.inside("log")
         await driven.press("ctrl+c")
         assert driven.app.clipboard == text
         assert "(if your terminal supports OSC 52). w saves to a file" in driven.text()
-
-
-async def test_selected_text_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    async with driving(size=(100, 30)) as driven:
-        text = await _drag_over_log(driven)
         await driven.press("w")
         assert (tmp_path / "mcp-tui-selection.txt").read_text() == f"{text}\n"
         assert "mcp-tui-selection.txt" in driven.text()
