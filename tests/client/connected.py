@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client.interactions import Respond
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
@@ -53,8 +54,10 @@ def row(made: Client, id: ev.RequestId) -> Request:
     return found
 
 
-def client(target: Target, settings: ClientSettings | None = None) -> tuple[Client, Told]:
-    made, told = Client(target, settings), Told()
+def client(
+    target: Target, settings: ClientSettings | None = None, respond: Respond | None = None
+) -> tuple[Client, Told]:
+    made, told = Client(target, settings, respond=respond), Told()
     made.listen(told.append)
     return made, told
 
@@ -70,10 +73,10 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def connected(
-    target: Target, settings: ClientSettings | None = None
+    target: Target, settings: ClientSettings | None = None, respond: Respond | None = None
 ) -> AsyncGenerator[tuple[Client, Told]]:
     """A client that is connected, and closed in the end; nothing in here may take longer than :data:`HANG`."""
-    made, told = client(target, settings)
+    made, told = client(target, settings, respond)
     async with asyncio.timeout(HANG):
         try:
             await made.connect()

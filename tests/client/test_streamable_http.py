@@ -24,7 +24,6 @@ MODERN = "2026-07-28"
 HANDSHAKEN = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
 handshaken = pytest.mark.parametrize("revision", HANDSHAKEN)
-either_form = pytest.mark.parametrize("sse", [False, True], ids=["json", "sse"])
 
 Work = Callable[[Call], Any]
 
@@ -68,55 +67,7 @@ def result(id: Any, text: str = "done") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}
 
 
-async def send(to: Call, message: Any, *, sse: bool) -> None:
-    """Answer a POST in one of the two forms."""
-    if not sse:
-        await to.respond(200, json.dumps(message).encode(), "application/json")
-        return
-    await to.stream()
-    await to.event(message)
-    await to.end()
-
-
-# -- polling (2025-11-25), and what went before it -------------------------------------------------------------
-
-
-@handshaken
-async def test_c35_a_server_may_prime_close_early_and_be_polled_and_the_time_it_asks_for_is_kept(
-    revision: str,
-):
-    moments: list[float] = []
-    asked: list[tuple[str, int]] = []
-
-    async def work(to: Call) -> None:
-        asked.append(("", to.id))
-        await to.stream()
-        await to.chunk(b"id: prime-1\nretry: 300\ndata:\n\n")
-        moments.append(asyncio.get_running_loop().time())
-        await to.end()
-
-    async def listen(to: Call) -> None:
-        last = to.headers.get("last-event-id")
-        if last is None:
-            await to.respond(405)
-            return
-        moments.append(asyncio.get_running_loop().time())
-        asked.append((last, 0))
-        await to.stream()
-        if last == "prime-1":
-            await to.chunk(b"id: prime-2\ndata:\n\n")
-            moments.append(asyncio.get_running_loop().time())
-        else:
-            await to.event(result(asked[0][1]), id="3")
-        await to.end()
-
-    async with serving(served(revision, work, listen), as_of(revision)) as (_, made, _):
-        row = await call(made)
-        assert row.state is State.COMPLETED
-    assert [last for last, _ in asked] == ["", "prime-1", "prime-2"]
-    closed, first, again, second = moments
-    assert first - closed >= 0.29
-    assert second - again >= 0.29, "a time that was asked for once holds on"
+# -- cancels ---------------------------------------------------------------------------------------------------
 
 
 @handshaken
@@ -176,9 +127,6 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
         assert words.startswith("sent, accepted; late result at +")
 
 
-# -- a cancel that is refused ----------------------------------------------------------------------------------
-
-
 @handshaken
 @pytest.mark.parametrize(
     ("status", "said"),
@@ -191,7 +139,7 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         if to.message["params"]["name"] == "silent":
             await to.disconnected()
         else:
-            await send(to, result(to.id), sse=False)
+            await to.answer(result(to.id)["result"])
 
     script = served(revision, work)
 
@@ -216,57 +164,6 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         assert not told.of(ev.Disconnected)
     cancels = [to for to in server.calls if to.rpc == "notifications/cancelled"]
     assert [to.message["params"]["requestId"] for to in cancels] == [id_], "it is not sent again"
-
-
-# -- what comes on whose stream --------------------------------------------------------------------------------
-
-
-@either_form
-@pytest.mark.parametrize("revision", [*HANDSHAKEN, MODERN])
-@pytest.mark.parametrize("wrong", [9999, "text"])
-async def test_c29_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_timeout(
-    revision: str, wrong: Any, sse: bool
-):
-    async def work(to: Call) -> None:
-        odd = to.message["params"]["name"] == "odd"
-        await send(to, result(wrong if odd else to.id), sse=sse)
-
-    async with serving(served(revision, work), as_of(revision)) as (_, made, told):
-        row = await call(made, "odd")
-        assert (row.state, row.rule) == (State.FAILED, "mismatched-id")
-        assert [each.rule for each in told.of(ev.Violation)] == ["mismatched-id"]
-        assert (await call(made, "ok")).state is State.COMPLETED
-
-
-@either_form
-async def test_c43_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool):
-    waiting: list[Call] = []
-
-    async def work(to: Call) -> None:
-        if to.message["params"]["name"] == "first":
-            waiting.append(to)
-            await to.stream()
-            await to.disconnected()
-            return
-        token = to.message["params"]["_meta"]["progressToken"]
-        progress = {"progressToken": token, "progress": 1}
-        batch = [
-            {"jsonrpc": "2.0", "method": "notifications/progress", "params": progress},
-            result(to.id, "for the second"),
-            result(waiting[0].id, "for the first"),
-        ]
-        await send(to, batch, sse=sse)
-
-    async with serving(served("2025-03-26", work), as_of("2025-03-26")) as (_, made, told):
-        first = made.call_tool("first", {})
-        await until(lambda: waiting)
-        second = await call(made, "second")
-        async with asyncio.timeout(HANG):
-            frame = await made.wait(first)
-        assert frame is not None
-        assert frame.result["content"][0]["text"] == "for the first"
-        assert (second.state, second.summary, second.progress) == (State.COMPLETED, "for the second", 1)
-        assert "batch" not in [each.rule for each in told.of(ev.Violation)]
 
 
 # -- headers that mirror arguments (2026-07-28) ----------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 ``asking_server.py [REVISION]`` speaks one revision. What it hears goes as JSON lines into the file ``$HEARD``. Its tools:
 ``ask`` (one question), ``both`` (a question and a sampling request), ``folders`` (roots), ``link`` (a URL), ``withdraw``
-(asks, and takes it back at the next ping), ``loop`` (asks without end), ``task`` (a task that takes 0.6 s), ``nosy``
+(asks, and takes it back at the next ping), ``task`` (a task that takes 0.6 s), ``nosy``
 (a task that asks), ``endless`` (a task that never ends).
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 REVISION = sys.argv[1] if len(sys.argv) > 1 else "2026-07-28"
 MODERN = REVISION >= "2026"
-TOOLS = ("ask", "both", "folders", "link", "withdraw", "loop", "task", "nosy", "endless")
+TOOLS = ("ask", "both", "folders", "link", "withdraw", "task", "nosy", "endless")
 TASKS = ("task", "nosy", "endless")
 FORM = {
     "mode": "form",
@@ -123,9 +123,7 @@ def status(task_id: str) -> dict[str, Any]:
 
 def call(id_: Any, params: dict[str, Any]) -> None:
     name = params["name"]
-    if name == "loop":
-        result(id_, {"resultType": "input_required", "requestState": "again"})
-    elif name in TASKS and (MODERN or "task" in params):
+    if name in TASKS and (MODERN or "task" in params):
         task_id = f"task-{len(tasks) + 1}"
         tasks[task_id] = {"name": name, "since": time.monotonic()}
         made = {**status(task_id), "status": "working"}

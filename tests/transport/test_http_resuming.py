@@ -36,16 +36,22 @@ class Dropping(Stateful):
         self._cut = cut
         self._retry = retry
         self.resumptions: list[Call] = []
+        self.moments: list[float] = []
 
     async def _work(self, call: Call) -> None:
         if call.method == "GET" and "last-event-id" not in call.headers:
             await call.respond(405)
         elif call.method == "GET":
             self.resumptions.append(call)
+            self.moments.append(asyncio.get_running_loop().time())
             await self._resumed(call)
         elif call.rpc == "tools/call":
             await call.stream()
-            await call.event({"method": "notifications/message"}, id="é-1", retry=self._retry)
+            await call.event({"method": "notifications/message"})
+            await call.chunk(
+                "id: é-1\nretry: %d\ndata:\n\n".encode() % self._retry
+            )  # primes, and is no message
+            self.moments.append(asyncio.get_running_loop().time())
             if self._cut:
                 call.cut()
             else:
@@ -55,17 +61,18 @@ class Dropping(Stateful):
 
 
 @pytest.mark.parametrize("cut", [True, False])
-async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
+async def test_c35_a_stream_that_ends_before_its_answer_is_resumed_at_the_time_that_was_asked_for(cut: bool):
     async def resumed(call: Call) -> None:
         await call.stream()
         if len(script.resumptions) == 1:
             await call.event({"method": "notifications/message", "more": 1}, id="2")
+            script.moments.append(asyncio.get_running_loop().time())
             call.cut()
         else:
             await call.result(7)
             await call.end()
 
-    script = Dropping(resumed, cut=cut)
+    script = Dropping(resumed, cut=cut, retry=100)
     async with shaken(script) as (_, transport, heard):
         transport.send(request(7))
         await heard.until(StreamEnded, lambda item: item.id == 7)
@@ -79,6 +86,9 @@ async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
         assert any("resumed" in item.text for item in heard.of(Happened))
     ids = [call.headers["last-event-id"].encode("latin-1").decode() for call in script.resumptions]
     assert ids == ["é-1", "2"]
+    closed, first, again, second = script.moments
+    assert first - closed >= 0.09
+    assert second - again >= 0.09, "a time that was asked for once holds on"
     assert {call.headers.get("mcp-session-id") for call in script.resumptions} == {"s-1"}
 
 
