@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.protocol.events import Cause, Limits, Signal
 from mcp_tui.protocol.requests import State
+from tests.client.connected import received, scripted
 from tests.servers.http_scripted import Call, HttpScript
 
 THOUSAND = 1000
@@ -124,35 +123,21 @@ async def test_bar_5_each_of_a_thousand_is_told_once(revision: str):
         assert {row.signal for row in client.book.order if row.id in heard} == {way}
 
 
-SERVER = """
-import json, sys
-out = open(sys.argv[1], "w")
-for line in sys.stdin:
-    message = json.loads(line)
-    method, id_, result = message["method"], message.get("id"), None
-    if method == "server/discover":
-        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}
-    elif method == "initialize":
-        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {}}
-    elif method == "notifications/cancelled":
-        out.write(json.dumps(message["params"]) + "\\n")
-        out.flush()
-    if result is not None:
-        print(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}), flush=True)
-"""
+def told(heard: Path) -> list[Any]:
+    """The parameters of the cancels that a scripted server heard."""
+    lines = received(heard) if heard.exists() else []
+    return [each["params"] for each in lines if each["method"] == "notifications/cancelled"]
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-async def test_bar_5_each_of_a_thousand_is_told_once_over_stdio(revision: str, tmp_path: Path):
+@pytest.mark.parametrize(("revision", "mode"), [(HANDSHAKE, "never"), (MODERN, "modern")])
+async def test_bar_5_each_of_a_thousand_is_told_once_over_stdio(revision: str, mode: str, tmp_path: Path):
     heard = tmp_path / "heard"
-    command = (sys.executable, "-S", "-c", SERVER, str(heard))
-    client = Client(StdioTarget(command=command), settings(revision))
+    client = Client(scripted(mode, heard), settings(revision))
     await client.connect()
     ids = await silent_calls(client, THOUSAND)
     for id_ in ids:
         client.cancel(id_, Cause.USER, "all of them")
-    await until(lambda: len(heard.read_text().splitlines()) >= THOUSAND)
+    await until(lambda: len(told(heard)) >= THOUSAND)
     await client.close()
-    told = [json.loads(line) for line in heard.read_text().splitlines()]
-    assert Counter(each["requestId"] for each in told) == Counter(ids)
-    assert {each["reason"] for each in told} == {"all of them"}
+    assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)
+    assert {each["reason"] for each in told(heard)} == {"all of them"}

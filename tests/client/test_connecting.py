@@ -25,9 +25,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "LATE_WAIT", 0.3)
 
 
-async def opened(mode: str, heard: Path, protocol: str = "auto") -> tuple[str, str]:
+async def opened(mode: str, heard: Path) -> tuple[str, str]:
     """The revision that a server of ``cli_server.py`` and a client agree on, and the notes; a call works."""
-    async with connected(scripted(mode, heard), ClientSettings(protocol=protocol)) as (made, told):
+    async with connected(scripted(mode, heard)) as (made, told):
         assert made.revision is not None
         assert made.info is not None
         assert made.info.name == "cli-server"
@@ -53,39 +53,27 @@ async def refused(mode: str, settings: ClientSettings | None = None) -> str:
 # -- stdio: the probe ------------------------------------------------------------------------------------------
 
 
-async def test_a_server_that_knows_no_probe(tmp_path: Path):
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("mode", "shaken", "processes", "said"),
+    [
+        ("never", SHAKEN, 1, ""),
+        ("dies-on-probe", SHAKEN, 2, "code 4"),
+        ("silent-to-probe", SHAKEN, 1, ""),  # nothing was said about the probe (C-23)
+        ("broken-by-probe", ["server/discover", "initialize", *SHAKEN[1:]], 2, "code 1"),
+    ],
+)
+async def test_a_server_that_does_not_take_the_probe_is_shaken_hands_with_and_started_again_if_it_broke(
+    mode: str, shaken: list[str], processes: int, said: str, tmp_path: Path
+):
     heard = tmp_path / "heard"
-    assert (await opened("never", heard))[0] == OLD
-    assert methods(heard) == [*SHAKEN, "tools/call"]
-
-
-async def test_a_server_that_exits_on_the_probe_is_started_again(tmp_path: Path):
-    heard = tmp_path / "heard"
-    revision, notes = await opened("dies-on-probe", heard)
+    revision, notes = await opened(mode, heard)
     assert revision == OLD
-    assert "code 4" in notes
-    assert methods(heard) == [*SHAKEN, "tools/call"]
+    assert said in notes
+    assert methods(heard) == [*shaken, "tools/call"]
     pids = [each["pid"] for each in received(heard)]
-    assert pids[0] not in pids[1:]
-    assert len(set(pids)) == 2
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_server_that_is_silent_to_the_probe(tmp_path: Path):
-    heard = tmp_path / "heard"
-    assert (await opened("silent-to-probe", heard))[0] == OLD
-    assert methods(heard) == [*SHAKEN, "tools/call"]  # nothing was said about the probe (C-23)
-    assert len({each["pid"] for each in received(heard)}) == 1
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_server_that_the_probe_broke_is_started_again(tmp_path: Path):
-    heard = tmp_path / "heard"
-    revision, notes = await opened("broken-by-probe", heard)
-    assert revision == OLD
-    assert "code 1" in notes
-    assert methods(heard) == ["server/discover", *SHAKEN[1:2], *SHAKEN[1:], "tools/call"]
-    assert len({each["pid"] for each in received(heard)}) == 2
+    assert len(set(pids)) == processes
+    assert processes == 1 or pids[0] != pids[-1]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -143,14 +131,18 @@ async def test_what_is_known_of_a_server():
 # -- HTTP ------------------------------------------------------------------------------------------------------
 
 
-async def over_http(script: Any, **target: Any) -> tuple[str | Exception, list[Call]]:
+async def over_http(
+    script: Any, protocol: str = "auto", within: float = 10
+) -> tuple[str | TransportError, list[Call]]:
     """The revision, or what connecting failed with; and the requests that came."""
     async with HttpScript(script) as server:
-        made, _ = client(HttpTarget(url=server.url, **target), ClientSettings(connect_timeout=10))
+        made, _ = client(
+            HttpTarget(url=server.url), ClientSettings(protocol=protocol, connect_timeout=within)
+        )
         async with asyncio.timeout(HANG):
             try:
                 info = await made.connect()
-                result: str | Exception = f"{info.transport} {info.revision.name}"
+                result: str | TransportError = f"{info.transport} {info.revision.name}"
             except TransportError as error:
                 result = error
             await made.close()
@@ -161,11 +153,8 @@ async def test_what_was_asked_for_is_not_said_to_be_fallen_back_from():
     async def unknown(to: Call) -> None:
         await to.respond(404)
 
-    async with HttpScript(handshaking(unknown)) as server:
-        made, _ = client(HttpTarget(url=server.url), ClientSettings(protocol="2026-07-28"))
-        with pytest.raises(TransportError, match="HTTP 404 to server/discover; 2026-07-28 was requested"):
-            await made.connect()
-        await made.close()
+    result, _ = await over_http(handshaking(unknown), protocol=NEW)
+    assert f"HTTP 404 to server/discover; {NEW} was requested" in str(result)
 
 
 def rpc(calls: list[Call]) -> list[str]:
@@ -271,10 +260,7 @@ async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_e
             await call.stream()
             await call.disconnected()
 
-    async with HttpScript(script) as server:
-        made, _ = client(HttpTarget(url=server.url), ClientSettings(connect_timeout=0.6))
-        with pytest.raises(Exception, match="No connection after") as caught:
-            await made.connect()
-    assert str(caught.value) == (
+    result, _ = await over_http(script, within=0.6)
+    assert str(result) == (
         "No connection after 0.6 s (waiting for the endpoint event). Check the URL or raise --connect-timeout."
     )

@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 
 import pytest
 
-from mcp_tui.client import ClientSettings, StdioTarget
+from mcp_tui.client import ClientSettings
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
-from tests.client.connected import HANG, connected
+from tests.client.connected import HANG, connected, scripted
 from tests.waiting import until
 
-SERVER = """
-import json, os, sys, time
-mode = sys.argv[1]
-for line in sys.stdin:
-    message = json.loads(line)
-    method, id_ = message["method"], message.get("id")
-    if method == "initialize":
-        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}), flush=True)
-    elif method == "notifications/cancelled" and mode == "delicate":
-        os._exit(7)
-    elif method == "tools/call" and mode == "unread":
-        time.sleep(600)
-"""
-
 HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
-
-
-def server(mode: str) -> StdioTarget:
-    """``delicate`` exits when it is asked to cancel; ``unread`` reads nothing more once a tool was called."""
-    return StdioTarget(command=(sys.executable, "-S", "-c", SERVER, mode))
 
 
 @pytest.mark.parametrize(("cause", "whose"), [(Cause.USER, "your cancel"), (Cause.TIMEOUT, "the cancel")])
 async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_started_again(
     cause: Cause, whose: str
 ):
-    async with connected(server("delicate"), HANDSHAKE) as (made, told):
+    async with connected(scripted("delicate"), HANDSHAKE) as (made, told):
         cancelled, other = made.call_tool("silent", {}), made.call_tool("silent", {})
         await until(lambda: all(row.sent_at is not None for row in made.book.order))
         made.cancel(cancelled, cause, "too slow")
@@ -66,7 +45,7 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
 
 
 async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():
-    async with connected(server("unread"), HANDSHAKE) as (made, told):
+    async with connected(scripted("unread"), HANDSHAKE) as (made, told):
         id_ = made.call_tool("silent", {})
         big = made.call_tool("silent", {"filler": "x" * 1_000_000})
         await until(lambda: (row := made.book.get(id_)) and row.sent_at is not None)

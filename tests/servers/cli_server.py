@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -105,6 +106,18 @@ def never(id: int, _: dict[str, Any]) -> None:
     return
 
 
+def unread(id: int, _: dict[str, Any]) -> None:
+    """Read nothing more."""
+    time.sleep(600)
+
+
+def delicate(id: int, _: dict[str, Any]) -> None:
+    """Exit with the next cancel."""
+    while b"notifications/cancelled" not in sys.stdin.buffer.readline():
+        pass
+    os._exit(7)
+
+
 def unended(id: int, _: dict[str, Any]) -> None:
     """Exit with an answer that only lacks its line feed."""
     sys.stdout.buffer.write(json.dumps(result(id, text("whole"))).encode())
@@ -183,14 +196,11 @@ def serve(
 
 
 def heard(message: dict[str, Any]) -> None:
-    """Write what came into the file that HEARD names."""
+    """Write what came, and to which process, into the file that HEARD names."""
     name = os.environ.get("HEARD")
     if name:
         with open(name, "a", encoding="utf-8") as file:  # noqa: PTH123 - nothing more than needed is imported
-            file.write(
-                json.dumps({"pid": os.getpid(), "method": message.get("method"), "id": message.get("id")})
-                + "\n"
-            )
+            file.write(json.dumps({"pid": os.getpid(), **message}) + "\n")
 
 
 def discovered(versions: list[str]) -> Callable[[Any, dict[str, Any]], None]:

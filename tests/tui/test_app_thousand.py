@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -19,7 +17,8 @@ from mcp_tui.protocol.events import Cause, Limits, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
-from tests.client.test_bars import SERVER, THOUSAND, Served, many_files
+from tests.client.connected import scripted
+from tests.client.test_bars import THOUSAND, Served, many_files, told
 from tests.servers.http_scripted import HttpScript
 from tests.tui.driving import Driven, driving
 
@@ -92,10 +91,6 @@ async def confirmed(driven: Driven) -> None:
     driven.app.simulate_key("enter")
 
 
-def told(heard: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in heard.read_text("utf-8").splitlines()]
-
-
 @contextlib.asynccontextmanager
 async def cancelling(target: Target) -> AsyncGenerator[tuple[Driven, Cancelling, list[int]]]:
     async with driving(target, settings=SETTINGS, link=None) as driven:
@@ -105,13 +100,13 @@ async def cancelling(target: Target) -> AsyncGenerator[tuple[Driven, Cancelling,
 
 @pytest.fixture
 def heard(tmp_path: Path) -> Path:
-    """Where the server writes the cancels that reached it, a line each."""
+    """Where the server writes what reached it, a line each."""
     return tmp_path / "heard"
 
 
 @pytest.fixture
 def server(heard: Path) -> StdioTarget:
-    return StdioTarget(command=(sys.executable, "-S", "-c", SERVER, str(heard)))
+    return scripted("never", heard)
 
 
 async def test_x_tells_each_of_a_thousand_once_and_answers_keys_meanwhile(server: StdioTarget, heard: Path):
