@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,36 +16,13 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Challenge
 from tests.client.connected import HANG, serving
-from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, served
 from tests.waiting import until
 
 MODERN = "2026-07-28"
 HANDSHAKEN = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
 handshaken = pytest.mark.parametrize("revision", HANDSHAKEN)
-
-Work = Callable[[Call], Any]
-
-
-def served(revision: str, work: Work, listen: Work | None = None) -> Work:
-    """A server of a revision. ``work`` gets the requests behind the opening, ``listen`` the GETs."""
-
-    async def script(call: Call) -> None:
-        if call.rpc == "server/discover":
-            capabilities: dict[str, Any] = {"tools": {}}
-            await call.answer(
-                {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": capabilities}
-            )
-        elif call.rpc == "initialize":
-            await call.answer({"protocolVersion": revision, "capabilities": {"tools": {}}})
-        elif call.method == "GET":
-            await (call.respond(405) if listen is None else listen(call))
-        elif call.method == "POST" and call.rpc and "id" in call.message:
-            await work(call)
-        else:
-            await call.respond(202)
-
-    return script
 
 
 def as_of(revision: str) -> ClientSettings:

@@ -312,6 +312,25 @@ async def polite(call: Call) -> None:
         await call.respond(202)
 
 
+def served(revision: str, work: Script, listen: Script | None = None) -> Script:
+    """A server of a revision. ``work`` gets the requests behind the opening, ``listen`` the GETs."""
+
+    async def script(call: Call) -> None:
+        offered = {"capabilities": {"tools": {}}}
+        if call.rpc == "server/discover":
+            await call.answer({"resultType": "complete", "supportedVersions": ["2026-07-28"], **offered})
+        elif call.rpc == "initialize":
+            await call.answer({"protocolVersion": revision, **offered})
+        elif call.method == "GET":
+            await (call.respond(405) if listen is None else listen(call))
+        elif call.method == "POST" and call.rpc and "id" in call.message:
+            await work(call)
+        else:
+            await call.respond(202)
+
+    return script
+
+
 async def silent(call: Call) -> None:
     """Answers nothing, and sees when the client goes."""
     await call.disconnected()
