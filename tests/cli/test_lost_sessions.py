@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcp_tui.cli.output import Exit
 from tests.cli.running import HANDSHAKE, running
+from tests.client.test_reconnecting import OVER, Sessions
 from tests.servers.http_scripted import Call, HttpScript
 
-OVER = "the server ended the session (HTTP 404)"
 
-
-class Forgetful:
+class Forgetful(Sessions):
     """Ends its first session at the first request of one ``method``."""
 
     def __init__(self, method: str) -> None:
+        super().__init__()
         self.method = method
-        self.dead: set[str] = set()
-        self.made = 0
 
     async def __call__(self, call: Call) -> None:
-        session = call.headers.get("mcp-session-id", "")
-        if call.rpc == "initialize":
-            self.made += 1
-            result: dict[str, Any] = {"protocolVersion": HANDSHAKE, "capabilities": {"tools": {}}}
-            await call.answer(result, {"Mcp-Session-Id": f"s-{self.made}"})
-            return
-        if call.rpc == self.method and session == "s-1":
-            self.dead.add(session)
-        if session in self.dead:
-            await call.respond(404)
-        elif call.method != "POST" or "id" not in call.message:
-            await call.respond(405 if call.method == "GET" else 202)
-        elif call.rpc == "tools/list":
-            await call.answer({"tools": [{"name": "ok", "inputSchema": {"type": "object"}}]})
-        else:
-            await call.answer({"content": [{"type": "text", "text": "ok"}]})
+        if call.rpc == self.method and self.made == 1:
+            self.forget()
+        await super().__call__(call)
 
 
 @pytest.mark.parametrize(("method", "status"), [("tools/call", Exit.LOST), ("tools/list", Exit.COMPLETED)])

@@ -15,7 +15,7 @@ from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
 from tests.client.connected import HANG, Told, row, serving
-from tests.servers.http_scripted import RPC_ERROR, Call
+from tests.servers.http_scripted import RPC_ERROR, Call, served
 from tests.waiting import until
 
 OVER = "the server ended the session (HTTP 404)"
@@ -27,8 +27,8 @@ SESSIONS = [("2025-03-26", b""), ("2025-06-18", b"no such session"), ("2025-11-2
 class Sessions:
     """A server of the handshake era that hands out sessions ``s-1``, ``s-2``, … and knows none of the ``dead``.
 
-    The tool ``silent`` gets no answer. A session that is ``doomed`` dies as soon as it stands. ``gate`` holds back the
-    answer to all but the first ``initialize``.
+    It lists the tool ``ok``; ``silent`` gets no answer. A ``doomed`` session dies as soon as it stands. ``gate`` holds
+    back the answer to all but the first ``initialize``.
     """
 
     def __init__(self, revision: str = "2025-11-25", body: bytes = b"") -> None:
@@ -41,6 +41,7 @@ class Sessions:
         self.gate = asyncio.Event()
         self.gate.set()
         self.cancelled: Counter[Any] = Counter()
+        self._opened = served(revision, self._work)
 
     async def __call__(self, call: Call) -> None:
         session = call.headers.get("mcp-session-id")
@@ -48,17 +49,18 @@ class Sessions:
             await self._initialize(call)
         elif session in self.dead:
             await call.respond(404, self.body, "application/json")
-        elif call.method == "GET":
-            await call.respond(405)
-        elif call.rpc == "notifications/cancelled":
-            self.cancelled[call.message["params"]["requestId"]] += 1
-            await call.respond(202)
-        elif call.method != "POST" or "id" not in call.message:
-            await call.respond(202)
+        else:
+            if call.rpc == "notifications/cancelled":
+                self.cancelled[call.message["params"]["requestId"]] += 1
+            await self._opened(call)
+
+    async def _work(self, call: Call) -> None:
+        if call.rpc == "tools/list":
+            await call.answer({"tools": [{"name": "ok", "inputSchema": {"type": "object"}}]})
         elif call.message["params"].get("name") == "silent":
             await call.disconnected()
         else:
-            await call.answer({"content": []})
+            await call.answer({"content": [{"type": "text", "text": "ok"}]})
 
     async def _initialize(self, call: Call) -> None:
         assert "mcp-session-id" not in call.headers

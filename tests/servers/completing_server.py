@@ -1,7 +1,7 @@
 """An MCP server on stdio that completes arguments and says on standard error what it heard: ``completing_server.py MODE``.
 
-Modes: ``quick`` answers at once; ``slow`` answers nothing before the next message; ``refusing`` does not know the method;
-``silent`` declares no completions. It also has a tool whose structured content is not what its output schema promises.
+Modes: ``quick`` answers at once; ``slow`` answers nothing before the next message. It also has
+a tool whose structured content is not what its output schema promises.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-MODE = sys.argv[1] if len(sys.argv) > 1 else "quick"
+MODE = sys.argv[1]
 CITIES = ["Paris", "Parma", "Perth", "Oslo", "Paris\nhidden", "\x1b]52;c;eA==\x07"]
 
 
@@ -61,15 +61,14 @@ def main() -> None:
         held.clear()
         match method:
             case "initialize":
-                capabilities: dict[str, Any] = {"tools": {}, "prompts": {}, "resources": {}}
-                if MODE != "silent":
-                    capabilities["completions"] = {}
+                capabilities: dict[str, Any] = {}
+                capabilities.update((key, {}) for key in ("tools", "prompts", "resources", "completions"))
                 info = {"name": "completing", "version": "1"}
                 version = params.get("protocolVersion")
                 answer(id, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
             case "completion/complete" if MODE == "quick":
                 answer(id, completed(params))
-            case "completion/complete" if MODE == "slow":
+            case "completion/complete":
                 held.append((id, params))
             case "tools/call":
                 answer(id, {"content": [], "structuredContent": {"n": "not a number"}})

@@ -46,10 +46,6 @@ class Call:
         self.gone = False
 
     @property
-    def length(self) -> int:
-        return int(self.headers.get("content-length", "0"))
-
-    @property
     def message(self) -> Any:
         """The body as JSON."""
         return json.loads(self.body)
@@ -62,9 +58,6 @@ class Call:
     @property
     def id(self) -> Any:
         return self.message.get("id")
-
-    async def read_body(self) -> None:
-        self.body = await self.reader.readexactly(self.length)
 
     async def raw(self, data: bytes) -> None:
         self.writer.write(data)
@@ -127,17 +120,11 @@ class Call:
 
 
 class HttpScript:
-    """A server on 127.0.0.1 that runs `script` for each request. `calls` are the requests, in order of arrival.
+    """A server on 127.0.0.1 that runs `script` for each request. `calls` are the requests, in order of arrival."""
 
-    With `unread` the script itself reads the bodies.
-    """
-
-    def __init__(
-        self, script: Script, *, context: ssl.SSLContext | None = None, unread: bool = False
-    ) -> None:
+    def __init__(self, script: Script, *, context: ssl.SSLContext | None = None) -> None:
         self._script = script
         self._context = context
-        self._unread = unread
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
@@ -164,11 +151,6 @@ class HttpScript:
         if kind is None:
             assert not self.errors, self.errors
 
-    def refuse(self) -> None:
-        """Take no new connections; those that are open go on."""
-        assert self._server is not None
-        self._server.close()
-
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -188,8 +170,7 @@ class HttpScript:
         while not writer.is_closing():
             head = await reader.readuntil(b"\r\n\r\n")
             call = Call(number, reader, writer, head[:-4])
-            if not self._unread:
-                await call.read_body()
+            call.body = await reader.readexactly(int(call.headers.get("content-length", "0")))
             self.calls.append(call)
             self._news.set()
             await self._script(call)
@@ -239,10 +220,10 @@ class Heard:
 
 
 @contextlib.asynccontextmanager
-async def opened(transport: Transport, note: Callable[[Item], None] | None = None) -> AsyncGenerator[Heard]:
+async def opened(transport: Transport) -> AsyncGenerator[Heard]:
     """An open transport and what it tells; closed in the end."""
     heard = Heard()
-    await transport.open(recorder(note or heard))
+    await transport.open(recorder(heard))
     try:
         yield heard
     finally:
@@ -316,7 +297,7 @@ def served(revision: str, work: Script, listen: Script | None = None) -> Script:
     """A server of a revision. ``work`` gets the requests behind the opening, ``listen`` the GETs."""
 
     async def script(call: Call) -> None:
-        offered = {"capabilities": {"tools": {}}}
+        offered: dict[str, Any] = {"capabilities": {"tools": {}}}
         if call.rpc == "server/discover":
             await call.answer({"resultType": "complete", "supportedVersions": ["2026-07-28"], **offered})
         elif call.rpc == "initialize":

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import MAX_MESSAGE, Outgoing
+from mcp_tui.transport.base import Outgoing
 from mcp_tui.transport.stdio import StdioTransport
 from mcp_tui.transport.targets import StdioTarget
 from tests.servers.recorder import Closed, Item, Received, recorder
@@ -27,9 +27,9 @@ def server(mode: str, *arguments: object) -> list[str]:
     return [sys.executable, "-S", str(SERVER), mode, *map(str, arguments)]
 
 
-def over_stdio(command: list[str], *, max_message: int = MAX_MESSAGE, **target: Any) -> StdioTransport:
+def over_stdio(command: list[str], **target: Any) -> StdioTransport:
     """A transport on a command; ``target`` has the other fields of :class:`StdioTarget`."""
-    return StdioTransport(StdioTarget(command=tuple(command), **target), max_message=max_message)
+    return StdioTransport(StdioTarget(command=tuple(command), **target))
 
 
 def request(id: RequestId, *, size: int = 0) -> Outgoing:

@@ -35,26 +35,6 @@ def echo(*_: str) -> None:
         say(line)
 
 
-def raw(text: str, *_: str) -> None:
-    """Write the bytes given in hexadecimal, then echo."""
-    sys.stdout.buffer.write(bytes.fromhex(text))
-    sys.stdout.buffer.flush()
-    echo()
-
-
-def errors(text: str, *_: str) -> None:
-    """Write the bytes given in hexadecimal to stderr, then echo."""
-    sys.stderr.buffer.write(bytes.fromhex(text))
-    sys.stderr.buffer.flush()
-    echo()
-
-
-def big(size: str, *_: str) -> None:
-    """Write a line of so many bytes, then echo."""
-    say(b"x" * int(size))
-    echo()
-
-
 def flood(count: str, *_: str) -> None:
     """From the first line on, write so many notifications as fast as it goes, echoing meanwhile; end with stdin."""
 
@@ -85,11 +65,9 @@ def late(start: str, *_: str) -> None:
         say(json.dumps({"size": len(line), "head": line[:60].decode()}).encode())
 
 
-def leave(code: str, count: str = "0", *_: str) -> None:
-    """After one line say so many, and two more, the last without its end; exit with that code or by that signal."""
+def leave(code: str, *_: str) -> None:
+    """After one line say two, the last without its end; exit with that code or by that signal."""
     next(heard())
-    for number in range(int(count)):
-        sys.stdout.buffer.write(b'{"number": %d}\n' % number)
     sys.stdout.buffer.write(b'{"whole": true}\n{"whole": fal')
     sys.stdout.buffer.flush()
     sys.stderr.write("leaving\n")

@@ -80,20 +80,23 @@ def test_nothing_is_left_when_the_client_ends_without_closing(kind: str, how: st
     wait_for_nothing(tmp_path)
 
 
-async def test_nothing_is_left_when_the_guard_itself_is_killed(tmp_path: Path) -> None:
-    async with Wire(over_stdio(server("deaf", tmp_path))) as it:
-        await it.until(lambda: it.lines)
-        os.kill(guard_of(it), signal.SIGKILL)
-        assert await it.closed() == Closed(detail="server was terminated by signal 9 (SIGKILL)", code=-9)
-        wait_for_nothing(tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["deaf", "behind a shell", pytest.param("escaped", marks=linux)])
-async def test_a_guard_that_is_told_to_end_ends_the_server_first(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (signal.SIGKILL, "deaf"),
+        (signal.SIGTERM, "deaf"),
+        (signal.SIGTERM, "behind a shell"),
+        pytest.param(signal.SIGTERM, "escaped", marks=linux),
+    ],
+)
+async def test_nothing_is_left_when_the_guard_is_killed_or_told_to_end(
+    kind: str, number: signal.Signals, tmp_path: Path
+) -> None:
     async with Wire(over_stdio(kinds(tmp_path)[kind])) as it:
         await it.until(lambda: it.lines)
-        os.kill(guard_of(it), signal.SIGTERM)
-        assert (await it.closed()).code == -signal.SIGKILL
+        os.kill(guard_of(it), number)
+        closed = await it.closed()
+        assert closed == Closed(detail="server was terminated by signal 9 (SIGKILL)", code=-9)
         wait_for_nothing(tmp_path)
 
 

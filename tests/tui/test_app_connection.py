@@ -6,8 +6,8 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.server import Link
+from tests.client.connected import scripted
 from tests.client.test_bars import MODERN, Served
-from tests.client.test_endings import server as stdio
 from tests.client.test_reconnecting import Sessions
 from tests.servers.http_scripted import Call, HttpScript
 from tests.tui.driving import Driven, driving
@@ -16,19 +16,8 @@ OVER = "the server ended the session (HTTP 404)"
 HANDSHAKE = ClientSettings(protocol="2025-11-25", grace=0.1)
 
 
-class Listing(Sessions):
-    """As :class:`Sessions`, with the tool ``ok`` in its list."""
-
-    async def __call__(self, call: Call) -> None:
-        alive = call.headers.get("mcp-session-id") not in self.dead
-        if call.rpc == "tools/list" and alive:
-            await call.answer({"tools": [{"name": "ok", "inputSchema": {"type": "object"}}]})
-        else:
-            await super().__call__(call)
-
-
 async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_keeps_what_is_called_meanwhile():
-    async with HttpScript(served := Listing()) as server:
+    async with HttpScript(served := Sessions()) as server:
         target = HttpTarget(url=server.url, name="web")
         async with driving(target, size=(140, 40), settings=HANDSHAKE, link=None) as driven:
             await driven.until(lambda: driven.session.catalogue.tools)
@@ -55,7 +44,7 @@ async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_k
 
 
 async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_tries_again():
-    async with HttpScript(served := Listing()) as server:
+    async with HttpScript(served := Sessions()) as server:
         target = HttpTarget(url=server.url, name="web")
         async with driving(target, size=(140, 40), settings=HANDSHAKE, link=None) as driven:
             await driven.until(lambda: driven.session.catalogue.tools)
@@ -80,7 +69,7 @@ DEAF = "The server does not read its stdin"
 
 
 async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
-    async with driving(stdio("unread"), settings=HANDSHAKE, link=None) as driven:
+    async with driving(scripted("unread"), settings=HANDSHAKE, link=None) as driven:
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
         row = await driven.in_flight("silent")
         driven.call("silent", filler="x" * 1_000_000)
@@ -119,7 +108,7 @@ async def started_again(driven: Driven) -> None:
 
 
 async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_the_key_that_starts_it_again():
-    async with driving(stdio("delicate"), size=(140, 40), settings=HANDSHAKE, link=None) as driven:
+    async with driving(scripted("delicate"), size=(140, 40), settings=HANDSHAKE, link=None) as driven:
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
         lost = await driven.in_flight("silent")
         row = await driven.in_flight("silent")
