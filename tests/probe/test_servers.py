@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.rules import RULES, Level
 from tests.probe.probing import (
@@ -195,10 +193,7 @@ def test_the_probe_finds_the_good_tool_of_the_demo_server_by_itself():
 
 
 def test_over_sse_a_good_server_passes_whatever_can_be_seen():
-    front = Path(__file__).parents[1] / "servers" / "sse_front.py"
-    target = scripted("good")
-    assert isinstance(target, StdioTarget)
-    with serving_command(target.command[0], str(front), *target.command) as url:
+    with serving_command(*scripted("good", "--sse").command) as url:
         report = probed(url, "slow_work", ("seconds", "0.8"), revision="2024-11-05", patience=3.0)
     assert (report.info.transport, report.info.revision.name, report.lost) == ("sse", "2024-11-05", "")
     assert fallen(report) == {}

@@ -1,9 +1,9 @@
-"""A server that breaks one rule of the probe: ``probe_server.py MODE [--http] [--modern] [--heartbeat FILE]``.
+"""A server that breaks one rule of the probe: ``probe_server.py MODE [--http | --sse] [--modern] [--heartbeat FILE]``.
 
-It stands on the standard library alone and speaks the handshake era, or 2026-07-28 with ``--modern``, over stdio, or over
-HTTP, where it prints its URL. Its tool ``slow_work`` works for ``seconds`` in ten steps, with progress and a heartbeat;
-``wipe_slowly`` looks as slow, but is marked as destructive and ends the process. MODE is the id of the rule to break, with
-``:SHAPE`` for a malformed cancel that P-11 takes for a valid one, or one of
+It stands on the standard library alone and speaks the handshake era, or 2026-07-28 with ``--modern``, over stdio, over
+HTTP, or over the HTTP+SSE of 2024-11-05; of the last two it prints its URL. Its tool ``slow_work`` works for ``seconds`` in
+ten steps, with progress and a heartbeat; ``wipe_slowly`` looks as slow, but is marked as destructive and ends the process.
+MODE is the id of the rule to break, with ``:SHAPE`` for a malformed cancel that P-11 takes for a valid one, or one of
 
 good              obeys
 dies              exits when a call in flight is cancelled
@@ -36,6 +36,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("mode")
 parser.add_argument("marks", nargs="*")
 parser.add_argument("--http", action="store_true")
+parser.add_argument("--sse", action="store_true")
 parser.add_argument("--modern", action="store_true")
 parser.add_argument("--heartbeat", default="")
 given = parser.parse_args()
@@ -335,6 +336,7 @@ def over_stdio() -> None:
 # -- HTTP --------------------------------------------------------------------------------------------------------
 
 sessions: dict[str, Session] = {}
+streams: dict[str, tuple[Session, queue.Queue[Message]]] = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -349,7 +351,26 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        self.empty(405)
+        if not given.sse:
+            self.empty(405)
+            return
+        said: queue.Queue[Message] = queue.Queue()
+        name = f"/{len(streams)}"
+        streams[name] = Session(), said
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"event: endpoint\ndata: {name}\n\n".encode())
+        while not self.hung_up():
+            with contextlib.suppress(queue.Empty):
+                self.event(said.get(timeout=0.02))
+        for call in list(streams[name][0].calls.values()):
+            call.stop.set()
+        self.close_connection = True
+
+    def event(self, message: Message) -> None:
+        with contextlib.suppress(OSError):
+            self.wfile.write(b"data: " + json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n\n")
 
     def do_DELETE(self) -> None:
         if MODE == "P-28":
@@ -361,6 +382,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if given.sse:
+            session, said = streams.get(self.path, (None, None))
+            if session is not None and said is not None:
+                session.handle(message, said.put)
+            self.empty(202 if session else 405)
+            return
         name = self.headers.get("Mcp-Session-Id", "")
         if MODERN or message.get("method") == "initialize":
             name = "" if MODERN else str(uuid.uuid4())
@@ -414,8 +441,7 @@ class Handler(BaseHTTPRequestHandler):
                 if call is not None and over and MODE != "P-24":
                     return
                 continue
-            with contextlib.suppress(OSError):
-                self.wfile.write(b"data: " + json.dumps({"jsonrpc": "2.0", **event}).encode() + b"\n\n")
+            self.event(event)
             if "id" in event and ("result" in event or "error" in event):
                 if MODE != "P-22":
                     return
@@ -442,4 +468,4 @@ def over_http() -> None:
     server.serve_forever()
 
 
-over_http() if given.http else over_stdio()
+over_http() if given.http or given.sse else over_stdio()
