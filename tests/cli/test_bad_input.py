@@ -184,7 +184,7 @@ def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page:
         ("nothing-mutual", ["No common protocol version", "2099-01-01"]),
         ("wrong-version", ["No common protocol version", "1999-01-01"]),
         ("refuses-handshake", ["refused initialize", "-32603"]),
-        ("dies-at-once", ["code 9", "no licence found"]),
+        ("dies-at-once", ["code 1", "no licence found"]),
     ],
 )
 def test_no_session_comes_of_it(mode: str, said: list[str]):

@@ -165,8 +165,8 @@ def flood(id: int, _: dict[str, Any]) -> None:
 
 
 def serve(
-    odd: Odd,
     *,
+    odd: Odd = never,
     discover: Callable[[Any, dict[str, Any]], None] | None = None,
     initialize: Callable[[Any, dict[str, Any]], None] = shake,
     listed: Any = None,
@@ -275,51 +275,41 @@ def framed(id: Any, _: dict[str, Any]) -> None:
     put(b"Content-Length: 2\r\n\r\n{}")
 
 
-def start(name: str) -> None:  # noqa: C901 - a table of servers
-    """Be one of those that take the first messages in a way of their own, or one whose tool is odd."""
-    match name:
-        case "dies-on-probe":
-            serve(never, discover=quit_on_probe)
-        case "silent-to-probe":
-            serve(never, discover=silence)
-        case "broken-by-probe":
-            serve(never, discover=broken_by_probe)
-        case "modern":
-            serve(never, discover=discovered([MODERN]), initialize=refusal(-32601))
-        case "nothing-mutual":
-            serve(never, discover=refusal(-32022, {"supported": ["2099-01-01"]}))
-        case "late-accept" | "late-refuse" | "late-silent" | "late-reprobe":
-            late = Late(name.removeprefix("late-"))
-            serve(never, discover=late.discover, initialize=late.initialize)
-        case "refuses-handshake":
-            serve(never, initialize=refusal(-32603))
-        case "wrong-version":
-            serve(never, initialize=wrong_version)
-        case "hostile-refusal":
-            serve(never, initialize=refusal(-32000, words="no\x1b[31m\nway\u202e"))
-        case "asks":
-            serve(asks, discover=discovered([MODERN]))
-        case "no-list":
-            serve(never, listed={"tools": "none"})
-        case "task-no-cancel" | "task-no-handle":
-            tool = {
-                "name": "odd",
-                "inputSchema": {"type": "object"},
-                "execution": {"taskSupport": "required"},
-            }
-            odd = task_no_cancel if name == "task-no-cancel" else never
-            serve(odd, initialize=shake_with_tasks, listed={"tools": [tool]})
-        case "mute":
-            serve(never, discover=noisy_silence, initialize=silence)
-        case "framed":
-            serve(never, discover=framed, initialize=silence)
-        case "dies-at-once":
-            sys.stderr.write("no licence found\n")
-            sys.stderr.flush()
-            os._exit(9)
-        case _:
-            serve(globals()[name])
+def late(then: str) -> dict[str, Any]:
+    made = Late(then)
+    return {"discover": made.discover, "initialize": made.initialize}
+
+
+TASK_ALONE = {
+    "initialize": shake_with_tasks,
+    "listed": {
+        "tools": [
+            {"name": "odd", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
+        ]
+    },
+}
+
+MODES: dict[str, dict[str, Any]] = {
+    "dies-on-probe": {"discover": quit_on_probe},
+    "silent-to-probe": {"discover": silence},
+    "broken-by-probe": {"discover": broken_by_probe},
+    "modern": {"discover": discovered([MODERN]), "initialize": refusal(-32601)},
+    "nothing-mutual": {"discover": refusal(-32022, {"supported": ["2099-01-01"]})},
+    **{f"late-{then}": late(then) for then in ("accept", "refuse", "silent", "reprobe")},
+    "refuses-handshake": {"initialize": refusal(-32603)},
+    "wrong-version": {"initialize": wrong_version},
+    "hostile-refusal": {"initialize": refusal(-32000, words="no\x1b[31m\nway\u202e")},
+    "asks": {"odd": asks, "discover": discovered([MODERN])},
+    "no-list": {"listed": {"tools": "none"}},
+    "task-no-cancel": {"odd": task_no_cancel, **TASK_ALONE},
+    "task-no-handle": TASK_ALONE,
+    "mute": {"discover": noisy_silence, "initialize": silence},
+    "framed": {"discover": framed, "initialize": silence},
+}
+"""Those that take the first messages in a way of their own. Any other mode is the name of what its tool does."""
 
 
 if __name__ == "__main__":
-    start(sys.argv[1])
+    if sys.argv[1] == "dies-at-once":
+        sys.exit("no licence found")
+    serve(**MODES.get(sys.argv[1]) or {"odd": globals()[sys.argv[1]]})
