@@ -83,6 +83,7 @@ async def test_c35_a_stream_that_ends_before_its_answer_is_resumed_at_the_time_t
         assert json.loads(received[-1].raw)["id"] == 7
         notes = [item.text for item in heard.of(Happened) if "ended before the response" in item.text]
         assert ["closed by the server" in note for note in notes] == [not cut, False]
+        assert all(note.endswith("resuming in 0.1 s") for note in notes)
         assert any("resumed" in item.text for item in heard.of(Happened))
     ids = [call.headers["last-event-id"].encode("latin-1").decode() for call in script.resumptions]
     assert ids == ["é-1", "2"]
