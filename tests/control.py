@@ -1,7 +1,6 @@
 """Time in the hands of a test: servers wait for it to let their steps pass, and tell it what they do.
 
-The demo server and those of ``tests/servers`` that use ``controlled.py`` connect to the socket that the variable in
-``Control.env`` names; see ``tests/README.md``.
+The demo server connects to the socket that the variable in ``Control.env`` names; see ``tests/README.md``.
 """
 
 from __future__ import annotations

@@ -2,54 +2,13 @@
 
 from __future__ import annotations
 
-import http.server
-import json
-import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import Command, Ran, run, scripted, serving
-
-
-class Guarded(http.server.BaseHTTPRequestHandler):
-    """Shakes hands with anybody, and wants authorization for all that comes then."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        statuses = {"initialize": 200, "notifications/initialized": 202, "server/discover": 400}
-        status, body = statuses.get(message["method"], 401), b""
-        if status == 200:
-            info: dict[str, Any] = {
-                "serverInfo": {"name": "guarded", "version": "1"},
-                "capabilities": {"tools": {}},
-            }
-            result: dict[str, Any] = {"protocolVersion": "2025-11-25", **info}
-            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
-        self.answer(status, body)
-
-    def do_GET(self) -> None:
-        self.answer(405)
-
-    def answer(self, status: int, body: bytes = b"") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def guarded() -> Iterator[str]:
-    with serving(Guarded) as url:
-        yield f"{url}/mcp"
+from tests.cli.running import HANDSHAKE, Ran, run, running, scripted
+from tests.servers.http_scripted import HttpScript, served
 
 
 def call(mode: str, *options: str) -> Ran:
@@ -121,23 +80,10 @@ def test_an_answer_above_the_cap_ends_its_request():
     assert (dropped["bytes"] > 20_000_000, dropped["id"]) == (True, ran.outcome["id"])
 
 
-@pytest.mark.slow
-def test_a_late_answer_above_the_cap_is_no_error_but_one_that_was_too_large():
-    words = ("--max-message", "1", "--cancel-after", "0.1", "--linger", "20")
-    ran = call("late_large", *words)
-    told = run("call", "odd", "--no-journal", *words, *scripted("late_large"))
-    assert ran.status == told.status == 7
-    (late,) = ran.of("late")
-    assert (late["kind"], late["bytes"] > 20_000_000) == ("oversize", True)
-    assert ran.outcome["late"] == [{key: late[key] for key in ("kind", "after", "bytes")}]
-    assert ran.outcome["error"] is None
-    assert "late message, too large (20.0 MB) at +" in told.err
-    assert "late error" not in told.err
-
-
 @pytest.mark.parametrize("words", [("call", "odd"), ("tools",)])
-def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tuple[str, ...], guarded: str):
-    ran = run(*words, "--no-journal", guarded)
+async def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tuple[str, ...]):
+    async with HttpScript(served(HANDSHAKE, lambda call: call.respond(401))) as server:
+        ran = await running(*words, "--no-journal", server.url)
     assert ran.status == Exit.UNAUTHORIZED
     assert "equires sign-in (HTTP 401)" in ran.err
     assert "or add a token with -H" in ran.err
@@ -172,13 +118,3 @@ def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: st
     assert ran.outcome["reason"] == "enough"
     assert ran.outcome["reason_delivered"] is False
     assert "cannot cancel tasks" in ran.of("settled")[0]["detail"]
-
-
-def test_an_interrupt_while_such_a_task_runs_tells_the_outcome():
-    words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *scripted("task-no-cancel"))
-    command = Command(*words)
-    command.until("task")
-    command.process.send_signal(signal.SIGINT)
-    assert command.end()[0] == Exit.INTERRUPTED
-    outcome = command.lines[-1]
-    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", "interrupted")

@@ -15,6 +15,7 @@ from mcp_tui import __version__, clock
 from mcp_tui.cli.output import Exit, csv_lines
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
 from tests.cli.running import run
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -26,34 +27,6 @@ def array(capfd: Capture, *words: str) -> list[dict[str, Any]]:
     ran = tell(capfd, "log", "--json", *words)
     assert ran.status == 0, ran
     return json.loads(ran.out)
-
-
-# -- a real session --------------------------------------------------------------------------------------------
-
-
-def test_a_cancelled_call_is_found_again():
-    options = ("--cancel-after", "0.2", "--reason", "too slow", "--linger", "3", "--demo", "--json")
-    ran = run("call", "stubborn", "seconds=1", *options)
-    assert ran.status == Exit.CANCELLED
-    (entry,) = json.loads(run("log", "--json").out)
-    for name in [
-        "id",
-        "cause",
-        "reason",
-        "signal",
-        "reason_delivered",
-        "delivery",
-        "state",
-        "elapsed",
-        "late",
-    ]:
-        assert entry[name] == ran.outcome[name], name
-    assert (entry["outcome"], entry["tool"], entry["method"]) == ("late_result", "stubborn", "tools/call")
-    assert entry["server"].startswith("mcp-tui-demo")
-    shown = run("log", "last").out
-    assert "stubborn" in shown
-    assert "late result at +" in shown
-    assert run("log", "--sums").out.startswith("stubborn  late result 1 (worst ")
 
 
 # -- as text ---------------------------------------------------------------------------------------------------
@@ -98,6 +71,12 @@ def test_a_recording_that_ends_behind_its_cancel_leaves_nobody_watching(capfd: C
     (entry,) = array(capfd)
     assert (entry["outcome"], entry["watched"]) == ("no_reply", 0.0)
     assert entry["details"] == "sent; no reply (watched 0 ms); the recording ends here"
+
+
+def test_the_cancels_of_the_client_itself_are_told_only_when_they_are_asked_for(capfd: Capture):
+    keep(ONE, called(1), cancelled(1, cause=Cause.SHUTDOWN))
+    assert [array(capfd, *words) for words in ((), ("--sums",))] == [[], []]
+    assert [each["cause"] for each in array(capfd, "--internal")] == ["shutdown"]
 
 
 @pytest.mark.parametrize("words", [(), ("--sums",), ("--sessions",)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_tui.cli.output import Exit
@@ -35,3 +37,17 @@ async def test_a_call_is_lost_with_its_session_or_goes_to_the_next_one(method: s
     else:
         assert ran.outcome["result"]["content"][0]["text"] == "ok"
         assert (sent.headers["mcp-session-id"], served.made) == ("s-2", 2)
+
+
+async def test_a_cancel_that_costs_the_session_is_told_in_every_form():
+    options = ("--json", "--protocol", HANDSHAKE, "--cancel-after", "0.1", "--linger", "600")
+    async with HttpScript(Forgetful("notifications/cancelled")) as server:
+        ran = await running("call", "silent", *options, server.url)
+    assert ran.status == Exit.CANCELLED
+    (lost,) = ran.of("disconnected")
+    assert (lost["detail"], lost["ids"]) == (OVER, [ran.outcome["id"]])
+    assert ran.outcome["disconnected"] == {"detail": OVER, "after": lost["after"]}
+    assert (ran.outcome["signal"], ran.outcome["delivery"]) == ("notification", "refused")
+    assert [each["detail"] for each in ran.of("undelivered")] == ["HTTP 404"]
+    (entry,) = json.loads((await running("log", "--json", "--outcome", "disconnected")).out)
+    assert entry["details"].startswith(f"sent, refused: HTTP 404; {OVER} ")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.protocol.events import Cause, Limits, Signal
-from tests.protocol.playbook import EVERYWHERE, HANDSHAKEN, MODERN, NOTIFYING, Wire, at, play
+from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
+from tests.protocol.playbook import EVERYWHERE, HANDSHAKEN, MODERN, NOTIFYING, Wire, after, at, play
 
 everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
 notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
@@ -75,6 +75,18 @@ def test_c12_late_error(wire: Wire, code: int) -> None:
         at(3).cancel(1),
         "= ALREADY_REQUESTED",
     )
+
+
+@handshaken
+@pytest.mark.parametrize(
+    "rest",
+    ['"result":3}', '"error":"no"}', '"result":{"content":[],"n":NaN}}'],
+    ids=["number", "text", "NaN"],
+)
+def test_what_is_neither_result_nor_error_is_late_and_malformed(wire: Wire, rest: str) -> None:
+    ledger = after(wire.cancelled(), at(2.5).raw(f'{{"jsonrpc":"2.0","id":1,{rest}'.encode()))
+    (row,) = ledger.book.order
+    assert ([each.kind for each in row.late], row.settled) == ([Kind.MALFORMED], "answered late")
 
 
 def test_c13_a_late_result_breaks_a_rule_of_2026_07_28() -> None:

@@ -68,12 +68,6 @@ def large(id: int, _: dict[str, Any]) -> None:
     say(result(id, text("x" * 20_000_000)))
 
 
-def late_large(id: int, _: dict[str, Any]) -> None:
-    """Answer behind the cancel, and at length."""
-    sys.stdin.buffer.readline()
-    large(id, {})
-
-
 def invalid(id: int, _: dict[str, Any]) -> None:
     put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}' % id)
 
