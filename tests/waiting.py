@@ -17,6 +17,14 @@ async def turns(count: int = 100) -> None:
         await asyncio.sleep(0)
 
 
+def wait(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
+    """Wait until something is true, where nothing else goes on. ``shown`` says what there is instead."""
+    end = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < end, f"still not true:\n{shown()}"
+        time.sleep(0.01)
+
+
 async def until(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
     """Wait until something is true. ``shown`` says what there is instead, for the failure."""
     end = time.monotonic() + HANG

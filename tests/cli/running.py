@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import http.server
 import json
 import os
 import shutil
@@ -14,8 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -179,17 +177,6 @@ class Command:
             event_schema(each["event"]).validate(each)
         assert b"Traceback" not in err, err.decode()
         return self.process.returncode, err.decode()
-
-
-@contextlib.contextmanager
-def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Generator[str]:
-    """Serves HTTP; gives the URL."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join(HANG)
 
 
 @contextlib.asynccontextmanager

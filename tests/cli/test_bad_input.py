@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import pty
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,37 +14,25 @@ import pytest
 from mcp_tui.cli import main
 from mcp_tui.cli.output import Exit
 from mcp_tui.journal.files import journal_folder
-from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted, serving
+from tests.cli.running import HANG, MCP_TUI, Ran, run, running, scripted
+from tests.servers.http_scripted import Call, HttpScript
 
 USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE
 
 
-class Page(http.server.BaseHTTPRequestHandler):
-    """Answers everything with HTML; the path is the HTTP status, and behind it a challenge may stand as a query."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        body = b"<html><body>It works!</body></html>"
-        status, _, challenge = self.path.strip("/").partition("?")
-        self.send_response(int(status))
-        if challenge:
-            self.send_header("WWW-Authenticate", challenge)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+async def answer(call: Call) -> None:
+    """Answer with HTML; the path is the HTTP status, and behind it a challenge may stand as a query."""
+    status, _, challenge = call.path.strip("/").partition("?")
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    await call.respond(
+        int(status), b"<html><body>It works!</body></html>", "text/html; charset=utf-8", headers
+    )
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[str]:
-    with serving(Page) as url:
-        yield url
+@pytest.fixture
+async def page() -> AsyncIterator[str]:
+    async with HttpScript(answer) as server:
+        yield server.url.removesuffix("/mcp")
 
 
 TAKEN = socket.socket()
@@ -154,26 +141,27 @@ def test_a_server_that_is_not_there(server: list[str], said: list[str]):
         ("/403", Exit.UNAUTHORIZED, ["HTTP 403"]),
     ],
 )
-def test_a_url_that_answers_html(page: str, path: str, status: Exit, said: list[str]):
-    run("call", "echo", "text=hi", page + path).sentence(status, *said)
+async def test_a_url_that_answers_html(page: str, path: str, status: Exit, said: list[str]):
+    (await running("call", "echo", "text=hi", page + path)).sentence(status, *said)
 
 
-def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
-    ran = run("info", "-H", "Authorization: Bearer s3cret", page + "/401")
+async def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
+    ran = await running("info", "-H", "Authorization: Bearer s3cret", page + "/401")
     ran.sentence(Exit.UNAUTHORIZED, "was not accepted.")
     assert "s3cret" not in ran.err
 
 
-def test_a_header_that_the_protocol_sets_itself_is_told(page: str):
-    ran = run("info", "-H", "Accept: text/html", "-H", "X-Own: 1", page + "/500")
+async def test_a_header_that_the_protocol_sets_itself_is_told(page: str):
+    ran = await running("info", "-H", "Accept: text/html", "-H", "X-Own: 1", page + "/500")
     assert ran.err.splitlines()[:-1] == ["mcp-tui: Header 'Accept' is ignored: the protocol sets it."]
 
 
-def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page: str):
+async def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page: str):
     said = ("a user and a password (HTTP 401)", "https://USER:PASSWORD@HOST")
-    run("info", page + "/401?Basic").sentence(Exit.UNAUTHORIZED, *said)
-    run("info", page + "/401?Bearer").sentence(Exit.UNAUTHORIZED, "-H 'Authorization: Bearer TOKEN'")
-    ran = run("info", page.replace("://", "://me:s3cret@") + "/401?Basic")
+    (await running("info", page + "/401?Basic")).sentence(Exit.UNAUTHORIZED, *said)
+    bearer = await running("info", page + "/401?Bearer")
+    bearer.sentence(Exit.UNAUTHORIZED, "-H 'Authorization: Bearer TOKEN'")
+    ran = await running("info", page.replace("://", "://me:s3cret@") + "/401?Basic")
     ran.sentence(Exit.UNAUTHORIZED, "The user and password in the URL were not accepted.")
     assert "s3cret" not in ran.err
 

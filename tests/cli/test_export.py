@@ -21,7 +21,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
-from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
+from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, running
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -54,24 +54,6 @@ def export(capfd: Capture, form: str, *words: str, which: str = "last") -> str:
 
 
 # -- real sessions ---------------------------------------------------------------------------------------------
-
-
-def test_a_cancelled_call_over_stdio_in_every_form(tmp_path: Path):
-    options = ("--cancel-after", "0.2", "--reason", "too slow", "--demo", "--json", "--protocol", HANDSHAKE)
-    ran = run("call", "grumpy", *options)
-    assert ran.status == Exit.CANCELLED
-    number = str(ran.outcome["id"])
-    shown = run("export", "last", "--format", "markdown", "--id", number)
-    assert shown.status == 0
-    assert "### `tools/call grumpy`: late, ignored" in shown.out
-    assert re.search(r"\+0\.\d{3} ! cancel requested by user: too slow", shown.out)
-    assert '"code": -32800' in shown.out
-    for form in FORMS:
-        path = tmp_path / form
-        assert run("export", "last", "--format", form, "-o", str(path)).status == 0
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert "grumpy" in path.read_text()
-    run("export", "last", "--format", "har").sentence(Exit.USAGE, "is a stdio session. HAR needs HTTP")
 
 
 @pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
@@ -121,6 +103,17 @@ def har(text: str) -> dict[str, Any]:
 def test_json_lines_are_the_recording_as_it_was_kept(capfd: Capture):
     path = session()
     assert export(capfd, "jsonl") == path.read_text()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_is_its_owner_s_alone_and_holds_what_would_be_printed(
+    form: str, capfd: Capture, tmp_path: Path
+):
+    session()
+    shown = export(capfd, form)
+    assert export(capfd, form, "-o", str(tmp_path / form)) == ""
+    assert (tmp_path / form).read_bytes().decode() == shown
+    assert stat.S_IMODE((tmp_path / form).stat().st_mode) == 0o600
 
 
 # -- Markdown --------------------------------------------------------------------------------------------------
@@ -300,6 +293,12 @@ def test_an_id_that_no_message_of_ours_has_is_exported_too(capfd: Capture, tmp_p
     store.close()
     entries = har(export(capfd, "har", which=str(tmp_path / "a.jsonl")))["entries"]
     assert [each["request"]["method"] for each in entries] == ["POST", "GET"]
+
+
+def test_a_stdio_session_has_no_har(capfd: Capture):
+    session()
+    said = "is a stdio session. HAR needs HTTP"
+    tell(capfd, "export", "last", "--format", "har").sentence(Exit.USAGE, said)
 
 
 # -- what cannot be --------------------------------------------------------------------------------------------

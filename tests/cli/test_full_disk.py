@@ -36,17 +36,6 @@ def limited(size: int, *words: str) -> Ran:
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_a_recording_on_a_full_disk_does_not_end_the_session():
-    ran = run(*CALL, "--record", "/dev/full")
-    assert (ran.status, ran.out) == (0, "hi\n")
-    assert ran.err.splitlines().count("recording stopped at #0: no space left on device") == 1
-    assert run("log").out == "No cancellations in 1 session.\n"
-    (path,) = journal_folder().glob("*.jsonl")
-    notes = [json.loads(line).get("text") for line in path.read_text().splitlines()]
-    assert "recording stopped at #0: no space left on device" in notes
-
-
 @pytest.mark.parametrize("size", [100, 2_000, 5_000], ids=["from the start", "soon", "in the middle"])
 def test_a_journal_on_a_full_disk_does_not_end_the_session(size: int):
     ran = limited(size, *CANCEL)
@@ -61,15 +50,11 @@ def test_a_journal_on_a_full_disk_does_not_end_the_session(size: int):
     assert (ran.status, "Traceback" in ran.err) == (0, False)
 
 
-def test_where_no_journal_can_be_made_the_session_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_where_no_journal_can_be_made_the_session_goes_on_and_says_so_once(tmp_path: Path):
     (tmp_path / "state").write_text("a file")
-    monkeypatch.setenv("MCP_TUI_STATE", str(tmp_path / "state"))
-    ran = run(*CALL)
+    ran = run(*CALL, MCP_TUI_STATE=str(tmp_path / "state"))
     assert (ran.status, ran.out) == (0, "hi\n")
-    assert "no journal: " in ran.err
-    run("log").sentence(
-        Exit.USAGE, "Cannot read the journal folder", str(tmp_path / "state"), "not a directory"
-    )
+    assert ran.err.count("no journal: ") == 1
 
 
 def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
@@ -86,16 +71,6 @@ def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
     finally:
         if os.getuid() != 0:
             place.chmod(0o700)
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_where_the_folder_is_read_only_the_log_is_read_all_the_same():
-    keep(ONE, called(1), cancelled(1))
-    journal_folder().chmod(0o500)
-    try:
-        assert len(json.loads(run("log", "--json").out)) == 1
-    finally:
-        journal_folder().chmod(0o700)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")

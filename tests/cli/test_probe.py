@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,9 +18,10 @@ import pytest
 from mcp_tui import __version__
 from mcp_tui.cli.output import Exit
 from mcp_tui.probe.rules import RULES
-from tests.cli.running import HANDSHAKE, HANG, MODERN, SERVERS, Command, Ran, run
+from tests.cli.running import HANDSHAKE, MODERN, SERVERS, Command, Ran, run
 from tests.cli.test_imports import loaded
 from tests.servers.stdio_scripted import processes
+from tests.waiting import wait
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 
@@ -214,11 +214,7 @@ def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
     def journals() -> list[str]:
         return [path.read_text() for path in (tmp_path / "journal").glob("*.jsonl")]
 
-    until = time.monotonic() + HANG
-    while not any('"tools/call"' in each for each in journals()):
-        assert time.monotonic() < until
-        assert command.process.poll() is None
-        time.sleep(0.02)
+    wait(lambda: any('"tools/call"' in each for each in journals()))
     command.process.send_signal(number)
     ended, err = command.end()
     assert (ended, command.lines) == (status, [])

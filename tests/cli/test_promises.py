@@ -6,14 +6,11 @@ import json
 import sys
 from typing import Any
 
-import pytest
-
 from mcp_tui.cli.output import Exit
 from tests.cli.running import SERVERS, Ran, run
 
 TEXT: list[dict[str, Any]] = [{"type": "text", "text": "said"}]
-PROPERTIES = {"n": {"type": "number"}, "unit": {"type": "string"}}
-PROMISE = {"type": "object", "properties": PROPERTIES, "required": ["n"]}
+PROMISE = {"type": "object", "properties": {"n": {"type": "number"}}}
 TOOL = {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": PROMISE}
 
 
@@ -24,17 +21,9 @@ def call(result: dict[str, Any], *options: str) -> Ran:
     return run("call", "odd", *options, "--", *server)
 
 
-@pytest.mark.parametrize(
-    ("result", "detail"),
-    [
-        ({"content": TEXT, "structuredContent": {"n": "many"}}, 'odd: n: "many" is not of type "number"'),
-        ({"content": TEXT, "structuredContent": {}}, "odd: n is required"),
-        ({"content": TEXT}, "odd: no structured content, though the tool has an output schema"),
-    ],
-)
-def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_stays(
-    result: dict[str, Any], detail: str
-):
+def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_stays():
+    result = {"content": TEXT, "structuredContent": {"n": "many"}}
+    detail = 'odd: n: "many" is not of type "number"'
     ran = call(result, "--no-journal")
     assert (ran.status, ran.out) == (Exit.COMPLETED, "said\n")
     told, done = ran.err.splitlines()
@@ -45,17 +34,3 @@ def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_
     known = ("output-schema", detail, ran.outcome["id"])
     assert (violation["rule"], violation["detail"], violation["id"]) == known
     assert ran.outcome["result"] == result
-
-
-@pytest.mark.parametrize(
-    ("result", "status"),
-    [
-        ({"content": TEXT, "structuredContent": {"n": 4}}, Exit.COMPLETED),
-        ({"content": TEXT, "isError": True}, Exit.SERVER_ERROR),
-    ],
-)
-def test_what_was_promised_and_an_error_break_nothing(result: dict[str, Any], status: Exit):
-    ran = call(result, "--no-journal", "--json")
-    assert ran.status == status
-    assert ran.of("violation") == []
-    assert ran.err == ""

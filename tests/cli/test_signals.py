@@ -7,17 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, SERVERS, Command, logged, run
+from tests.cli.running import HANG, MCP_TUI, Command, logged, run, scripted
+from tests.client.connected import received
 from tests.control import Control
 from tests.servers.stdio_scripted import processes
+from tests.waiting import wait
 
 Lines = list[dict[str, Any]]
 
@@ -27,14 +28,7 @@ def mark() -> Iterator[str]:
     """A text in the server's command line; the test fails if such a process is left."""
     made = f"mark-{uuid.uuid4().hex}"
     yield made
-    gone(made)
-
-
-def gone(mark: str) -> None:
-    until = time.monotonic() + HANG
-    while left := processes(mark):
-        assert time.monotonic() < until, f"left over: {left}"
-        time.sleep(0.05)
+    wait(lambda: not processes(made), lambda: f"left over: {processes(made)}")
 
 
 def silent(log: Path, mark: str, *options: str) -> Command:
@@ -117,35 +111,13 @@ def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(control: Co
     control.wait("gone")
 
 
-def waiting(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + HANG
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131)])
 def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: str):
-    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "mute", mark)
-    command = Command("call", "ok", "--json", "--no-journal", *server)
+    command = Command("call", "ok", "--json", "--no-journal", *scripted("mute", mark))
     command.until("stderr")  # it was probed, and says nothing
     command.process.send_signal(number)
     assert command.end()[0] == status
     assert "outcome" not in [each["event"] for each in command.lines]
-
-
-SHAKES_HANDS_ONLY = """
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    names = message.get("params", {}).get("requestId")
-    with open(sys.argv[1], "a") as log:
-        log.write(json.dumps([message["method"], message.get("id"), names]) + "\\n")
-    if message["method"] == "initialize":
-        server = {"name": "shaker", "version": "1"}
-        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"""
 
 
 @pytest.mark.parametrize(
@@ -162,25 +134,25 @@ def test_whatever_a_command_waits_for_is_cancelled_before_the_server_is_ended(
 ):
     log = tmp_path / mark
 
-    def heard() -> list[list[Any]]:
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    def heard() -> Lines:
+        return received(log) if log.exists() else []
 
-    server = ("--", sys.executable, "-S", "-c", SHAKES_HANDS_ONLY, str(log))
-    command = Command(*words, "--no-journal", "--protocol", "2025-11-25", *server)
-    waiting(lambda: bool(heard()) and heard()[-1][0] in ("tools/list", "ping"))
-    (*_, (_, asked, _)) = heard()
+    options = ("--no-journal", "--protocol", "2025-11-25", "-e", f"HEARD={log}")
+    command = Command(*words, *options, *scripted("opens", mark))
+    wait(lambda: heard() and heard()[-1]["method"] in ("tools/list", "ping"))
+    asked = heard()[-1]["id"]
     command.process.send_signal(number)
     process = command.process
     out, err = process.communicate(timeout=HANG)
     assert (process.returncode, out) == (status, b"")
     assert b"Traceback" not in err
-    assert heard()[-1] == ["notifications/cancelled", None, asked]
+    last = heard()[-1]
+    assert (last["method"], last["params"]["requestId"]) == ("notifications/cancelled", asked)
 
 
 def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
-    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
     words = ("call", "odd", "--json", "--no-journal", "--cancel-after", "0.3", "--linger", "30")
-    command = Command(*words, *server)
+    command = Command(*words, *scripted("never", mark))
     command.until("sent")
     assert command.process.stdout is not None
     command.process.stdout.close()
@@ -192,8 +164,7 @@ def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
 def test_a_stdout_that_nobody_ever_read(words: tuple[str, ...], mark: str):
     reading, writing = os.pipe()
     os.close(reading)
-    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
-    command = Command(*words, "--no-journal", *server, stdout=writing)
+    command = Command(*words, "--no-journal", *scripted("never", mark), stdout=writing)
     os.close(writing)
     assert command.end() == (141, "")
 

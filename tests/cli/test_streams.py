@@ -6,15 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, SERVERS
-
-FLOOD = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "flood")
+from tests.cli.running import HANG, MCP_TUI, scripted
+from tests.waiting import wait
 
 
 class Unread:
@@ -22,18 +19,24 @@ class Unread:
 
     def __init__(self, heard: Path, *options: str, stdout: int = subprocess.PIPE) -> None:
         self.heard = heard
-        words = ("call", "odd", "--no-journal", "--linger", "0", "-e", f"HEARD={heard}", *options, *FLOOD)
+        words = (
+            "call",
+            "odd",
+            "--no-journal",
+            "--linger",
+            "0",
+            "-e",
+            f"HEARD={heard}",
+            *options,
+            *scripted("flood"),
+        )
         self.process = subprocess.Popen(
             [*MCP_TUI, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.STDOUT
         )
 
     def until(self, word: str) -> None:
         """Wait until the server was told so."""
-        until = time.monotonic() + HANG
-        while not self.heard.exists() or f'"{word}"' not in self.heard.read_text():
-            assert time.monotonic() < until, f"no {word}"
-            assert self.process.poll() is None
-            time.sleep(0.02)
+        wait(lambda: self.heard.exists() and f'"{word}"' in self.heard.read_text())
 
     def cancel(self) -> None:
         """Cancel once everything that the server said was read."""
@@ -74,7 +77,7 @@ def test_a_signal_ends_a_command_that_nobody_reads(heard: Path, number: signal.S
 
 
 def test_what_goes_to_stdout_and_to_stderr_comes_in_order():
-    words = ("call", "odd", "--no-journal", *FLOOD[:-1], "pollution")
+    words = ("call", "odd", "--no-journal", *scripted("pollution"))
     ran = subprocess.run(
         [*MCP_TUI, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG, check=False
     )

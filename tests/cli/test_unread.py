@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_tui.cli.output import Exit
 from mcp_tui.cli.session import UNREAD
-from tests.cli.running import HANDSHAKE, running
+from tests.cli.running import HANDSHAKE, running, scripted
 from tests.servers.stdio_scripted import processes
 
 SERVER = """
@@ -41,22 +41,10 @@ async def test_c08_it_is_said_once_and_the_server_is_ended(tmp_path: Path):
     assert not processes(mark)
 
 
-SILENT = """
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("method") == "initialize":
-        tasks = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-        info = {"name": "n", "version": "1"}
-        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": tasks}, "serverInfo": info}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"""
-
-
 async def test_c80_a_server_that_names_no_task_is_not_said_to_read_nothing():
     params = json.dumps({"name": "slow", "task": {}})
     options = ("--no-journal", "--protocol", HANDSHAKE, "--params", params, "--cancel-after", "0.1")
-    ran = await running("request", "tools/call", *options, "--", sys.executable, "-S", "-c", SILENT)
+    ran = await running("request", "tools/call", *options, *scripted("task-unnamed"))
     assert ran.status == Exit.CANCELLED
     assert "waiting for the task's id" in ran.err
     assert UNREAD not in ran.err

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS
 from tests.demo.peers import Exchange, Frame, Peer
-from tests.waiting import HANG
+from tests.waiting import wait
 
 CORE = "2025-11-25"
 EXTENSION: Frame = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -77,10 +75,7 @@ def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
         "research",
         "tasks_cancel",
     )
-    end = time.monotonic() + HANG
-    while not any(line["event"] == "stopped" and line["id"] == task["taskId"] for line in peer.log_lines()):
-        assert time.monotonic() < end, "the work never stopped"
-        time.sleep(0.01)
+    wait(lambda: peer.events("stopped", task["taskId"]))
     again = about(peer, "tasks/cancel", task)
     assert again.result() if peer.modern else again.error()["code"] == -32602
     assert about(peer, "tasks/get", task).result()["status"] == "cancelled"

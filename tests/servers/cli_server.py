@@ -54,6 +54,10 @@ def shake_with_tasks(id: Any, params: dict[str, Any]) -> None:
     shake(id, params, tasks={"requests": {"tools": {"call": {}}}})
 
 
+def shake_with_cancellable_tasks(id: Any, params: dict[str, Any]) -> None:
+    shake(id, params, tasks={"cancel": {}, "requests": {"tools": {"call": {}}}})
+
+
 # -- what the tool `odd` does ----------------------------------------------------------------------------------
 
 Odd = Callable[[int, dict[str, Any]], None]
@@ -164,6 +168,7 @@ def serve(
     discover: Callable[[Any, dict[str, Any]], None] | None = None,
     initialize: Callable[[Any, dict[str, Any]], None] = shake,
     listed: Any = None,
+    opens_only: bool = False,
 ) -> None:
     for line in sys.stdin.buffer:
         message: dict[str, Any] = json.loads(line)
@@ -177,6 +182,8 @@ def serve(
                 discover(id, params)
         elif method == "initialize":
             initialize(id, params)
+        elif opens_only:
+            continue
         elif method == "ping":
             say(result(id, {}))
         elif method == "tools/list":
@@ -297,6 +304,8 @@ MODES: dict[str, dict[str, Any]] = {
     "no-list": {"listed": {"tools": "none"}},
     "task-no-cancel": {"odd": task_no_cancel, **TASK_ALONE},
     "task-no-handle": TASK_ALONE,
+    "task-unnamed": {"initialize": shake_with_cancellable_tasks},
+    "opens": {"opens_only": True},
     "mute": {"discover": noisy_silence, "initialize": silence},
     "framed": {"discover": framed, "initialize": silence},
 }
