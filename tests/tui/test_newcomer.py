@@ -44,43 +44,12 @@ class Newcomer:
         else:
             self.terminal.press(TYPED.get(key, key))
 
-    def insists(self, label: str, done: Callable[[], object]) -> None:
-        """Press the key of a label, and again where the screen asks for that because something changed just then."""
-
-        def refused() -> object:
-            return re.search(r"[Pp]ress (the key )?again\.", self.terminal.text())
-
-        while not done():
-            self.does(label)
-            self.terminal.until(lambda: done() or refused())
-            self.terminal.until(lambda: done() or not refused())
-
     def sees(self, *needles: str) -> None:
         self.terminal.see(*needles)
 
     def types(self, text: str, then: str) -> None:
         self.terminal.press(text)
         self.sees(then)
-
-    def calls(self, tool: str) -> None:
-        """Open the list of tools, and leave one of them in it."""
-        self.does("to call a tool")
-        self.sees("Call a tool", "type to filter")
-        self.types(tool, "1 of ")
-
-    def finds(self, words: str, command: str) -> None:
-        """Look for a command in the palette."""
-        self.does("Palette")
-        self.sees("Search for commands")
-        self.types(words, command)
-        self.terminal.until(lambda: self.terminal.text().count("  (") <= 1)
-
-    def quits(self) -> None:
-        self.does("Quit")
-        self.sees("Quit mcp-tui?", "Stay")  # behind the question the footer says Quit, too
-        self.terminal.answer(self.read("Quit"), "Quit mcp-tui?")
-        assert self.terminal.ended() == 0
-        assert all(self.pressed)
 
     def pane(self, name: str) -> None:
         """Open the pane whose name on a tab begins so, by the range of keys that the footer names for panes."""
@@ -94,25 +63,16 @@ class Newcomer:
         self.terminal.press(key)
 
 
-@pytest.fixture(params=[(80, 24), (120, 30), (140, 40)], ids=str)
-def come(terminals: Callable[..., Terminal], request: pytest.FixtureRequest) -> Callable[..., Newcomer]:
-    """Brings a newcomer to the demo server, started with some more options."""
-    columns, lines = request.param
-
-    def comes(*options: str) -> Newcomer:
-        made = Newcomer(terminals("--demo", *options, columns=columns, lines=lines))
-        made.sees("No requests yet.")
-        return made
-
-    return comes
-
-
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 30), (140, 40)])
 def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
-    come: Callable[..., Newcomer], control: Control
+    terminals: Callable[..., Terminal], control: Control, columns: int, lines: int
 ) -> None:
-    somebody = come(*control.options)
-    terminal = somebody.terminal
-    somebody.calls("stub")
+    terminal = terminals("--demo", *control.options, columns=columns, lines=lines)
+    somebody = Newcomer(terminal)
+    somebody.sees("No requests yet.")
+    somebody.does("to call a tool")
+    somebody.sees("Call a tool", "type to filter")
+    somebody.types("stub", "1 of ")
     somebody.does("Call")
     somebody.sees("▸ in flight", "stubborn")
     somebody.does("Cancel")
@@ -122,7 +82,7 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     somebody.sees("◔ cancel requested")
     control.wait("cancelled")
     control.release("stubborn")
-    if terminal.screen.columns < 140:
+    if columns < 140:
         somebody.pane("Cancel")
     terminal.until(lambda: re.search(r"\d\d:\d\d:\d\d.* stubborn +you +wrong", terminal.text()))
     somebody.sees("late result at +")
@@ -133,56 +93,8 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
         terminal.read()
     terminal.press("\x1b")
     terminal.until(lambda: "esc Close" not in terminal.text())
-    somebody.quits()
-
-
-def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(come: Callable[..., Newcomer]) -> None:
-    somebody = come()
-    text = somebody.terminal.text
-    somebody.calls("echo")
-    somebody.does("Arguments")
-    somebody.sees("Call echo")
-    somebody.types("hello", "text  hello")
-    somebody.does("Call")
-    somebody.sees("✓ completed", "hello")
-    somebody.insists("Edit", lambda: "Call echo" in text())
-    somebody.sees("text  hello")
-    somebody.types(" again", "hello again")
-    somebody.does("Call")
-    somebody.sees("· 2 shown", "hello again")
-    somebody.insists("Again", lambda: "· 3 shown" in text())
-    somebody.does("Filter")
-    somebody.sees("Filter requests")
-    somebody.types("zzz\r", "No match for 'zzz' (3 hidden)")
-    somebody.sees("n New")  # while it was typed the footer had other keys
-    somebody.quits()
-
-
-@pytest.mark.sends_anything  # the probe does
-def test_from_a_probe_to_a_recording_and_back(come: Callable[..., Newcomer]) -> None:
-    somebody = come()
-    terminal = somebody.terminal
-    somebody.calls("silent")
-    somebody.does("Call")
-    somebody.does("Cancel")
-    somebody.does("Cancel it")
-    somebody.sees("no reply")
-    somebody.finds("probe", "run the cancellation probe")
-    terminal.press("\r")
-    somebody.sees("Does this server stop when told to?")
-    somebody.insists("Start", lambda: re.search(r"P-\d\d +…", terminal.text()))
-    somebody.sees("stops when told to: yes")
-    somebody.does("Back")
-    somebody.finds("recording", "Open a recording…")
-    terminal.press("\r")
-    somebody.sees("this session")
-    somebody.does("Open read-only")
-    somebody.sees("paused")
-    somebody.does("Play")
-    somebody.sees("playing")
-    somebody.does("Play")
-    somebody.does("Cancelled")
-    somebody.sees("cancel requested 6")
-    somebody.does("Back")
-    terminal.until(lambda: "paused" not in terminal.text())
-    somebody.quits()
+    somebody.does("Quit")
+    somebody.sees("Quit mcp-tui?", "Stay")  # behind the question the footer says Quit, too
+    terminal.answer(somebody.read("Quit"), "Quit mcp-tui?")
+    assert terminal.ended() == 0
+    assert all(somebody.pressed)

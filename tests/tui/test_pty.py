@@ -1,8 +1,9 @@
-"""The program in a real terminal: the main job by its keys, and the terminal as it was, however it ends."""
+"""The program in a real terminal, and the terminal as it was, however the session came to its end."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -18,28 +19,6 @@ pytestmark = [pytest.mark.pty, pytest.mark.skipif(os.name == "nt", reason="needs
 
 def received(log: Path) -> str:
     return log.read_text() if log.exists() else ""
-
-
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 40)])
-def test_the_main_job(terminals: Callable[..., Terminal], columns: int, lines: int) -> None:
-    terminal = terminals("--demo", columns=columns, lines=lines)
-    terminal.see("✓ mcp-tui-demo", "stubborn", "No requests yet. Press n to call a tool.")
-    terminal.press("n")
-    terminal.see("Call a tool")
-    terminal.press("stubb")
-    terminal.see("1 of 14")
-    terminal.press("\x13")
-    terminal.see("▸ in flight", "tools/call stubborn", "▸ 1 in flight")
-    terminal.press("c")
-    terminal.see("Reason", "sent to the server; logged")
-    terminal.press("wrong table\r")
-    terminal.see("◔ cancel requested", "◔ 1 cancelling")
-    terminal.see("↯ late, ignored", "late result at +", "↯ 1 late")
-    terminal.press("3")
-    terminal.see("wrong table", "late result at +", "you")
-    terminal.press("\x11")
-    assert terminal.ended() == 0
-    terminal.assert_restored()
 
 
 def test_keys_typed_ahead_of_the_prompt_are_its_reason(terminals: Callable[..., Terminal]) -> None:
@@ -94,6 +73,24 @@ class TestTheTerminalIsAsItWas:
         assert terminal.ended() == 128 + signal.SIGTERM
         terminal.assert_restored()
 
+    def test_after_ctrl_c_where_nothing_is_in_flight(self, terminals: Callable[..., Terminal]) -> None:
+        terminal = terminals("--demo")
+        terminal.see("No requests yet.")
+        terminal.press("\x03")
+        assert terminal.ended() == 0
+        terminal.assert_restored()
+
+    def test_after_the_server_was_killed(self, terminals: Callable[..., Terminal]) -> None:
+        terminal = terminals("--demo", columns=150, lines=30)
+        terminal.see("No requests yet.")
+        pid = re.search(r"pid (\d+)", terminal.text())
+        assert pid, terminal.text()
+        os.kill(int(pid[1]), signal.SIGKILL)
+        terminal.see("terminated by signal 9", "Press S to restart it")
+        terminal.press("\x11")
+        assert terminal.ended() == 0
+        terminal.assert_restored()
+
     def test_when_the_terminal_goes_away_so_do_program_and_server(
         self, terminals: Callable[..., Terminal], tmp_path: Path
     ) -> None:
@@ -120,8 +117,6 @@ class TestNoTerminal:
         terminal.see("stubborn")
         terminal.press("\x11")
         assert terminal.ended() == 0
-        import re
-
         for red, green, blue in re.findall(rb"38;2;(\d+);(\d+);(\d+)", terminal.raw):
             assert red == green == blue
 
