@@ -11,15 +11,14 @@ import pytest
 from textual import events
 
 from mcp_tui.client.client import BATCH, DEFAULT_REASON, SHUTDOWN_REASON
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.connected import scripted
-from tests.client.test_bars import THOUSAND, Served, many_files, told
-from tests.servers.http_scripted import HttpScript
+from tests.client.test_bars import THOUSAND, many_files, told
 from tests.tui.driving import Driven, driving
 
 __all__ = ["many_files"]
@@ -140,20 +139,3 @@ async def test_quitting_while_x_goes_on_doubles_nothing_and_leaves_nothing_out(
     reasons = Counter(each["reason"] for each in told(heard))
     assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)
     assert set(reasons) <= {DEFAULT_REASON, SHUTDOWN_REASON}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.usefixtures("many_files")
-async def test_x_over_http_posts_each_of_a_thousand_once_and_answers_keys_meanwhile():
-    async with HttpScript(served := Served("2025-11-25")) as server:
-        async with cancelling(HttpTarget(url=server.url)) as (driven, seen, ids):
-            bench = driven.bench
-            selected = bench.table.selected
-            seen.press("down", lambda: bench.table.selected is not selected)
-            seen.press("3", lambda: bench.pane == "cancellations")
-            await confirmed(driven)
-            await driven.until(lambda: served.cancelled.total() >= THOUSAND)
-            assert set(seen.answered) == {"down", "3"}
-            assert max(seen.answered.values()) < THOUSAND
-        assert served.cancelled == Counter(ids)

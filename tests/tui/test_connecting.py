@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mcp_tui.client import connecting
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.tui.view.server import Link
 from tests.servers.http_scripted import Call, HttpScript
 from tests.tui.driving import SCRIPTED, Driven, driving
@@ -51,36 +51,24 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         assert not driven.left
 
 
-async def script(call: Call, *, silent: str) -> None:
-    """An HTTP server of the handshake's time that never answers one of its methods."""
-    if call.rpc == silent:
+async def script(call: Call) -> None:
+    """An HTTP server of the handshake's time that never answers the handshake."""
+    if call.rpc == "initialize":
         await call.disconnected()
     else:
         await call.respond(404, b"")
 
 
 async def test_a_url_that_hangs_is_told_step_by_step_and_c_stops_it():
-    silent = "initialize"
     async with (
-        HttpScript(lambda call: script(call, silent=silent)) as server,
+        HttpScript(script) as server,
         driving(HttpTarget(url=server.url, name="web"), link=None) as driven,
     ):
         await driven.until(lambda: driven.session.slow)
-        await shown(driven, f"waiting for the response to {silent}", "c stops connecting")
+        await shown(driven, "waiting for the response to initialize", "c stops connecting")
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        await shown(driven, f"Stopped while waiting for the response to {silent}", "S reconnects")
-
-
-async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_tries_again():
-    settings = ClientSettings(connect_timeout=4.0)
-    async with driving(MUTE, settings=settings, link=Link.LOST) as driven:
-        await driven.until(lambda: driven.session.trouble)
-        await shown(driven, "No connection after 4 s", "waiting for the response to initialize")
-        await driven.press("1", "end")
-        await shown(driven, "stderr lines", "waiting for the database")
-        await driven.press("S")
-        assert "Start the server" in driven.text()
+        await shown(driven, "Stopped while waiting for the response to initialize", "S reconnects")
 
 
 async def test_a_failure_says_why_with_the_last_lines_of_stderr():
@@ -89,3 +77,7 @@ async def test_a_failure_says_why_with_the_last_lines_of_stderr():
     async with driving(target, size=(140, 40), link=Link.LOST) as driven:
         await driven.until(lambda: driven.session.trouble)
         await shown(driven, "code 9", "S restarts the server", "reading config", "no licence")
+        await driven.press("n")
+        assert "No server connected. Press S to connect." in driven.text()
+        await driven.press("S")
+        assert "Start the server" in driven.text()

@@ -20,12 +20,15 @@ async def test_quit_dialog_without_requests_is_one_line_of_keys() -> None:
     async with driving() as driven:
         await driven.press("q")
         assert isinstance(driven.top, ConfirmScreen)
+        assert "Quit mcp-tui?" in driven.text()
         assert [line for line in boxed(driven) if line] == ["y Quit   n Stay"]
         assert driven.top.query_one("#dialog").outer_size.height <= 5
 
 
 @pytest.mark.parametrize("size", [(80, 24), (110, 30), (140, 40)])
-async def test_reason_prompt_stands_beside_its_row_while_others_come(size: tuple[int, int]) -> None:
+async def test_reason_prompt_stands_beside_its_row_while_others_come_and_is_about_that_one(
+    size: tuple[int, int],
+) -> None:
     async with driving(size=size) as driven:
         row = await driven.in_flight("silent")
         await driven.press("c")
@@ -37,6 +40,11 @@ async def test_reason_prompt_stands_beside_its_row_while_others_come(size: tuple
         assert table.selected is row
         assert table.line_on_screen == table.region.y + 5
         await driven.until(lambda: driven.top.query_one("#dialog").region.y == table.region.y + 6)
+        await driven.type("this one")
+        await driven.press("enter")
+        assert row.reason == "this one"
+        assert len(driven.session.running) == 3
+        assert row not in driven.session.running
 
 
 async def test_reason_prompt_of_the_last_row_stands_above_it() -> None:

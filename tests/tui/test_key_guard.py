@@ -15,7 +15,6 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.key_guard import PAUSE, REPEAT, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import ReasonScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
@@ -246,21 +245,6 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
         clock.now += PAUSE
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
-
-
-async def test_a_reason_for_a_request_that_has_finished_goes_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-):
-    async with guarded(tmp_path, monkeypatch, clock) as driven:
-        await finished(driven, clock)
-        sent = len(driven.session.client.book.order)
-        await driven.press("c")
-        assert isinstance(driven.top, ReasonScreen)
-        await driven.until(lambda: "Already finished – nothing to cancel" in driven.text())
-        await driven.press(*"cwrx", "enter")
-        assert driven.top is driven.bench
-        assert len(driven.session.client.book.order) == sent
-        assert not list(Path.cwd().iterdir())
 
 
 async def test_a_name_typed_before_the_connection_stands_filters_the_list_that_fills(
