@@ -4,7 +4,7 @@ from mcp_tui.config import saved
 from mcp_tui.config.saved import SavedCall, SavedServer
 from mcp_tui.config.settings import DEFAULTS
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from tests.tui.driving import Driven, driving
 
 
@@ -20,8 +20,10 @@ async def palette(driven: Driven, text: str) -> None:
     await driven.press("enter")
 
 
-async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
+async def test_a_call_is_saved_from_the_palette_and_run_again_from_the_list_of_its_key():
     async with driving() as driven:
+        await driven.press("b")
+        assert "No saved calls yet." in driven.inside("keys")
         id_ = driven.call("echo", text="kept")
         await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
         await palette(driven, f"Save call {id_}")
@@ -34,11 +36,14 @@ async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
             name="echo-mine", tool="echo", arguments={"text": "kept"}, server=SavedServer(name="demo")
         )
         before = len(driven.session.client.book.order)
-        await palette(driven, "Saved call: echo-mine")
+        await driven.press("b")
+        assert isinstance(driven.top, MenuScreen)
+        assert "Saved call: echo-mine" in driven.text()
+        await driven.press("down", "enter")
         await driven.until(lambda: len(driven.session.client.book.order) == before + 1)
         again = driven.session.client.book.order[-1]
         await driven.until(lambda: again.state is State.COMPLETED)
-        assert again.name == "echo"
+        assert driven.bench.payloads.params(again) == {"name": "echo", "arguments": {"text": "kept"}}
 
 
 async def test_arguments_that_look_like_secrets_are_saved_only_when_confirmed():

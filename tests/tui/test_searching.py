@@ -118,7 +118,12 @@ class TestFilters:
             assert "›  review" in driven.inside("catalogue")
             assert "filter" not in driven.inside("catalogue")
 
-    async def test_cancellations_are_filtered_and_counted_by_outcome(self, control: Control) -> None:
+
+class TestCancellations:
+    async def test_they_are_counted_by_outcome_and_w_and_y_take_those_that_the_filter_shows(
+        self, control: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         async with driving(control.demo(), size=(140, 40)) as driven:
             for name in ("silent", "stubborn"):
                 row = await driven.in_flight(name)
@@ -127,25 +132,14 @@ class TestFilters:
                 await driven.until(lambda row=row: row.state is State.CANCELLED)
             await driven.until(lambda: "1 no reply" in driven.inside("cancellations"))
             await driven.until(lambda: "1 late result" in driven.inside("cancellations"))
-            await driven.press("3", "/")
-            await driven.type("outcome:late")
-            assert "1 no reply" not in driven.inside("cancellations")
-            assert "stubborn" in driven.inside("cancellations")
-            assert "silent" not in driven.inside("cancellations")
-
-
-class TestCancellations:
-    async def test_w_and_y_take_what_is_shown(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("C")
-            await driven.until(lambda: row.state is State.CANCELLED)
             now = driven.session.client.now()
             monkeypatch.setattr(driven.session.client, "now", lambda: now)
-            await driven.press("3", "y")
+            await driven.press("3", "/")
+            await driven.type("outcome:late")
+            assert "no reply" not in driven.inside("cancellations")
+            await driven.press("enter", "y")
             (copied,) = [json.loads(line) for line in driven.app.clipboard.splitlines()]
-            assert (copied["id"], copied["outcome"], copied["cause"]) == (row.id, "no_reply", "user")
+            assert (copied["id"], copied["outcome"], copied["cause"]) == (row.id, "late_result", "user")
             await driven.press("w")
             path = tmp_path / "mcp-tui-cancellations.jsonl"
             await driven.until(path.exists)
@@ -175,21 +169,6 @@ async def test_a_huge_answer_is_begun_as_text_and_find_claims_no_more_than_it_lo
         assert "not found here" in shown
 
 
-class TestWire:
-    async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            await driven.press("W", "end", "enter")
-            assert driven.bench.pane == "detail"
-            titles = [section.title for section in driven.sections]
-            assert titles == ["", "JSON", "Bytes"]
-            assert "← from the server" in driven.inside("detail")
-            assert driven.sections[-1].lines[0].text.startswith('{"jsonrpc"')
-            await driven.press("escape")
-            assert driven.bench.pane == "wire"
-            assert driven.bench.focused is driven.bench.wire
-
-
 RESULTS = {
     "tools/list": {
         "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("right", "wrong")]
@@ -204,8 +183,8 @@ SCHEMA = StdioTarget(
 
 
 class TestSchema:
-    async def test_a_frame_that_breaks_the_schema_is_marked_and_says_why(self) -> None:
-        async with driving(SCHEMA, size=(140, 40), link=None) as driven:
+    async def test_a_frame_that_breaks_the_schema_is_marked_and_says_why_once_it_is_opened(self) -> None:
+        async with driving(SCHEMA, link=None) as driven:
             await driven.until(lambda: "tools" in driven.session.catalogue.entries)
             for name in ("right", "wrong"):
                 id_ = driven.call(name)
@@ -220,6 +199,11 @@ class TestSchema:
             assert "\x1b" not in driven.text()
             titles = [section.title for section in driven.sections]
             assert titles == ["", "Schema violation", "JSON", "Bytes"]
+            assert driven.bench.pane == "detail"
+            assert "← from the server" in driven.inside("detail")
+            assert driven.sections[-1].lines[0].text.startswith('{"jsonrpc"')
+            await driven.press("escape")
+            assert driven.bench.focused is driven.bench.wire
 
 
 async def test_the_footer_names_only_keys_that_work_while_text_is_typed() -> None:

@@ -7,35 +7,9 @@ from pathlib import Path
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
-from tests.control import Control
 from tests.tui.driving import driving
 from tests.tui.making import cancelled, completed, late, started
 from tests.tui.replaying import replaying
-
-
-async def test_it_knows_the_requests_before_it_is_opened() -> None:
-    async with driving() as driven:
-        assert not driven.bench.timeline.display
-        row = await driven.in_flight("silent")
-        await driven.until(lambda: row in [*driven.session.spans.during(row.called_at, row.called_at)])
-
-
-async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control) -> None:
-    async with driving(control.demo()) as driven:
-        row = await driven.in_flight("stubborn")
-        await driven.press("6")
-        assert driven.bench.focused is driven.bench.timeline
-        await driven.until(lambda: "━" in driven.inside("timeline"))
-        assert f"{row.id} stubborn" in driven.inside("timeline")
-        assert "[Timeline]" in driven.text()
-        await driven.press("6")
-        assert driven.bench.focused is driven.bench.table
-        await driven.press("C")
-        # The lag is written beside its mark, which takes some of the time that the line shows.
-        await driven.until(lambda: driven.session.client.now() - (row.cancel_at or 0.0) > 1)
-        control.release("stubborn")
-        await driven.until(lambda: row.late)
-        await driven.until(lambda: "↯ +" in driven.inside("timeline"))
 
 
 async def test_the_key_of_another_pane_leaves_the_zoom() -> None:

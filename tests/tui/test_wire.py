@@ -3,22 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.journal.records import FrameHead
-from tests.control import Control
 from tests.tui.driving import driving
-
-
-async def test_the_wire_names_what_each_frame_is_about(control: Control):
-    async with driving(control.demo()) as driven:
-        row = await driven.in_flight("chatty")
-        await driven.press("C", "5")
-        control.step("chatty", 2)
-        await driven.until(lambda: row.late)
-        for said in (
-            f"tools/call {row.id} chatty",
-            f"cancelled {row.id} chatty",
-            f"progress {row.id} chatty",
-        ):
-            await driven.until(lambda said=said: said in driven.inside("wire"))
 
 
 async def test_a_response_says_what_it_answers_and_one_of_ours_is_none_to_a_request_of_ours():
