@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from mcp_tui.tui.view.text import words
 from tests.tui.driving import DEMO, Driven
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.snapshots.scenes import at_noon, staged
-from tests.tui.test_keys import replayed
 
 
 def test_keys_that_are_free_are_taken_by_any_of_their_names():
@@ -134,21 +132,6 @@ async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remap
         assert host.answer is True
 
 
-async def test_a_recording_has_other_keys(remapped: Remap, tmp_path: Path):
-    with at_noon():
-        async with replayed(tmp_path) as shown:
-            remapped(shown.app, {"replay.start": "f5", "replay.play": "p", "view.zoom": "Z"})
-            await shown.press("f5")
-            assert shown.replay.recorded.position == 0
-            assert "p Play" in shown.text()
-            await shown.press("space")
-            assert not shown.replay.playback.playing
-            await shown.press("p")
-            assert shown.replay.playback.playing
-            await shown.press("Z")
-            assert shown.replay.maximized
-
-
 async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed(remapped: Remap):
     with at_noon():
         async with staged((120, 36)) as stage:
@@ -181,16 +164,6 @@ async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remappe
             assert type(stage.app.screen).__name__ == "ReasonScreen"
 
 
-async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
-    with at_noon():
-        async with staged((120, 36), told=False) as stage:
-            remapped(stage.app, {"request.new": "f6", "app.help": "f2"})
-            stage.bench.forget()
-            stage.bench.table.empty = stage.bench.scene.empty_text()
-            await stage.press("f2", "pagedown")
-            assert "f6  call a tool" in stage.text()
-
-
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():
     wished = Preferences(settings=Settings(keys={"request.new": "x", "request.agin": "r"}, timers="off"))
     app = WorkbenchApp(DEMO, lambda chosen: Client(chosen, None, store=Store()), wished)
@@ -205,6 +178,8 @@ async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_s
             assert driven.top is driven.bench
             await driven.press("x")
             assert driven.top is not driven.bench
+            await driven.press("escape", "question_mark", "pagedown")
+            assert "x  call a tool" in driven.text()
             assert driven.bench.table.timers == "off"
             assert title(DEMO) == "demo"
             await app.session.client.close() if app.session else None

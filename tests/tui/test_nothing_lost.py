@@ -11,7 +11,6 @@ from textual.widgets import Input
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen
-from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
@@ -61,16 +60,6 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
             assert stage.app.screen.query_one(Input).value == "wrong table"
 
 
-async def test_esc_takes_away_the_line_for_a_server_and_never_brings_it_back():
-    picker = PickerScreen()
-    app = Host(picker)  # type: ignore[arg-type] - a screen that fills the terminal
-    async with app.run_test() as pilot:
-        await pilot.press(*"uvx x", "escape")
-        assert picker.query_one(Input).value == ""
-        await pilot.press("escape")
-        assert picker.query_one(Input).value == ""
-
-
 async def test_one_more_server_that_was_not_opened_is_typed_when_one_is_asked_for_again():
     with at_noon():
         async with staged((80, 24)) as stage:
@@ -110,42 +99,22 @@ async def test_a_path_that_nothing_was_written_to_is_there_again(
         assert screen.query_one(Input).value.endswith("-mine")
 
 
-async def test_escape_pressed_as_often_as_one_likes_neither_leaves_nor_touches_a_request():
+OVER = "n E S v P ? f1 a ctrl+p"
+"""Keys that lay something over the workbench in which ctrl+c does no more than close it."""
+
+
+async def test_escape_pressed_as_often_as_one_likes_and_ctrl_c_over_the_workbench_touch_no_request():
     with at_noon():
         async with staged((80, 24)) as stage:
             before = {name: row.state for name, row in stage.rows.items()}
-            for opened in (
-                "n",
-                "c",
-                "X",
-                "E",
-                "S",
-                "v",
-                "P",
-                "?",
-                "f1",
-                "a",
-                "ctrl+p",
-                "/",
-                "z",
-                "m",
-                "ctrl+q",
-            ):
+            for opened in [*OVER.split(), "c", "X", "/", "z", "m", "ctrl+q"]:
                 await stage.press(opened, *["escape"] * 4)
                 await stage.until(lambda: stage.app.screen is stage.bench)
-            assert {name: row.state for name, row in stage.rows.items()} == before
-
-
-@pytest.mark.parametrize("opened", ["n", "E", "S", "v", "P", "?", "f1", "a", "ctrl+p"])
-async def test_ctrl_c_only_closes_what_lies_over_the_workbench(opened: str):
-    with at_noon():
-        async with staged((80, 24)) as stage:
-            await stage.back()
-            before = {name: row.state for name, row in stage.rows.items()}
-            await stage.press(opened)
-            assert stage.app.screen is not stage.bench
-            await stage.press("ctrl+c")
-            await stage.until(lambda: stage.app.screen is stage.bench)
+            for opened in OVER.split():
+                await stage.press(opened)
+                assert stage.app.screen is not stage.bench
+                await stage.press("ctrl+c")
+                await stage.until(lambda: stage.app.screen is stage.bench)
             assert {name: row.state for name, row in stage.rows.items()} == before
 
 

@@ -20,7 +20,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.commands import Palette
 from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.themes import FIRST, MAX_BYTES, first_theme, load_themes, stamp, theme_files
+from mcp_tui.tui.themes import FIRST, MAX_BYTES, load_themes, stamp, theme_files
 from mcp_tui.tui.view.badges import BADGES
 from tests.tui.driving import Driven, driving
 
@@ -186,14 +186,6 @@ def app(themes: Path, theme: str = FIRST) -> WorkbenchApp:
     )
 
 
-def test_the_app_starts_with_the_theme_that_is_wished_for(tmp_path: Path):
-    (tmp_path / "mine.toml").write_text(MINE.format("#112233"))
-    for name, got in (("paper", "paper"), ("mine", "mine"), ("nobody", FIRST), ("../../x", FIRST)):
-        theme = first_theme(name, tmp_path)
-        assert theme is not None
-        assert theme.name == got
-
-
 def test_the_stamp_of_a_folder_changes_with_its_themes(tmp_path: Path):
     assert stamp(tmp_path / "absent") == ()
     (tmp_path / "a.toml").write_text("x")
@@ -244,13 +236,14 @@ async def test_keys_typed_ahead_of_the_palette_and_enter_twice_do_no_harm():
         assert driven.top is driven.bench
 
 
-async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(tmp_path: Path):
-    made = app(tmp_path, "moonlight")
+@pytest.mark.parametrize("name", ["moonlight", "../../x"])
+async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(name: str, tmp_path: Path):
+    made = app(tmp_path, name)
     async with made.run_test(size=(80, 24)) as pilot:
         told = made._notifications  # pyright: ignore[reportPrivateUsage]
         await Driven(made, pilot).until(lambda: len(told))
         (toast,) = told
-        assert toast.message.startswith(f"Unknown theme 'moonlight'. Choose from: {min(NAMES)}, ")
+        assert toast.message.startswith(f"Unknown theme '{name}'. Choose from: {min(NAMES)}, ")
         assert made.theme == FIRST
 
 
