@@ -16,7 +16,6 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import ReasonScreen
 from mcp_tui.tui.screens.interaction import (
     FormScreen,
     InteractionScreen,
@@ -24,7 +23,6 @@ from mcp_tui.tui.screens.interaction import (
     RootsScreen,
     SamplingScreen,
 )
-from mcp_tui.tui.view.badges import badge
 from tests.real.registry import SERVERS_BY_NAME
 from tests.tui.driving import Driven, driving
 
@@ -170,23 +168,6 @@ async def test_every_tool_that_asks_nobody_is_called_and_its_answer_shown() -> N
     async with everything() as driven:
         for name, (fields, needle) in TOOLS.items():
             await see(driven, await call(driven, name, *fields), "completed", needle)
-
-
-async def test_the_long_operation_shows_its_progress_and_is_cancelled() -> None:
-    async with everything() as driven:
-        id_ = await call(driven, "trigger-long-running-operation", "20", "40")
-        await driven.until(lambda: driven.row(id_).progress_count >= 2)
-        await driven.until(lambda: "%" in row_of(driven, id_))
-        await driven.press("c")
-        assert isinstance(driven.top, ReasonScreen)
-        await driven.type("seen enough")
-        await driven.press("enter")
-        await driven.until(lambda: driven.row(id_).cancel_at is not None)
-        assert badge(driven.row(id_)).word in row_of(driven, id_)
-        await driven.press("3")
-        await driven.until(lambda: "seen enough" in driven.inside("cancellations"))
-        line = next(each for each in driven.inside("cancellations").splitlines() if "seen enough" in each)
-        assert " you " in line
 
 
 async def test_every_resource_is_read_and_a_template_filled_in() -> None:
