@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 from asyncio import base_events
-from collections import deque
-from collections.abc import Callable, Coroutine
-from contextvars import Context
+from collections.abc import Coroutine
 from typing import Any, Final
 
 TURN: Final = 1e-6
@@ -25,63 +21,36 @@ class Stuck(Exception):
 class VirtualLoop(base_events.BaseEventLoop):
     """Tasks, futures and timers; no files, no threads. ``failures`` is what its exception hook was told."""
 
+    _scheduled: list[asyncio.TimerHandle]
+
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
         self.turns = 0
         self.failures: list[str] = []
-        self.tasks: list[asyncio.Task[Any]] = []
-        self._ready: deque[asyncio.Handle] = deque()
-        self._due: list[tuple[float, int, asyncio.TimerHandle]] = []
-        self._count = itertools.count()
+        self._selector = self
         self.set_exception_handler(self._failed)
 
     def time(self) -> float:
         return self.now
 
-    def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
-
-    def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._due, (when, next(self._count), timer))
-        return timer
-
-    def _run_once(self) -> None:
-        """One turn: what is ready, and with nothing ready what the next timer has."""
-        ready, due = self._ready, self._due
-        while due and due[0][2].cancelled():
-            heapq.heappop(due)
+    def select(self, timeout: float | None) -> tuple[()]:
+        """Stands where a loop waits for files: until the next timer, which takes no time."""
         self.turns += 1
         if self.turns > TURNS:
             raise Stuck(f"no end after {TURNS} turns of the loop")
-        if not ready:
-            if not due:
-                raise Stuck("nothing is ready and no timer runs")
-            self.now = max(self.now, due[0][0])
-        self.now += TURN
-        while due and due[0][0] <= self.now:
-            ready.append(heapq.heappop(due)[2])
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle.cancelled():
-                handle._run()
+        if timeout is None:
+            raise Stuck("nothing is ready and no timer runs")
+        self.now += timeout + TURN
+        return ()
 
-    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        task = asyncio.Task(coro, loop=self, **options)
-        self.tasks.append(task)
-        return task
+    def _process_events(self, event_list: object) -> None:
+        pass
 
     def left(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not over, but for the one that asks."""
         current = asyncio.current_task(self)
-        return [task for task in self.tasks if not task.done() and task is not current]
+        return [task for task in asyncio.all_tasks(self) if task is not current]
 
     def _write_to_self(self) -> None:
         pass
@@ -91,7 +60,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def timers(self) -> list[asyncio.TimerHandle]:
         """The timers that still run."""
-        return [timer for _, _, timer in self._due if not timer.cancelled()]
+        return [timer for timer in self._scheduled if not timer.cancelled()]
 
     def play(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Runs a coroutine to its end, and close."""
@@ -112,7 +81,6 @@ class VirtualLoop(base_events.BaseEventLoop):
         if left:
             self.run_until_complete(asyncio.wait(left, timeout=60.0))
         self.run_until_complete(self.shutdown_asyncgens())
-        self.tasks.clear()
 
 
 class VirtualTime:

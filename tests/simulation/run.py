@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import random
 import tempfile
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+from unittest.mock import patch
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
@@ -61,19 +63,6 @@ class Failed(AssertionError):
         return AssertionError, (str(self),)
 
 
-@contextlib.contextmanager
-def simulated() -> Generator[None]:
-    """Has transports that are opened inside reach the simulated world."""
-    replaced = [(module, name, getattr(module, name)) for module, name, _ in STAND_INS]
-    for module, name, stand_in in STAND_INS:
-        setattr(module, name, stand_in)
-    try:
-        yield
-    finally:
-        for module, name, original in replaced:
-            setattr(module, name, original)
-
-
 def play(seed: int) -> World:
     """Plays the schedule of a seed; its world, with the dialogue.
 
@@ -85,7 +74,8 @@ def play(seed: int) -> World:
     world = World(made, loop, random.Random(seed + 1))
     enter(world)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(simulated())
+        for module, name, stand_in in STAND_INS:
+            stack.enter_context(patch.object(module, name, stand_in))
         file = None
         if made.recorded:
             file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "recording"
@@ -146,7 +136,7 @@ class _Session:
         except TransportError as error:
             self.world.say("client", f"cannot connect: {error}")
         for number, step in enumerate(self.plan.steps):  # steps count from the connection
-            self.plan.steps[number] = _shifted(step, self.world.loop.now - start)
+            self.plan.steps[number] = replace(step, at=step.at + self.world.loop.now - start)
 
     async def _impatience(self) -> None:
         """Cancels the handshake, and close in the middle of it."""
@@ -264,10 +254,6 @@ class _Session:
         same = list(RecordedBook.whole(recording).order) == list(self.client.book.order)
         whole = not (recording.skipped or recording.unknown or recording.table.misfits)
         self.watch.expect(6, same and whole, "the recording makes other rows")
-
-
-def _shifted(step: Step, delay: float) -> Step:
-    return Step(step.at + delay, step.what, step.which, step.tool, step.seconds, step.limits, step.reason)
 
 
 def _target(made: Plan) -> Target:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from mcp_tui.protocol import events as ev
 from tests.planted import SIMULATION, Bug
-from tests.simulation.many import cores, many
+from tests.simulation.many import many
 from tests.simulation.run import Failed, play
 
 ROOT = Path(__file__).parents[2]
@@ -22,22 +21,16 @@ ENOUGH = 600
 
 
 def test_five_hundred_schedules():
-    tally = many(1, 500)
-    assert not tally.broken, tally.broken
-    assert tally.played == 500
+    for seed in range(1, 501):
+        play(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_thousand_schedules():
-    began = time.monotonic()
     tally = many(1001, 10_000)
-    print(
-        f"{tally.played} in {time.monotonic() - began:.1f} s on {cores()} cores, {tally.seconds:.1f} s of a processor"
-    )
-    assert not tally.broken, tally.broken
-    assert tally.played == 10_000
-    assert tally.signals > 5_000
+    assert tally["played"] == 10_000
+    assert tally["signals"] > 5_000
 
 
 @pytest.mark.timeout(300)
