@@ -125,7 +125,7 @@ class Server:
             return
         offered = [MODERN, *HANDSHAKE] if self.plan.both else [MODERN]
         result: Message = {"resultType": "complete", "supportedVersions": offered, "capabilities": {}}
-        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+        self._result(message["id"], result, way)
 
     def _initialize(self, message: Message, way: Way) -> None:
         if self.plan.modern and not self.plan.both:
@@ -138,11 +138,14 @@ class Server:
             "capabilities": {"tools": {}, "tasks": {"cancel": {}}},
             "serverInfo": server,
         }
-        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+        self._result(message["id"], result, way)
 
     def _error(self, id: Any, code: int, text: str, way: Way, data: Any = None) -> None:
         error = {"code": code, "message": text} | ({} if data is None else {"data": data})
         self._say_last({"jsonrpc": "2.0", "id": id, "error": error}, way)
+
+    def _result(self, id: Any, result: Message, way: Way) -> None:
+        self._say_last({"jsonrpc": "2.0", "id": id, "result": result}, way)
 
     @staticmethod
     def _say_last(message: Message, way: Way) -> None:
@@ -163,22 +166,30 @@ class Server:
                 pass
             case "chatty" | "restless":
                 self._progress(call, after, tool)
-            case "elicits":
-                later(after / 2, self._elicit, call)
+            case "elicits" | "asks" | "misdirects":
+                later(after / 2, self._unasked, getattr(self, f"_{tool}"), call)
                 later(after, self._answer, call)
             case "questions" if self.plan.modern and not self.plan.both and "requestState" not in params:
-                later(after / 2, self._question, call)
+                later(after / 2, self._open, self._question, call)
             case "task" if "task" in params or (self.plan.modern and not self.plan.both):
-                later(after / 4, self._begin_task, call, after, "task" in params)
-            case "asks" | "misdirects":
-                later(after / 2, self._ask if tool == "asks" else self._misdirect, call)
-                later(after, self._answer, call)
+                later(after / 4, self._open, self._begin_task, call, after, "task" in params)
+            case "deaf":
+                later(after, self._deaf, call)
             case _:
-                later(after, getattr(self, f"_{tool}", self._answer), call)
+                later(after, self._open, getattr(self, f"_{tool}", self._answer), call)
+
+    def _open(self, then: Callable[..., None], call: _Call, *more: Any) -> None:
+        """Goes on with a call, unless it is over."""
+        if not call.over:
+            then(call, *more)
+
+    def _unasked(self, then: Callable[[_Call, Way], None], call: _Call) -> None:
+        """Says something that is about no call, on a stream for such things where there is one."""
+        then(call, self.aside() or call.way)
 
     def _cancelled(self, id: Any) -> None:
         call = self.calls.get(id)
-        if call is None or call.over or not self.alive:
+        if call is None or call.over:
             return
         call.cancelled = True
         # What is written into the call decides; a cancel is heeded after a moment, so that an answer may cross it.
@@ -204,7 +215,7 @@ class Server:
             call.over = self.world.chance(0.5)
 
     def _answer(self, call: _Call, text: str = "done") -> None:
-        if call.over or not self.alive:
+        if call.over:
             return
         call.over = True
         result: Message = {"content": [{"type": "text", "text": text}]}
@@ -220,27 +231,20 @@ class Server:
         self._answer(call, "done all the same")
 
     def _twice(self, call: _Call) -> None:
-        if call.over or not self.alive:
-            return
         call.way.send({"jsonrpc": "2.0", "id": call.id, "result": {"first": True}})
         self.world.later(self.world.latency(), self._answer, call)
 
     def _wrong_id(self, call: _Call) -> None:
-        if not self.alive:
-            return
         others = [each for each in self.calls if each != call.id]
         id_ = self.world.rng.choice([None, 99999, True, 1.5, "nobody", *others])
         call.way.send({"jsonrpc": "2.0", "id": id_, "result": {}})
         self.world.later(self.world.latency(), self._answer, call)
 
     def _string_id(self, call: _Call) -> None:
-        if not call.over and self.alive:
-            call.over = True
-            self._say_last({"jsonrpc": "2.0", "id": str(call.id), "result": {}}, call.way)
+        call.over = True
+        self._result(str(call.id), {}, call.way)
 
     def _malformed(self, call: _Call) -> None:
-        if call.over or not self.alive:
-            return
         id_ = json.dumps(call.id)
         text = self.world.rng.choice(
             (
@@ -255,24 +259,17 @@ class Server:
         self.world.later(self.world.latency(), self._answer, call)
 
     def _input(self, call: _Call) -> None:
-        if not call.over and self.alive:
-            call.over = True
-            result: Message = {"resultType": "input_required", "inputRequests": {}}
-            self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+        call.over = True
+        self._result(call.id, {"resultType": "input_required", "inputRequests": {}}, call.way)
 
     def _question(self, call: _Call) -> None:
-        if call.over or not self.alive:
-            return
         call.over = True
         asks = {key: {"method": "elicitation/create", "params": {"message": key}} for key in ("name", "age")}
         result: Message = {"resultType": "input_required", "inputRequests": asks, "requestState": "s"}
-        self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+        self._result(call.id, result, call.way)
 
-    def _elicit(self, call: _Call) -> None:
+    def _elicits(self, _call: _Call, way: Way) -> None:
         """Asks a person, twice; what is asked may be taken back at any time, and be answered before that arrives."""
-        if not self.alive:
-            return
-        way = self.aside() or call.way
         for _ in range(2):
             self.asked += 1
             params: Message = {"message": "which?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -283,14 +280,11 @@ class Server:
     # -- tasks -----------------------------------------------------------------------------------------------
 
     def _begin_task(self, call: _Call, seconds: float, core: bool) -> None:
-        if call.over or not self.alive:
-            return
         call.over = True
         task = _Task(f"task-{call.id}", self.world.loop.now + seconds, core=core)
         self.tasks[task.id] = task
         handle = self._status(task)
-        result: Message = {"task": handle} if core else {"resultType": "task", **handle}
-        self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+        self._result(call.id, {"task": handle} if core else {"resultType": "task", **handle}, call.way)
 
     def _status(self, task: _Task) -> Message:
         over = "completed" if self.world.loop.now >= task.done_at else "working"
@@ -301,7 +295,7 @@ class Server:
 
     def _about_task(self, message: Message, way: Way) -> None:
         task = self.tasks.get(message["params"]["taskId"])
-        if task is None or not self.alive:
+        if task is None:
             self._error(message["id"], -32602, "no such task", way)
             return
         done: Message = {"content": [{"type": "text", "text": "done"}]}
@@ -323,10 +317,10 @@ class Server:
                 result["result"] = done
             case _:
                 pass
-        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+        self._result(message["id"], result, way)
 
     def _progress(self, call: _Call, left: float, tool: str) -> None:
-        if call.over or not self.alive:
+        if call.over:
             return
         every = 0.25
         call.count += 1
@@ -343,24 +337,19 @@ class Server:
         elif self.world.chance(0.7):
             self.world.later(max(0.0, left), self._answer, call)
 
-    def _ask(self, call: _Call) -> None:
+    def _asks(self, _call: _Call, way: Way) -> None:
         """Requests of its own, with ids that are also ours; some are taken back."""
-        if not self.alive:
-            return
-        way = self.aside() or call.way
         for method in ("ping", "sampling/createMessage", "roots/list"):
             self.asked += 1
             way.send({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": {}})
             if self.world.chance(0.5):
                 self._take_back(self.asked, way)
 
-    def _misdirect(self, call: _Call) -> None:
+    def _misdirects(self, call: _Call, way: Way) -> None:
         """A cancel of the server's that names a request of ours: it can only mean one of its own."""
-        if self.alive:
-            self._take_back(self.world.rng.choice([call.id, *self.calls]), self.aside() or call.way)
+        self._take_back(self.world.rng.choice([call.id, *self.calls]), way)
 
-    def _take_back(self, id: Any, way: Way) -> None:
-        if not self.alive:
-            return
+    @staticmethod
+    def _take_back(id: Any, way: Way) -> None:
         params: Message = {"requestId": id, "reason": "never mind"}
         way.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
