@@ -57,8 +57,9 @@ def test_a_pipe_in_a_known_place_is_a_problem_and_the_others_are_listed(tmp_path
     ]
 
 
-def test_what_is_written_is_whole_and_its_owner_s_alone(tmp_path: Path):
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_what_is_written_is_whole_and_its_owner_s_alone(tmp_path: Path, umask: int):
+    before = os.umask(umask)
     try:
         write_own(tmp_path / "a" / "b" / "file", "one")
         write_own(tmp_path / "a" / "b" / "file", "two")

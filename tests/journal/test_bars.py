@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import multiprocessing
+import time
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 
 import pytest
 
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.files import journal_folder, journals, new_journal_path, prune
 from mcp_tui.journal.index import Query
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.evidence import Outcome
 from tests.journal.making import rows
 
 pytestmark = pytest.mark.slow  # a hundred thousand records take their time
 
-BUSY = str(Path(__file__).parent / "busy.py")
+FRAME = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"' + b"x" * 200 + b'"}}'
+SECONDS = 4.0
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, BUSY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def write() -> dict[str, int]:
+    """Makes sessions of about 2,000 cancelled calls each, in parts of 300 kB; how many calls each has."""
+    made: dict[str, int] = {}
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        path = new_journal_path("busy")
+        prune(path.parent, keep_days=30, keep_bytes=2_000_000_000)
+        writer = Writer(path, rotate=300_000)
+        store = Store(writer, soon=lambda _: None)
+        number = 0
+        while number < 2_000 and time.monotonic() < end:
+            at = time.monotonic()
+            for _ in range(5):
+                store.frame("in", FRAME, at=at, method="notifications/message")
+            number += 1
+            for event in (
+                ev.Called(at=at, id=number, method="tools/call", name="busy"),
+                ev.Sent(at=at, id=number),
+                ev.CancelRequested(at=at, id=number, cause=Cause.USER, reason="x"),
+                ev.CancelSignalled(at=at, id=number, signal=Signal.NOTIFICATION, reason_delivered=True),
+                ev.Settled(at=at, id=number),
+            ):
+                store.event(event)
+            store.flush()
+            time.sleep(0.002)
+        store.close()
+        assert store.problems == []
+        made[writer.path.stem] = number
+    return made
 
 
-def end(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a process did. It may not have had an error."""
-    out, err = process.communicate()
-    assert (process.returncode, err) == (0, ""), err[-3000:]
-    return json.loads(out.splitlines()[-1])
+def ask() -> int:
+    """Brings the index up to date and asks it for all that was cancelled, over and over; how often."""
+    end, asked = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        if journal_folder().is_dir():
+            assert all(each.row for each in index.find(index.sessions(journal_folder()), Query())[-50:])
+            asked += 1
+        time.sleep(0.01)
+    return asked
+
+
+def delete() -> None:
+    """Takes the index away, over and over."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        with suppress(OSError):
+            (journal_folder() / index.NAME).unlink()
+        time.sleep(0.15)
 
 
 def cancelled_by_session() -> dict[str, int]:
@@ -44,18 +86,16 @@ def cancelled_by_session() -> dict[str, int]:
     return Counter(each.session.name for each in entries)
 
 
-@pytest.mark.parametrize("others", [[], ["delete"]], ids=["", "the index deleted all the time"])
-def test_two_write_and_two_index_and_read_and_nothing_is_lost(others: list[str]):
-    writers = [start("write", "2500", "4") for _ in range(2)]
-    askers = [start("ask", "4") for _ in range(2)]
-    deleters = [start(word, "4") for word in others]
-    made: dict[str, int] = {}
-    for process in writers:
-        made.update(end(process)["cancelled"])
-    for process in askers:
-        assert end(process)["asked"] > 0
-    for process in deleters:
-        end(process)
+@pytest.mark.parametrize("deletes", [False, True], ids=["", "the index deleted all the time"])
+def test_two_write_and_two_index_and_read_and_nothing_is_lost(deletes: bool):
+    with ProcessPoolExecutor(5, multiprocessing.get_context("spawn")) as pool:
+        writers = [pool.submit(write) for _ in range(2)]
+        askers = [pool.submit(ask) for _ in range(2)]
+        deleter = pool.submit(delete) if deletes else None
+        made = {name: count for each in writers for name, count in each.result().items()}
+        assert all(each.result() > 0 for each in askers)
+        if deleter is not None:
+            deleter.result()
     assert sum(made.values()) > 100
     assert cancelled_by_session() == made
     for each in index.sessions(journal_folder()):

@@ -7,8 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.journal.files import is_held, open_parts, part_header, part_path, parts_of
-from mcp_tui.journal.writer import Writer
+from mcp_tui.journal.files import open_parts, part_header, part_path, parts_of
 
 HEADER = b'{"record":"session","v":1,"id":"abc"}\n'
 
@@ -66,12 +65,3 @@ def test_what_is_appended_meanwhile_is_read_too(tmp_path: Path) -> None:
         with last.open("ab") as more:
             more.write(b"more\n")
         assert file.readline() == b"more\n"
-
-
-def test_a_writer_holds_its_file_as_long_as_it_is_open(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    writer = Writer(path)
-    assert is_held(path) is True
-    writer.close()
-    assert is_held(path) is False
-    assert is_held(tmp_path / "missing") is None

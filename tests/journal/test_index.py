@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,22 +79,6 @@ def in_index(place: Path) -> int:
 
 
 # -- what it holds ---------------------------------------------------------------------------------------------
-
-
-def test_a_cancellation_with_all_that_is_known_of_it(tmp_path: Path) -> None:
-    write(journal(tmp_path), CONNECTED, cancel(7), late(7, 0.412), settled(7))
-    (entry,) = entries(tmp_path)
-    assert entry.session.name == NAME
-    assert (entry.server, entry.transport, entry.revision) == ("Everything 1.0", "stdio", "2025-11-25")
-    assert entry.wall == WALL + 2.0
-    row, asked = entry.row, evidence.cancel_of(entry.row)
-    assert asked is not None
-    assert (row.id, row.method, row.name, asked.at) == (7, "tools/call", "slow_sql", 102.0)
-    assert (asked.cause, asked.reason) == (Cause.USER, "wrong table")
-    assert (row.signal, row.reason_delivered) == (Signal.NOTIFICATION, True)
-    found = (evidence.outcome(row, 104.0), evidence.worst(row), entry.until)
-    assert found == (Outcome.LATE_RESULT, 0.412, 104.0)
-    assert [(each.kind, each.after) for each in row.late] == [(Kind.RESULT, 0.412)]
 
 
 WIRES = [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")]
@@ -279,35 +262,12 @@ def filled(tmp_path: Path) -> Iterator[Path]:
     assert in_index(tmp_path) == 1
 
 
-@pytest.mark.parametrize("umask", [0, 0o777])
-def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
-    write(journal(tmp_path), cancel(1))
-    before = os.umask(umask)
-    try:
-        entries(tmp_path)
-    finally:
-        os.umask(before)
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("index*")}
-    assert modes == {index.NAME: 0o600}
-
-
 def test_it_is_read_each_time_where_it_cannot_be_written(filled: Path) -> None:
     path = filled / index.NAME
     path.unlink()
     path.mkdir()
     assert len(entries(filled)) == 1
     path.rmdir()
-
-
-def test_a_symbolic_link_in_its_place_is_not_followed(
-    filled: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    other = tmp_path_factory.mktemp("other") / "mine"
-    other.write_text("mine")
-    (filled / index.NAME).unlink()
-    (filled / index.NAME).symlink_to(other)
-    assert len(entries(filled)) == 1
-    assert other.read_text() == "mine"
 
 
 def test_a_line_that_is_whole_but_not_as_it_was_written_is_not_believed(filled: Path) -> None:

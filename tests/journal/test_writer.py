@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.files import open_parts, parts_of
+from mcp_tui.journal.files import parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, RecordingError, read_record
 from mcp_tui.journal.redaction import Redactor
@@ -73,10 +73,10 @@ needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the 
 
 
 @needs_dev_full
-def test_a_full_disk_stops_the_journal_and_nothing_else() -> None:
+def test_a_full_disk_stops_the_file_on_it_and_nothing_else(tmp_path: Path) -> None:
     mode_before = mode(Path("/dev/full"))
-    writer = Writer("/dev/full", replace=True)
-    store = Store(writer)
+    writer, other = Writer("/dev/full", replace=True), Writer(tmp_path / "a.jsonl")
+    store = Store(writer, other, memory=0)
     problem = "recording stopped at #0: no space left on device"
     assert list(writer.news) == [problem]
     for at in range(100):
@@ -87,6 +87,7 @@ def test_a_full_disk_stops_the_journal_and_nothing_else() -> None:
     assert store.problems == [problem]
     assert [event.text for event in store.log if isinstance(event, ev.Note)].count(problem) == 1
     assert mode(Path("/dev/full")) == mode_before
+    assert len(heads(Recording.read(other.path))) == 100
 
 
 GO_ON = """
@@ -161,13 +162,14 @@ def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path
         header = json.loads(each.read_bytes().splitlines()[0])
         assert (header["record"], header["id"], header.get("part", 1)) == ("session", "abc", number)
         assert Recording.read(each).header.target == "npx server"
-    with open_parts(path) as file:
-        lines = [json.loads(line) for line in file]
-    assert [line["seq"] for line in lines if line["record"] == "frame"] == list(range(1, 101))
-    assert [line["text"] for line in lines if line["record"] == "event"] == [str(at) for at in range(100)]
+    whole = Recording.read(path)
+    assert whole.skipped == 0
+    assert [head.seq for head in heads(whole)] == list(range(1, 101))
+    assert [event.at for event in whole.events()] == list(range(100))
     for seq in range(1, 101):
         raw = store.payload(seq)
         assert raw is not None
+        assert raw == whole.payload(seq)
         assert json.loads(raw)["n"] == seq - 1
     store.close()
 
