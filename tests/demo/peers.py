@@ -6,7 +6,6 @@ server's log. A request is an `Exchange` on both transports, so that one test se
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import os
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -69,7 +68,6 @@ class Exchange:
         self.frames: list[Frame] = []
         self.done = threading.Event()
         self.status = 0
-        self.headers: dict[str, str] = {}
 
     def take(self, frame: Frame) -> None:
         with self.peer.changed:
@@ -143,6 +141,7 @@ class Peer:
         self.failures: list[Exception] = []
         self.log = log
         self.stderr: str | None = None
+        self.session: str | None = None
         self.control = Control()
         self.step = self.control.step
         self.process = subprocess.Popen(
@@ -324,8 +323,9 @@ class HttpExchange(Exchange):
         with suppress(http.client.HTTPException, OSError):
             response = self.connection.getresponse()
             self.status = response.status
-            self.headers = {name.lower(): value for name, value in response.getheaders()}
-            if self.headers.get("content-type") == "text/event-stream":
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            self.peer.session = headers.get("mcp-session-id", self.peer.session)
+            if headers.get("content-type") == "text/event-stream":
                 for frame in events(response):
                     self.take(frame)
             elif body := response.read():
@@ -349,7 +349,7 @@ def events(response: http.client.HTTPResponse) -> Iterator[Frame]:
 
 
 class HttpPeer(Peer):
-    """Over HTTP, each request in a connection of its own. `accept` is what it takes as an answer."""
+    """Over HTTP, each request in a connection of its own."""
 
     transport = "http"
 
@@ -357,24 +357,13 @@ class HttpPeer(Peer):
         super().__init__(revision, log, "--http", 0, *options, capabilities=capabilities)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().decode().removesuffix("\n")
-        self.accept = "application/json, text/event-stream"
-        self.session: str | None = None
         self.port = int(self.url.removeprefix("http://127.0.0.1:").removesuffix("/mcp"))
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
-    def open(self) -> Self:
-        if not self.modern:
-            exchange = self.request("initialize", initialize(self.revision, self.capabilities))
-            assert exchange.result()["protocolVersion"] == self.revision
-            self.wait(exchange.done.is_set)
-            self.session = exchange.headers["mcp-session-id"]
-            self.notify("notifications/initialized", {})
-        return self
-
     def headers(self, frame: Frame) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": self.accept}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if self.session is not None:
             headers["Mcp-Session-Id"] = self.session
         if self.session is not None or self.modern:
@@ -382,9 +371,7 @@ class HttpPeer(Peer):
         if self.modern and "method" in frame:
             headers["Mcp-Method"] = frame["method"]
             if frame["method"] in NAMED:
-                name = str(frame["params"].get(NAMED[frame["method"]]))
-                plain = name.isascii() and name.isprintable() and name == name.strip()
-                headers["Mcp-Name"] = name if plain else encoded(name)
+                headers["Mcp-Name"] = str(frame["params"].get(NAMED[frame["method"]]))
         return headers
 
     def send(self, exchange: Exchange, frame: Frame) -> None:
@@ -408,25 +395,11 @@ class HttpPeer(Peer):
         path: str = "/mcp",
     ) -> tuple[int, bytes, dict[str, str]]:
         """One whole HTTP exchange: status, body, headers. A header of ``None`` is left out."""
-        frame: Frame = cast("Frame", body) if isinstance(body, dict) else {}
-        fields = {name.lower(): value for name, value in self.headers(frame).items()}
-        fields |= {name.lower(): value for name, value in (headers or {}).items() if value is not None}
-        for name, value in (headers or {}).items():
-            if value is None:
-                fields.pop(name.lower(), None)
-        connection = self.connect()
-        try:
-            raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-            connection.putrequest(method, path, skip_host="host" in fields, skip_accept_encoding=True)
-            for name, value in {**fields, "content-length": str(len(raw))}.items():
-                connection.putheader(name, value)
-            connection.endheaders(raw)
+        own = self.headers(cast("Frame", body) if isinstance(body, dict) else {})
+        fields = {name.lower(): value for name, value in [*own.items(), *(headers or {}).items()]}
+        sent = {name: value for name, value in fields.items() if value is not None}
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with closing(self.connect()) as connection:
+            connection.request(method, path, raw, sent)
             response = connection.getresponse()
             return response.status, response.read(), {name.lower(): v for name, v in response.getheaders()}
-        finally:
-            connection.close()
-
-
-def encoded(name: str) -> str:
-    """A value in the Base64 form of streamable HTTP, 2026-07-28."""
-    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="

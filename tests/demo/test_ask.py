@@ -47,14 +47,9 @@ def round_(peer: Peer, first: Exchange, answer: Frame | None, **changed: Any) ->
     return peer.request("tools/call", {**params, **changed})
 
 
-@pytest.fixture
-def able(own_wire: tuple[str, str], connect: Make) -> Peer:
-    return connect(*own_wire, capabilities=ABLE)
-
-
 @pytest.fixture(params=[*HANDSHAKE, ("stdio", MODERN), ("http", MODERN)], ids="-".join)
-def own_wire(request: pytest.FixtureRequest) -> tuple[str, str]:
-    return request.param
+def able(request: pytest.FixtureRequest, connect: Make) -> Peer:
+    return connect(*request.param, capabilities=ABLE)
 
 
 @pytest.mark.parametrize("what", ANSWERS)
@@ -81,17 +76,16 @@ def test_an_answer_that_is_none_is_an_error(able: Peer) -> None:
 
 
 @pytest.mark.parametrize(("transport", "revision"), HANDSHAKE)
-class TestHandshake:
-    def test_a_cancel_takes_the_question_back(self, connect: Make, transport: str, revision: str) -> None:
-        peer = connect(transport, revision, capabilities=ABLE)
-        call = peer.call("ask")
-        question = peer.question()
-        call.cancel()
-        assert peer.withdrawn() == {"requestId": question["id"], "reason": "the call of ask was cancelled"}
-        peer.logged("stopped", call.id)
-        peer.reply(question, result={"action": "decline"})  # it crossed
-        assert peer.call("echo", text="x").text() == "x"
-        assert call.responses == []
+def test_a_cancel_takes_the_question_back(connect: Make, transport: str, revision: str) -> None:
+    peer = connect(transport, revision, capabilities=ABLE)
+    call = peer.call("ask")
+    question = peer.question()
+    call.cancel()
+    assert peer.withdrawn() == {"requestId": question["id"], "reason": "the call of ask was cancelled"}
+    peer.logged("stopped", call.id)
+    peer.reply(question, result={"action": "decline"})  # it crossed
+    assert peer.call("echo", text="x").text() == "x"
+    assert call.responses == []
 
 
 @pytest.mark.parametrize(

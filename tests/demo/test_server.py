@@ -12,17 +12,6 @@ from tests.demo.conftest import Make
 from tests.demo.peers import PATIENCE, HttpPeer, command
 
 
-def run(*options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*options),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
 def test_nobody_to_print_the_url_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # so that Python has something to flush at its exit
     read, write = os.pipe()
@@ -42,7 +31,8 @@ def test_no_stdout_at_all(options: tuple[str, ...]) -> None:
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
-    result = run("--log", tmp_path)
+    words = command("--log", tmp_path)
+    result = subprocess.run(words, input="", capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode == 2
     assert result.stderr == f"mcp-tui demo: Cannot write the log {tmp_path}: Is a directory.\n"
 
