@@ -49,23 +49,11 @@ class Machine:
         return self.named(name).find_problem()
 
 
-def on(tool: str):
-    """The machine of one tool."""
-    return pytest.mark.parametrize("machine", [tool], indirect=True, ids=[tool])
-
-
-@pytest.fixture(name="machine")
-def _machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
-    return Machine(request.param, tmp_path)
-
-
-@pytest.mark.parametrize("machine", TOOLS, indirect=True, ids=TOOLS)
-def test_every_server_of_every_tool_is_found_with_its_tool_file_and_line(
-    machine: Machine, request: pytest.FixtureRequest
-):
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_server_of_every_tool_is_found_with_its_tool_file_and_line(tool: str, tmp_path: Path):
+    machine = Machine(tool, tmp_path)
     assert machine.found.problems == []
     assert machine.found.servers != []
-    tool = request.node.callspec.id
     for each in machine.found.servers:
         assert each.source.id == tool
         assert each.line is not None
@@ -74,8 +62,8 @@ def test_every_server_of_every_tool_is_found_with_its_tool_file_and_line(
         assert each.project == each.file.is_relative_to(machine.project)
 
 
-@on("claude-desktop")
-def test_claude_desktop_expands_nothing(machine: Machine):
+def test_claude_desktop_expands_nothing(tmp_path: Path):
+    machine = Machine("claude-desktop", tmp_path)
     assert machine.stdio("filesystem").command[-1] == "$HOME/Desktop"
     sqlite = machine.stdio("sqlite")
     assert sqlite.command == ("uvx", "mcp-server-sqlite", "--db-path", "/home/ada/notes.db")
@@ -83,8 +71,8 @@ def test_claude_desktop_expands_nothing(machine: Machine):
     assert machine.problem("neither") == "no command and no url"
 
 
-@on("claude-code")
-def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(machine: Machine):
+def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(tmp_path: Path):
+    machine = Machine("claude-code", tmp_path)
     assert machine.http("sentry").headers == {"Authorization": "Bearer s3cret", "X-Price": "$TOKEN"}
     assert machine.http("sentry").transport == "http"
     asana = machine.http("asana")
@@ -96,8 +84,8 @@ def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(machine: Ma
     assert machine.problem("unset") == "environment variable NOT_SET is not set"
 
 
-@on("claude-code")
-def test_claude_code_counts_local_before_project_before_user(machine: Machine):
+def test_claude_code_counts_local_before_project_before_user(tmp_path: Path):
+    machine = Machine("claude-code", tmp_path)
     assert machine.stdio("database").command == ("dbhub", "--dsn", "sqlite:///notes.db")
     local, user = (each for each in machine.found.servers if each.name == "database")
     assert user.shadowed == local.place
@@ -108,8 +96,8 @@ def test_claude_code_counts_local_before_project_before_user(machine: Machine):
     assert availability(machine.named("switched-off"))[0] is Availability.DISABLED
 
 
-@on("cursor")
-def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
+def test_cursor_knows_env_and_places_and_leaves_other_dollars(tmp_path: Path):
+    machine = Machine("cursor", tmp_path)
     linear = machine.http("linear")
     assert (linear.headers, linear.transport) == ({"Authorization": "Bearer s3cret"}, "auto")
     assert machine.stdio("notes").command == (f"{machine.home}/bin/notes/run", "--shell", "echo ${HOME}")
@@ -124,8 +112,8 @@ def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
     assert machine.problem("no-token") == "environment variable NOT_SET is not set"
 
 
-@on("vscode")
-def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
+def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(tmp_path: Path):
+    machine = Machine("vscode", tmp_path)
     perplexity = machine.named("perplexity")
     (asked,) = perplexity.questions
     assert (asked.id, asked.secret, asked.description) == ("perplexity-key", True, "Perplexity API Key")
@@ -143,8 +131,8 @@ def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     assert machine.http("github").url == "https://api.githubcopilot.com/mcp/"
 
 
-@on("vscode")
-def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machine):
+def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(tmp_path: Path):
+    machine = Machine("vscode", tmp_path)
     assert machine.problem("playwright") == f"directory not found: {machine.project}/web"
     (machine.project / "web").mkdir()
     made = machine.stdio("playwright")
@@ -153,22 +141,22 @@ def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machin
     assert availability(machine.named("playwright"))[0] is Availability.CONSENT
 
 
-@on("copilot")
-def test_copilot_expands_as_a_shell_does(machine: Machine):
+def test_copilot_expands_as_a_shell_does(tmp_path: Path):
+    machine = Machine("copilot", tmp_path)
     assert machine.stdio("playwright").env == {"TOKEN": "s3cret", "MODE": "headless"}
     assert machine.http("context7").headers == {"KEY": "s3cret"}
 
 
-@on("windsurf")
-def test_windsurf_has_server_urls_and_env_alone(machine: Machine):
+def test_windsurf_has_server_urls_and_env_alone(tmp_path: Path):
+    machine = Machine("windsurf", tmp_path)
     figma = machine.http("figma")
     assert (figma.url, figma.headers) == ("https://mcp.figma.com/mcp", {"Authorization": "Bearer s3cret"})
     assert machine.stdio("git").command[-1] == "${HOME}"
     assert machine.named("git").disabled
 
 
-@on("zed")
-def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(machine: Machine):
+def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(tmp_path: Path):
+    machine = Machine("zed", tmp_path)
     assert machine.stdio("local").command == ("some-command", "arg-1", "$HOME")
     older = machine.stdio("older")
     assert (older.command, older.env) == (("older-command", "--stdio"), {"A": "b"})
@@ -177,8 +165,8 @@ def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(ma
     assert machine.problem("postgres-context-server") == "started by a Zed extension; no file says how"
 
 
-@on("gemini")
-def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
+def test_gemini_tells_streams_from_events_and_expands_bare_names(tmp_path: Path):
+    machine = Machine("gemini", tmp_path)
     tools = machine.named("pythonTools")
     assert tools.find_problem() == "directory not found: /srv/tools"
     env = {"DATABASE_URL": "postgres://db", "API_KEY": "s3cret", "PRICE": "5$"}
@@ -190,8 +178,8 @@ def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machin
     assert machine.problem("unset") == "environment variable NOT_SET is not set"
 
 
-@on("codex")
-def test_codex_is_toml_and_names_variables_in_fields_of_their_own(machine: Machine):
+def test_codex_is_toml_and_names_variables_in_fields_of_their_own(tmp_path: Path):
+    machine = Machine("codex", tmp_path)
     docs = machine.stdio("docs")
     assert docs.command == ("npx", "-y", "docs-server")
     assert docs.env == {"LANG": "C", "HOME_DIR": "$HOME", "TOKEN": "s3cret"}
@@ -202,24 +190,24 @@ def test_codex_is_toml_and_names_variables_in_fields_of_their_own(machine: Machi
     assert [each.name for each in machine.found.servers] == ["docs", "figma", "off"]
 
 
-@on("cline")
-def test_cline_keeps_slashes_in_names_and_has_a_word_of_its_own_for_http(machine: Machine):
+def test_cline_keeps_slashes_in_names_and_has_a_word_of_its_own_for_http(tmp_path: Path):
+    machine = Machine("cline", tmp_path)
     assert machine.stdio("github.com/upstash/context7-mcp").env == {"KEY": "s3cret"}
     assert machine.named("github.com/upstash/context7-mcp").unread == ("autoApprove", "timeout")
     assert machine.http("remote").transport == "http"
     assert machine.named("remote").disabled
 
 
-@on("inspector")
-def test_the_inspector_s_own_fields_are_kept_as_unread(machine: Machine):
+def test_the_inspector_s_own_fields_are_kept_as_unread(tmp_path: Path):
+    machine = Machine("inspector", tmp_path)
     assert machine.stdio("everything").command[0] == "npx"
     assert machine.named("everything").unread == ("protocolEra", "requestTimeout", "roots")
     assert machine.http("remote").url == "http://localhost:3001/mcp"
     assert len(machine.found.servers) == 2
 
 
-@on("registry")
-def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remote(machine: Machine):
+def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remote(tmp_path: Path):
+    machine = Machine("registry", tmp_path)
     commands = {
         each.name.removeprefix("io.github.acme/weather").strip(): machine.stdio(
             each.name, WEATHER_KEY="k"
