@@ -269,11 +269,14 @@ class Outline:
         self._waiting = [number for number in self._waiting if asked[number].ended_at is None]
 
     def _called_by(self, at: float) -> int:
-        """Returns how many requests were called by a moment, which is hardly ever long ago."""
+        """Returns how many requests were called before a moment, which is hardly ever long ago.
+
+        One called at that moment is left out: seen from an earlier position of the recording it is not there.
+        """
         order = self.book.order
         near = max(0, len(order) - NEAR)
-        begin = near if near and order[near].called_at <= at else 0
-        return bisect_right(order, at, begin, key=lambda row: row.called_at)
+        begin = near if near and order[near].called_at < at else 0
+        return bisect_left(order, at, begin, key=lambda row: row.called_at)
 
     # -- lines -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal.recorded_book import RecordedBook
@@ -233,6 +233,7 @@ def told(index: Outline) -> tuple[object, ...]:
 
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(RECORDED, max_size=40), text=FILTERS, own=st.booleans(), seed=st.integers(0, 100))
+@example(steps=[("asks", 1, 0.0, ""), ("call", 1, 0.0, "")], text="", own=False, seed=0)
 def test_a_step_in_a_recording_finds_what_a_new_look_finds(
     steps: list[tuple[str, int, float, str]], text: str, own: bool, seed: int
 ):
