@@ -132,6 +132,13 @@ async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
     assert (kept.path.stat().st_mode & 0o777) == 0o600
 
 
+async def test_a_task_that_cannot_be_kept_runs_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with asking("2025-11-25", tmp_path / "heard") as (made, _):
+        TaskStore("asking", tmp_path / "file" / "tasks.jsonl").keep(made)
+        assert said(await made.wait(made.call_tool("task", {}))) == "done"
+
+
 # -- being told of changes -------------------------------------------------------------------------------------
 
 
