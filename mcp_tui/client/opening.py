@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 
 from mcp_tui.client.settings import HttpTarget, Target
@@ -59,7 +60,7 @@ def shown(target: Target) -> str:
     """Returns the target in one line, without secrets."""
     if isinstance(target, HttpTarget):
         return mask_url(target.url)
-    return " ".join(mask_command(target.command))
+    return shlex.join(mask_command(target.command))
 
 
 def _word(target: Target) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_left
 from dataclasses import replace
 
@@ -106,7 +107,11 @@ class RecordedScene:
             return None
         if re.match(r"https?://", text, re.IGNORECASE):
             return HttpTarget(url=text)
-        return StdioTarget(command=tuple(text.split(" ")))
+        try:
+            command = shlex.split(text)
+        except ValueError:  # recorded before words were quoted
+            command = text.split(" ")
+        return StdioTarget(command=tuple(command))
 
     def redactor(self) -> Redactor:
         return redactor(self.target)

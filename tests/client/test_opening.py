@@ -57,5 +57,5 @@ async def test_a_journal_that_cannot_be_made_is_told_and_a_recording_refused(
 
 
 def test_a_target_is_shown_without_its_secrets() -> None:
-    assert shown(TARGET) == "npx server --api-key ‹redacted›"
+    assert shown(TARGET) == "npx server --api-key '‹redacted›'"
     assert shown(HttpTarget(url="https://me:pw@example.com/mcp?api_key=x")).count("‹redacted›") == 2

@@ -13,14 +13,17 @@ import pytest
 from mcp_tui.client.opening import shown as where
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header
 from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import LineSource
 from tests.cli.running import demo_over_http
 from tests.control import Control
+from tests.journal.making import write
 from tests.tui.driving import DEMO, Driven, driving
 from tests.tui.making import cells, warns
 from tests.tui.replaying import replaying
@@ -172,3 +175,13 @@ def paint_anew(bench: SessionScreen) -> None:
 def source_lines(source: LineSource) -> list[str]:
     """All lines of a source."""
     return [source.line(number, 120).text for number in source.numbers]
+
+
+def test_the_words_of_a_recorded_command_are_those_that_were_given(tmp_path: Path):
+    target = StdioTarget(command=("python", "-c", "import server; server.run('a b')"))
+    for line, words in ((where(target), target.command), ("say don't", ("say", "don't"))):
+        path = write(tmp_path / "a.jsonl", header=Header(target=line))
+        found = RecordedScene(Recording.read(path)).target
+        assert isinstance(found, StdioTarget)
+        assert found.command == words
+        path.unlink()
