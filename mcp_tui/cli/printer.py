@@ -141,7 +141,7 @@ def text_of(result: Json) -> str:
     fields = as_object(result)
     for member in ("content", "contents", "messages"):
         parts = fields.get(member)
-        if isinstance(parts, list):
+        if isinstance(parts, list) and (parts or "structuredContent" not in fields):
             return "\n".join(clean(_part(part), newlines=True) for part in cast("list[Json]", parts))
     return dump(result, indent=2)
 

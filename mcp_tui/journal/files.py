@@ -191,11 +191,11 @@ def make_private(folder: Path) -> None:
         make_folders(folder)
         status = folder.stat()
         if not is_ours(status):
-            raise RecordingError(f"The journal folder {folder} belongs to another user.")
+            raise RecordingError(f"The folder {folder} belongs to another user.")
         if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        raise RecordingError(f"Cannot create the journal folder {folder}: {why(error)}.") from None
+        raise RecordingError(f"Cannot create the folder {folder}: {why(error)}.") from None
 
 
 def is_ours(status: os.stat_result) -> bool:

@@ -41,7 +41,7 @@ from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sectio
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import has, put
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import first_steps, request, waits_to_cancel
+from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
@@ -195,8 +195,8 @@ class Session:
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True
-                said = "{} {} is overdue and will be cancelled automatically: v goes there"
-                yield safe(said, row.id, request(row))
+                said = "{} {} is overdue and will be cancelled automatically: {} goes there"
+                yield safe(said, row.id, request(row), key_of("server.list"))
         if self.broke and not self._told_lost:
             yield safe("lost: {}", self.fault)
         self._told_lost = self.broke
@@ -344,9 +344,8 @@ class Session:
             self.client.subscriptions.watch_lists()
             if waiting := len(self.left_behind()):
                 palette = key_of("app.palette")
-                self.client.note(
-                    f"{waiting} tasks of earlier sessions may be running: {palette} resumes them"
-                )
+                tasks = plural(waiting, "task")
+                self.client.note(f"{tasks} of earlier sessions may be running: {palette} resumes them")
 
     def optional_tasks(self) -> list[str]:
         """Returns the tools that may, but need not, be called as a task."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.printer import outcome
+from mcp_tui.cli.printer import outcome, text_of
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, as_json
 from mcp_tui.protocol.events import Cause, Kind, Signal
@@ -69,3 +70,10 @@ def test_an_outcome_is_as_the_schema_says_whatever_came():
         if row.open:
             made["state"] = "lost"
         event_schema("outcome").validate({"t": 4.0, **made})
+
+
+def test_structured_content_alone_is_printed() -> None:
+    assert json.loads(text_of({"content": [], "structuredContent": {"sum": 3}}))["structuredContent"] == {
+        "sum": 3
+    }
+    assert text_of({"content": []}) == ""

@@ -197,7 +197,7 @@ class CredentialStore:
             replace_file(self.path, json.dumps(entries, indent=1))
         except (OSError, RecordingError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise StorageError(f"Cannot save the sign-in in {self.path}: {why}.") from None
+            raise StorageError(f"Cannot save the sign-in in {self.path}: {str(why).rstrip('.')}.") from None
 
 
 def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -> Credentials:

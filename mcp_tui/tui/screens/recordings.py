@@ -104,7 +104,11 @@ def parse_filter(text: str) -> Query:
         ValueError: a filter is unknown, or its value is; the error is a sentence.
     """
     fields: dict[str, str] = {}
-    for word in shlex.split(text):
+    try:
+        parts = shlex.split(text)
+    except ValueError:
+        raise ValueError("Missing closing quote.") from None
+    for word in parts:
         name, colon, value = word.partition(":")
         if not colon or name not in QUERY_NAMES:
             raise ValueError(unknown_filter(name, QUERY_NAMES))

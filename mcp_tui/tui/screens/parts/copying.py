@@ -79,7 +79,9 @@ class Copying:
         elif screen.focused is screen.panes["cancellations"]:
             if lines := self._cancellations():
                 screen.app.copy_to_clipboard("".join(f"{line}\n" for line in lines))
-                said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(lines))
+                said = safe(
+                    "Copied {} (if your terminal supports OSC 52).", plural(len(lines), "cancellation")
+                )
                 screen.tell(said, "muted", seconds=3)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))

@@ -79,7 +79,11 @@ class QuestionPrompts:
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))
             elif isinstance(answer, dict) and answer.get("action") == "cancel" and running():
-                told = safe("Question dismissed; request {} still running (c cancels)", parent)
+                told = safe(
+                    "Question dismissed; request {} still running ({} cancels)",
+                    parent,
+                    key_of("request.cancel"),
+                )
                 screen.keys.tell(told, holds=running)
             screen.look()
 
