@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.catalogue import LISTS, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
@@ -96,6 +97,14 @@ class Driven(Hands[WorkbenchApp, Workbench]):
         return self.app.session
 
     @property
+    def catalogue_read(self) -> bool:
+        """Whether every list that the server offers was read; there need be no templates where there are resources."""
+        read = self.session.catalogue.entries
+        return all(
+            kind in read for kind in LISTS if kind != "templates" and offers(self.session.client, kind)
+        )
+
+    @property
     def top(self) -> Screen[object]:
         return self.app.screen
 
@@ -139,11 +148,18 @@ async def driving(
     preferences: Preferences | None = None,
     tokens: Authorization | None = None,
 ) -> AsyncGenerator[Driven]:
-    """The app on a server, once its connection stands as ``link`` says; ``record`` is a file for its journal."""
-    store = Store(None if record is None else Writer(record))
+    """The app on a server, once its connection stands as ``link`` says and all is read that the server offers.
+
+    ``record`` is a file for its journal.
+    """
+
+    def made(to: Target) -> Client:
+        store = Store(None if record is None else Writer(record))
+        return Client(to, settings, store=store, tokens=tokens)
+
     chosen = preferences or Preferences()
     chosen = replace(chosen, settings=replace(chosen.settings, ascii=ascii_only))
-    app = WorkbenchApp(target, lambda to: Client(to, settings, store=store, tokens=tokens), chosen)
+    app = WorkbenchApp(target, made, chosen)
     async with app.run_test(size=size) as pilot:
         driven = Driven(app, pilot)
         try:
@@ -152,8 +168,8 @@ async def driving(
             if link is not None:
                 await driven.until(lambda: app.session is not None and app.session.link is link)
             if link is Link.CONNECTED:
-                await driven.until(lambda: "prompts" in driven.session.catalogue.entries)
+                await driven.until(lambda: driven.catalogue_read)
             yield driven
         finally:
-            if app.session is not None:
-                await app.session.client.close()
+            for each in app.servers.all:
+                await each.client.close()

@@ -7,30 +7,29 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.connected import scripted
-from tests.client.test_bars import MODERN, Served
+from tests.client.test_bars import MODERN
 from tests.client.test_reconnecting import Sessions
-from tests.servers.http_scripted import Call, HttpScript
-from tests.tui.driving import Driven, driving
+from tests.servers.http_scripted import Call, HttpScript, served
+from tests.tui.driving import driving
 
 OVER = "the server ended the session (HTTP 404)"
 HANDSHAKE = ClientSettings(protocol="2025-11-25", grace=0.1)
 
 
 async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_keeps_what_is_called_meanwhile():
-    async with HttpScript(served := Sessions()) as server:
+    async with HttpScript(sessions := Sessions()) as server:
         target = HttpTarget(url=server.url, name="web")
-        async with driving(target, size=(140, 40), settings=HANDSHAKE, link=None) as driven:
-            await driven.until(lambda: driven.session.catalogue.tools)
+        async with driving(target, size=(140, 40), settings=HANDSHAKE) as driven:
             lost = await driven.in_flight("silent")
-            served.gate.clear()
-            served.forget()
+            sessions.gate.clear()
+            sessions.forget()
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.CONNECTING)
             await driven.until(lambda: f"Connecting: {OVER}" in driven.inside("server"))
             assert (lost.state, lost.error) == (State.LOST, OVER)
             waiting = driven.row(driven.call("ok"))
             assert waiting.state is State.QUEUED
-            served.gate.set()
+            sessions.gate.set()
             await driven.until(lambda: waiting.state is State.COMPLETED)
             assert driven.session.link is Link.CONNECTED
             await driven.until(lambda: "2025-11-25" in driven.inside("server"))
@@ -44,17 +43,16 @@ async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_k
 
 
 async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_tries_again():
-    async with HttpScript(served := Sessions()) as server:
+    async with HttpScript(sessions := Sessions()) as server:
         target = HttpTarget(url=server.url, name="web")
-        async with driving(target, size=(140, 40), settings=HANDSHAKE, link=None) as driven:
-            await driven.until(lambda: driven.session.catalogue.tools)
-            served.forget()
-            served.refused = lambda _: 503
+        async with driving(target, size=(140, 40), settings=HANDSHAKE) as driven:
+            sessions.forget()
+            sessions.refused = lambda _: 503
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.LOST)
             said = str(driven.session.trouble)
             assert said.startswith(f"{OVER[0].upper()}{OVER[1:]}; last attempt: ")
-            served.refused = lambda _: 0
+            sessions.refused = lambda _: 0
             await driven.press("S")
             assert "Connect" in driven.text()
             await driven.press("enter")
@@ -69,8 +67,7 @@ DEAF = "The server does not read its stdin"
 
 
 async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
-    async with driving(scripted("unread"), settings=HANDSHAKE, link=None) as driven:
-        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+    async with driving(scripted("unread"), settings=HANDSHAKE) as driven:
         row = await driven.in_flight("silent")
         driven.call("silent", filler="x" * 1_000_000)
         driven.bench.table.select(row.id)
@@ -100,16 +97,8 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
 # -- a server that is gone -------------------------------------------------------------------------------------
 
 
-async def started_again(driven: Driven) -> None:
-    await driven.press("S")
-    assert "Start the server" in driven.text()
-    await driven.press("enter")
-    await driven.until(lambda: driven.session.link is Link.CONNECTED)
-
-
 async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_the_key_that_starts_it_again():
-    async with driving(scripted("delicate"), size=(140, 40), settings=HANDSHAKE, link=None) as driven:
-        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+    async with driving(scripted("delicate"), size=(140, 40), settings=HANDSHAKE) as driven:
         lost = await driven.in_flight("silent")
         row = await driven.in_flight("silent")
         await driven.press("C")
@@ -127,7 +116,10 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         await driven.press("4")
         assert "disconnected: server exited" in driven.inside("log")
         before = [each.id for each in driven.session.client.book.order]
-        await started_again(driven)
+        await driven.press("S")
+        assert "Start the server" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
         again = await driven.in_flight("silent")
         after = [each.id for each in driven.session.client.book.order]
         assert after[: len(before)] == before, "the rows stay"
@@ -135,27 +127,24 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
 
 
 async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_key_alone():
-    served, calls = Served(MODERN), list[object]()
+    calls = list[object]()
 
-    async def script(call: Call) -> None:
-        if call.rpc == "tools/call":
-            calls.append(call.id)
-            await call.stream()
-            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=1)
-            if len(calls) == 1:
-                call.cut()
-            else:
-                await call.event({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}})
-                await call.end()
-        elif call.rpc == "tools/list":
+    async def work(call: Call) -> None:
+        if call.rpc != "tools/call":
             await call.answer({"tools": [], "resultType": "complete"})
+            return
+        calls.append(call.id)
+        await call.stream()
+        await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=1)
+        if len(calls) == 1:
+            call.cut()
         else:
-            await served(call)
+            await call.event({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}})
+            await call.end()
 
-    async with HttpScript(script) as server:
+    async with HttpScript(served(MODERN, work)) as server:
         target, settings = HttpTarget(url=server.url, name="web"), ClientSettings(protocol=MODERN)
-        async with driving(target, size=(140, 40), settings=settings, link=None) as driven:
-            await driven.until(lambda: driven.session.link is Link.CONNECTED)
+        async with driving(target, size=(140, 40), settings=settings) as driven:
             row = driven.row(driven.call("ok"))
             await driven.until(lambda: row.state is State.LOST)
             await driven.press("1")

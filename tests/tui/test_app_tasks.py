@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-from mcp_tui.client.settings import ClientSettings, StdioTarget
+from mcp_tui.client.settings import ClientSettings
 from mcp_tui.protocol.requests import State
+from tests.client.connected import scripted
 from tests.tui.driving import driving
 
-SERVER = Path(__file__).parents[1] / "servers" / "cli_server.py"
 HANDSHAKE = ClientSettings(protocol="2025-11-25")
-
-
-def server(mode: str) -> StdioTarget:
-    return StdioTarget(command=(sys.executable, "-S", str(SERVER), mode), name=mode)
 
 
 @pytest.mark.parametrize(
     ("mode", "state"), [("task-no-cancel", State.TASK), ("task-no-handle", State.IN_FLIGHT)]
 )
 async def test_c85_a_cancel_is_refused_in_words_and_the_row_stays(mode: str, state: State) -> None:
-    async with driving(server(mode), size=(120, 36), settings=HANDSHAKE, link=None) as driven:
-        await driven.until(lambda: driven.session.client.may_be_task("odd"))
+    async with driving(scripted(mode), size=(120, 36), settings=HANDSHAKE) as driven:
         id_ = driven.call("odd")
         await driven.until(lambda: driven.row(id_).state is state)
         driven.bench.table.select(id_)
@@ -37,8 +29,7 @@ async def test_c85_a_cancel_is_refused_in_words_and_the_row_stays(mode: str, sta
 async def test_c86_to_stop_waiting_is_another_word_in_the_palette_and_the_row_says_that_the_task_goes_on() -> (
     None
 ):
-    async with driving(server("task-no-cancel"), size=(140, 40), settings=HANDSHAKE, link=None) as driven:
-        await driven.until(lambda: driven.session.client.may_be_task("odd"))
+    async with driving(scripted("task-no-cancel"), size=(140, 40), settings=HANDSHAKE) as driven:
         id_ = driven.call("odd")
         await driven.until(lambda: driven.row(id_).state is State.TASK)
         await driven.press("ctrl+p")

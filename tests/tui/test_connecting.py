@@ -9,12 +9,9 @@ import pytest
 from mcp_tui.client import connecting
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.tui.view.server import Link
+from tests.client.connected import scripted
 from tests.servers.http_scripted import Call, HttpScript
-from tests.tui.driving import SCRIPTED, Driven, driving
-
-MUTE = StdioTarget(
-    command=(sys.executable, "-S", str(SCRIPTED.with_name("cli_server.py")), "mute"), name="mute"
-)
+from tests.tui.driving import Driven, driving
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +28,7 @@ async def shown(driven: Driven, *said: str) -> None:
 
 
 async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
-    async with driving(MUTE, link=None) as driven:
+    async with driving(scripted("mute"), link=None) as driven:
         await driven.until(lambda: driven.session.slow)
         await shown(
             driven,

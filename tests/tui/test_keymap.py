@@ -7,18 +7,14 @@ import pytest
 from textual.app import App
 from textual.widgets import Button, Input, OptionList, TextArea
 
-from mcp_tui.client.client import Client
 from mcp_tui.config.settings import Settings
-from mcp_tui.journal.store import Store
 from mcp_tui.tui import keys
-from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.keymap import editing, keymap
 from mcp_tui.tui.keys import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.view.server import title
 from mcp_tui.tui.view.text import words
-from tests.tui.driving import DEMO, Driven
+from tests.tui.driving import driving
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.snapshots.scenes import at_noon, staged
 
@@ -166,12 +162,9 @@ async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remappe
 
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():
     wished = Preferences(settings=Settings(keys={"request.new": "x", "request.agin": "r"}, timers="off"))
-    app = WorkbenchApp(DEMO, lambda chosen: Client(chosen, None, store=Store()), wished)
     try:
-        async with app.run_test(size=(120, 36), notifications=True) as pilot:
-            driven = Driven(app, pilot)
-            await driven.until(lambda: app.session is not None and "prompts" in app.session.catalogue.entries)
-            told = app._notifications  # pyright: ignore[reportPrivateUsage]
+        async with driving(size=(120, 36), preferences=wished) as driven:
+            told = driven.app._notifications  # pyright: ignore[reportPrivateUsage]
             await driven.until(lambda: any("did you mean request.again?" in each.message for each in told))
             assert "x New" in driven.line("/ Filter")
             await driven.press("n")
@@ -181,7 +174,5 @@ async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_s
             await driven.press("escape", "question_mark", "pagedown")
             assert "x  call a tool" in driven.text()
             assert driven.bench.table.timers == "off"
-            assert title(DEMO) == "demo"
-            await app.session.client.close() if app.session else None
     finally:
         keys.use({})

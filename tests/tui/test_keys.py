@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.keys import (
     DETAIL,
     EVERYWHERE,
@@ -32,6 +29,7 @@ from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
+from tests.tui.replaying import replaying
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
 from tests.tui.snapshots.text import snapshot
 
@@ -176,13 +174,8 @@ async def replayed(folder: Path) -> AsyncGenerator[Shown]:
     path = folder / "shop.jsonl"
     async with staged((80, 24), path=path) as stage:
         stage.session.client.store.flush()
-        app = WorkbenchApp(None, opening=partial(ReplayScreen, Recording(path)))
-        async with app.run_test(size=(140, 40)) as pilot:
-            shown = Shown(app, pilot, stage.play, stage.rows, {})
-            await shown.until(
-                lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
-            )
-            yield shown
+        async with replaying(path, size=(140, 40)) as driven:
+            yield Shown(driven.app, driven.pilot, stage.play, stage.rows, {})
 
 
 def position(shown: Shown) -> int:

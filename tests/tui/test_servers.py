@@ -6,18 +6,15 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link
-from tests.tui.driving import DEMO, SCRIPTED, Driven
+from tests.tui.driving import DEMO, SCRIPTED, Driven, driving
 
 WEB = StdioTarget(command=DEMO.command, name="web")
 ASKING = StdioTarget(
@@ -27,28 +24,13 @@ GONE = StdioTarget(command=(sys.executable, "-c", "import sys; sys.exit('no lice
 
 
 @asynccontextmanager
-async def several(
-    *targets: Target, size: tuple[int, int] = (80, 24), settings: ClientSettings | None = None
-) -> AsyncGenerator[Driven]:
+async def several(*targets: Target) -> AsyncGenerator[Driven]:
     """The app on these servers, the last one on the screen."""
-    clients: list[Client] = []
-
-    def made(target: Target) -> Client:
-        clients.append(Client(target, settings))
-        return clients[-1]
-
-    app = WorkbenchApp(targets[0], made)
-    async with app.run_test(size=size) as pilot:
-        driven = Driven(app, pilot)
-        try:
+    async with driving(targets[0]) as driven:
+        for target in targets[1:]:
+            driven.app.open(target)
             await standing(driven)
-            for target in targets[1:]:
-                app.open(target)
-                await standing(driven)
-            yield driven
-        finally:
-            for each in clients:
-                await each.close()
+        yield driven
 
 
 async def standing(driven: Driven) -> None:
@@ -129,26 +111,6 @@ async def test_servers_that_are_called_alike_are_numbered_and_what_is_copied_say
 
 
 # -- the list --------------------------------------------------------------------------------------------------
-
-
-async def test_another_server_is_added_by_the_picker_and_esc_goes_back():
-    async with several(DEMO) as driven:
-        bench = driven.bench
-        await driven.press("v", "a")
-        await driven.until(lambda: isinstance(driven.top, PickerScreen))
-        assert "esc Back" in driven.text()
-        await driven.type("x")
-        await driven.press("escape")
-        assert isinstance(driven.top, PickerScreen), "the first esc clears what was typed"
-        await driven.press("escape")
-        assert driven.top is bench
-        await driven.press("v", "a")
-        await driven.until(lambda: isinstance(driven.top, PickerScreen))
-        await driven.type(f"{sys.executable} -m mcp_tui.demo")
-        await driven.press("enter")
-        await driven.until(lambda: len(driven.app.servers.all) == 2)
-        await standing(driven)
-        await driven.until(lambda: "2 of 2 ✓ mcp-tui-d" in driven.inside("server"))
 
 
 async def test_closing_a_server_asks_once_while_requests_are_in_flight_and_cancels_them():
