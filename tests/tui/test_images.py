@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
@@ -24,10 +23,11 @@ from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail import Pager
-from tests.tui.driving import Driven, driving
+from tests.tui.driving import driving
 from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips
 from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.waiting import until
 
 SERVER = Path(__file__).parent.parent / "servers" / "results_server.py"
 SUN = saved(quarters(40, 20), "PNG")
@@ -38,12 +38,13 @@ def answer(*blocks: dict[str, Any], glyphs: bool = True) -> Host:
     return Host(ResultScreen(raw, title=words("7 tools/call t")), glyphs=glyphs)
 
 
-async def shown(host: Host, pilot: Pilot[int], text: str) -> None:
-    for _ in range(500):
-        await pilot.pause(0.01)
-        if text in host.shown:
-            return
-    raise AssertionError(f"{text!r} is not shown:\n{host.shown}")
+async def shown(host: Host, text: str) -> None:
+    await until(lambda: text in host.shown, lambda: host.shown)
+
+
+def drawn(text: str) -> list[int]:
+    """The lines of an image in a text, each by the number of its half blocks."""
+    return [line.count("▀") for line in text.splitlines() if "▀▀" in line]
 
 
 def colours(host: Host) -> set[str]:
@@ -62,20 +63,14 @@ def colours(host: Host) -> set[str]:
 async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
     host = answer(block(saved(quarters(400, 200), "PNG")))
     async with host.run_test(size=(80, 60)) as pilot:
-        await shown(host, pilot, "400 × 200 pixels")
+        await shown(host, "400 × 200 pixels")
         pager = host.screen.query_one(Pager)
-        wide = [line for line in host.shown.splitlines() if "▀▀" in line]
-        assert len(wide) == -(-pager.inner.width // 4)
-        assert max(line.count("▀") for line in wide) == pager.inner.width
+        for width in (80, 60):
+            await pilot.resize_terminal(width, 60)
+            await until(lambda width=width: pager.inner.width < width)
+            await until(lambda: len(drawn(host.shown)) == -(-pager.inner.width // 4))
+            assert max(drawn(host.shown)) == pager.inner.width
         assert {"#ff0000", "#00ff00", "#0000ff"} <= colours(host)
-        await pilot.resize_terminal(60, 60)
-        for _ in range(500):
-            await pilot.pause(0.01)
-            wide = [line for line in host.shown.splitlines() if "▀▀" in line]
-            if len(wide) == -(-pager.inner.width // 4) < 19:
-                break
-        assert len(wide) < 19
-        assert max(line.count("▀") for line in wide) == pager.inner.width
 
 
 async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_is_decoded(
@@ -86,21 +81,21 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
 
     monkeypatch.setattr(image, "decoded", never)
     host = answer(block(SUN, "image/gif"), glyphs=False)
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not drawn: ASCII only")
+    async with host.run_test(size=(80, 24)):
+        await shown(host, "not drawn: ASCII only")
         assert "image/gif" in host.shown
         assert "and its bytes are PNG" in host.shown
         assert host.shown.isascii()
     monkeypatch.setenv("NO_COLOR", "1")
     host = answer(block(SUN))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not drawn: NO_COLOR is set")
+    async with host.run_test(size=(80, 24)):
+        await shown(host, "not drawn: NO_COLOR is set")
         assert "▀" not in host.shown
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "dumb")
     host = answer(block(SUN))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not drawn: no colours in this terminal")
+    async with host.run_test(size=(80, 24)):
+        await shown(host, "not drawn: no colours in this terminal")
 
 
 def _nowhere(name: str) -> None:
@@ -113,10 +108,10 @@ async def test_without_pillow_an_image_has_its_type_and_size_and_can_be_saved(
     monkeypatch.setattr(image, "find_spec", _nowhere)
     host = answer(block(SUN))
     async with host.run_test(size=(100, 30)) as pilot:
-        await shown(host, pilot, "install mcp-tui-client[images]")
+        await shown(host, "install mcp-tui-client[images]")
         assert "image/png" in host.shown
         await pilot.press("w")
-        await shown(host, pilot, "Save this part to:")
+        await shown(host, "Save this part to:")
         assert not colours(host)
 
 
@@ -134,10 +129,10 @@ async def test_an_image_that_takes_long_holds_nothing_up_and_is_dropped_with_its
     host = answer(block(SUN), {"type": "text", "text": "beside it"}, block(SUN))
     try:
         async with host.run_test(size=(80, 24)) as pilot:
-            await shown(host, pilot, "Reading the image …")
+            await shown(host, "Reading the image …")
             await asyncio.to_thread(begun.wait, 10)
             await pilot.press("tab")
-            await shown(host, pilot, "2 of 4  text")
+            await shown(host, "2 of 4  text")
             assert "beside it" in host.shown
             await pilot.press("escape")
             await pilot.pause()
@@ -160,8 +155,8 @@ async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.Mo
     monkeypatch.setattr(image, "PATIENCE", 0.05)
     host = answer(block(SUN))
     try:
-        async with host.run_test(size=(80, 24)) as pilot:
-            await shown(host, pilot, "not drawn: decoding took more than 0.05 s")
+        async with host.run_test(size=(80, 24)):
+            await shown(host, "not drawn: decoding took more than 0.05 s")
     finally:
         go_on.set()
 
@@ -188,10 +183,6 @@ def picturing(**files: bytes) -> StdioTarget:
     return StdioTarget(command=(sys.executable, "-S", str(SERVER), json.dumps(results)), name="pictures")
 
 
-def drawn(driven: Driven) -> list[str]:
-    return [line for line in driven.inside("detail").splitlines() if "▀▀" in line]
-
-
 async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() -> None:
     async with driving(
         picturing(**{"image/png": saved(quarters(200, 400), "PNG")}), size=(140, 60)
@@ -199,11 +190,11 @@ async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() 
         id_ = driven.call("show")
         await driven.until(lambda: not driven.row(id_).open)
         await driven.until(lambda: "200 × 400 pixels" in driven.inside("detail"))
-        assert len(drawn(driven)) == image.ROWS
+        assert len(drawn(driven.inside("detail"))) == image.ROWS
         await driven.press("1", "enter")
         await driven.until(lambda: isinstance(driven.top, ResultScreen))
         await driven.until(lambda: "200 × 400 pixels" in driven.text())
-        assert sum("▀▀" in line for line in driven.text().splitlines()) > image.ROWS
+        assert len(drawn(driven.text())) > image.ROWS
 
 
 # -- a question ------------------------------------------------------------------------------------------------
@@ -225,14 +216,11 @@ async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple
     async with host.run_test(size=size) as pilot:
         await look(pilot, screen)
         view = screen.query_one(Prompted)
-        for _ in range(500):
-            await pilot.pause(0.01)
-            if view.size.height > 2:
-                break
+        await until(lambda: view.size.height > 2)
         view.scroll_visible(animate=False, force=True)
         await pilot.pause()
         if size[1] > 20:
-            await shown(host, pilot, "image  image/png")
+            await shown(host, "image  image/png")
             assert {"#ff0000", "#00ff00"} <= colours(host)
         await pilot.press(*"sun", "ctrl+s")
         await pilot.pause()
