@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.help import HelpScreen
@@ -136,6 +137,17 @@ class TestTimeouts:
             assert (row.state, other.state) == (State.IN_FLIGHT, State.IN_FLIGHT)
             assert other.limits.timeout is None
 
+    async def test_a_tool_has_its_own_limits_and_may_be_cancelled_without_asking(self) -> None:
+        def limits(target: Target, tool: str) -> Limits:
+            return Limits(timeout=0.3 if (target.name, tool) == ("demo", "silent") else 60.0, ask=0.0)
+
+        async with driving(size=(120, 36), preferences=Preferences(limits=limits)) as driven:
+            silent, other = driven.call("silent"), driven.call("count", seconds=30)
+            await driven.until(lambda: driven.row(silent).cause is Cause.TIMEOUT)
+            assert driven.top is driven.bench
+            assert driven.row(silent).limits.timeout == 0.3
+            assert (driven.row(other).limits.timeout, driven.row(other).state) == (60.0, State.IN_FLIGHT)
+
 
 async def _press_when_heard(driven: Driven, key: str) -> None:
     """A prompt that comes unasked is deaf at first."""
@@ -177,6 +189,16 @@ class TestView:
             assert driven.top is driven.bench
             await driven.press("escape")
             await driven.until(lambda: "silent" in driven.inside("requests"))
+
+    async def test_the_key_of_another_pane_leaves_the_zoom(self) -> None:
+        async with driving() as driven:
+            await driven.press("z", "6")
+            assert driven.bench.maximized is None
+            assert driven.bench.focused is driven.bench.timeline
+            await driven.until(lambda: "[Timeline]" in driven.text())
+            await driven.press("z", "6")
+            assert driven.bench.maximized is None
+            assert driven.bench.focused is driven.bench.table
 
 
 class TestConnection:

@@ -80,6 +80,12 @@ async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: P
         driven.bench.look()
         assert line in driven.inside("requests")
         assert ":13:22" in driven.inside("position")
+        await driven.press("6")
+        await driven.until(lambda: "━✓" in driven.inside("timeline"))
+        assert "now" in driven.inside("timeline")
+        assert "↯" not in driven.inside("timeline")
+        await driven.press("}")
+        await driven.until(lambda: "↯ +250 ms" in driven.inside("timeline"))
 
 
 async def test_it_jumps_to_the_next_cancellation_and_to_the_one_before(path: Path) -> None:

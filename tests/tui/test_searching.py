@@ -11,6 +11,7 @@ import pytest
 from textual import events
 
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.cancelling import MarkedScreen
 from mcp_tui.tui.screens.dialog import MenuScreen
@@ -184,8 +185,7 @@ SCHEMA = StdioTarget(
 
 class TestSchema:
     async def test_a_frame_that_breaks_the_schema_is_marked_and_says_why_once_it_is_opened(self) -> None:
-        async with driving(SCHEMA, link=None) as driven:
-            await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        async with driving(SCHEMA) as driven:
             for name in ("right", "wrong"):
                 id_ = driven.call(name)
                 await driven.until(lambda id_=id_: not driven.row(id_).open)
@@ -250,3 +250,53 @@ async def test_a_filter_that_stands_lays_out_nothing_until_something_comes() -> 
         driven.bench.look()
         assert laid_out
         assert laid_out[0].startswith("2 shown")
+
+
+async def test_a_response_says_what_it_answers_and_one_of_ours_is_none_to_a_request_of_ours():
+    async with driving(size=(140, 40)) as driven:
+        await driven.press("5")
+        await driven.until(lambda: "response 2 tools/list" in driven.inside("wire"))
+        theirs = FrameHead(seq=9, at=1.0, direction="in", id=2)
+        ours = FrameHead(seq=9, at=1.0, direction="out", id=2)
+        assert driven.bench.messages.row_of(theirs) is driven.row(2)
+        assert driven.bench.messages.row_of(ours) is None
+
+
+async def test_a_table_that_is_empty_by_its_filter_says_so() -> None:
+    async with driving() as driven:
+        await driven.press("/")
+        await driven.type("zzz")
+        await driven.press("enter")
+        driven.call("echo", text="x")
+        await driven.until(lambda: "No match for 'zzz' (1 hidden)" in driven.inside("requests"))
+        await driven.press("z")
+        await driven.until(lambda: "0 of 1, 5 internal hidden" in driven.text())
+
+
+async def test_mark_all_and_cancel_all_under_a_filter_mean_what_the_filter_shows() -> None:
+    async with driving() as driven:
+        first, second = await driven.in_flight("silent"), await driven.in_flight("silent")
+        await driven.press("/")
+        await driven.type("id:999")
+        await driven.press("enter", "X")
+        assert "The filter shows no running request" in driven.inside("keys")
+        await driven.press("escape", "/")
+        await driven.type(f"id:{first.id}")
+        await driven.press("enter", "M")
+        assert driven.bench.table.marked_rows == [first]
+        await driven.press("M")
+        assert not driven.bench.table.marks
+        await driven.press("X")
+        assert isinstance(driven.top, MarkedScreen)
+        assert driven.top.open == [first]
+        assert "Cancel 1 request (1 hidden by the filter keep running)" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: not first.open)
+        assert second.open
+
+
+async def test_a_call_that_needs_sampling_says_how_to_turn_it_on() -> None:
+    async with driving() as driven:
+        driven.call("ask", what="sampling")
+        await driven.until(lambda: "✗ failed" in driven.inside("requests"))
+        await driven.until(lambda: "Sampling is off. Set MCP_TUI_SAMPLING=ask" in driven.inside("detail"))
