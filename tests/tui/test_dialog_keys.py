@@ -25,12 +25,11 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.revisions import REVISIONS, cancellation
 from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import PickerScreen
@@ -53,15 +52,15 @@ from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.screens.test_interaction import asked
+from tests.tui.screens.test_reason import prompt
 from tests.tui.screens.test_recordings import kept
+from tests.tui.screens.test_timeout import overdue
 from tests.tui.snapshots.scenes import at_noon, staged
 from tests.tui.widgets.host import Clock
 from tests.waiting import until
 
-WAY = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
 RECENT = ["wrong table", "too slow"]
 BACK = ("app.back", "app.interrupt")
-LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
 
 
 class Dialog(Host):
@@ -79,18 +78,14 @@ class Dialog(Host):
         return self.answer != UNANSWERED or self._exit
 
 
-def reason() -> ModalScreen[Any]:
-    return ReasonScreen(row(started()), way=WAY, now=Clock(8.0), recent=RECENT)
-
-
 def timeout() -> TimeoutScreen:
     clock = Clock(60.0)
 
     def tell(_id: object, what: object, *_: object) -> None:
         cast("Dialog", screen.app).chosen.append(what)
 
-    overdue = book(started(limits=LIMITS), ev.Overdue(at=60.0, id=1, until=70.0))
-    screen = TimeoutScreen(cast("Client", SimpleNamespace(book=overdue, now=clock, cancel=tell, extend=tell)))
+    client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=tell, extend=tell)
+    screen = TimeoutScreen(cast("Client", client))
     clock.now += DEAF
     return screen
 
@@ -165,7 +160,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "MarkedScreen": lambda: MarkedScreen([row(started())], recent=RECENT),
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),
     "PickerScreen": picker,
-    "ReasonScreen": reason,
+    "ReasonScreen": lambda: prompt(book(started()), Clock(8.0), recent=RECENT),
     "RecordingsScreen": lambda: RecordingsScreen(Path()),
     "ResultScreen": result,
     "RootsScreen": lambda: asked("roots/list", {}),

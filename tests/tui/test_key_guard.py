@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.key_guard import PAUSE, REPEAT, KeyGuard
+from mcp_tui.tui.key_guard import PAUSE, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
@@ -99,15 +99,6 @@ def test_moving_by_a_letter_hides_no_change_but_an_arrow_shows_that_it_was_seen(
     guard.swallows(text=False)
     guard.watch("three")
     assert guard.steady
-
-
-def test_a_held_key_repeats_at_most_four_times_a_second(clock: Clock):
-    guard = KeyGuard(clock)
-    acted = 0
-    for _ in range(200):
-        acted += guard.may_repeat()
-        clock.now += 0.01
-    assert acted == 2.0 / REPEAT
 
 
 # -- the workbench -------------------------------------------------------------------------------------------

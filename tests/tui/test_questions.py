@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -26,52 +26,22 @@ from tests.servers.stdio_scripted import processes
 PYTHON = (sys.executable, "-S", "-c")
 
 
-def inquiry(method: str = "elicitation/create", **params: Any) -> Inquiry:
-    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    return Inquiry(method=method, params=params, server="s", at=time.monotonic(), over=over)
-
-
-class ServerRequestReceived:
-    """Somebody who asks, and what they are told."""
-
-    def __init__(self, queue: list[Question], one: Inquiry) -> None:
-        self.told: Answer | None = None
-        self.task = spawn(self._ask(queue, one), name="asked")
-
-    async def _ask(self, queue: list[Question], one: Inquiry) -> None:
-        self.told = await respond(queue, one)
-
-    async def answer(self) -> Answer | None:
-        await self.task
-        return self.told
-
-
-# -- the queue -------------------------------------------------------------------------------------------------
-
-
 async def test_a_second_answer_is_none() -> None:
     queue: list[Question] = []
-    asked = ServerRequestReceived(queue, inquiry())
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    inquiry = Inquiry(method="elicitation/create", params={}, server="s", at=time.monotonic(), over=over)
+    told: list[Answer | None] = []
+
+    async def ask() -> None:
+        told.append(await respond(queue, inquiry))
+
+    asked = spawn(ask(), name="asked")
     await asyncio.sleep(0)
     question = queue[0]
     assert question.answer({"action": "accept", "content": {}})
     assert not question.answer({"action": "decline"})
-    assert await asked.answer() == {"action": "accept", "content": {}}
-
-
-async def test_what_is_answered_waits_no_more() -> None:
-    queue: list[Question] = []
-    asked = [ServerRequestReceived(queue, inquiry()) for _ in range(3)]
-    await asyncio.sleep(0)
-    first, second, third = queue
-    assert [each.others for each in queue] == [2, 2, 2]
-    second.answer({"action": "cancel"})
-    await asked[1].answer()
-    assert queue == [first, third]
-    first.answer({"action": "cancel"})
-    third.inquiry.over.set_result("withdrawn by the server")
-    for each in asked:
-        await each.answer()
+    await asked
+    assert told == [{"action": "accept", "content": {}}]
     assert queue == []
 
 
