@@ -1,8 +1,7 @@
 """Planted bugs: each breaks one rule of the product, and the state machine or the simulation must notice.
 
 Each takes a monkeypatch. Those of :data:`MACHINE` are found by the state machine of :mod:`tests.protocol.machine`, those of
-:data:`SIMULATION` by :mod:`tests.simulation`, the others
-by playbooks, named in :mod:`tests.protocol.test_planted`.
+:data:`SIMULATION` by :mod:`tests.simulation`.
 """
 
 # pyright: reportPrivateUsage=false
@@ -115,13 +114,6 @@ def the_stream_is_released_as_soon_as_its_cancel_is_posted(patch: Patch) -> None
     _after_cancel(patch, release)
 
 
-def a_signal_that_cannot_leave_is_settled_in_silence(patch: Patch) -> None:
-    def grace_over(self: Ledger, live: Live, now: float) -> None:
-        self.settle(live.row, "", now)
-
-    patch.setattr(Ledger, "_grace_over", grace_over)
-
-
 def a_cancelled_request_never_settles(patch: Patch) -> None:
     original = Ledger.settle
 
@@ -188,28 +180,6 @@ def a_duplicate_counts_as_late(patch: Patch) -> None:
     patch.setattr(responses, "role_of", role_of)
 
 
-def true_is_taken_for_one(patch: Patch) -> None:
-    original = Responses.find
-
-    def find(self: Responses, identity: object) -> tuple[Request | None, str]:
-        return original(self, int(identity) if isinstance(identity, bool) else identity)
-
-    patch.setattr(Responses, "find", find)
-
-
-def an_error_without_an_id_answers_what_was_cancelled(patch: Patch) -> None:
-    original = Responses._request_of
-
-    def whose(
-        self: Responses, frame: ResponseFrame, stream: RequestId | None
-    ) -> tuple[Request | None, str, str]:
-        row, rule, flaw = original(self, frame, stream)
-        nameless = stream is None and frame.id is None and frame.error is not None
-        return (self._core.last_signal() if row is None and nameless else row), rule, flaw
-
-    patch.setattr(Responses, "_request_of", whose)
-
-
 # -- what is said of it ----------------------------------------------------------------------------------------
 
 
@@ -225,10 +195,6 @@ def what_is_not_confirmed_is_told_as_not_delivered(patch: Patch) -> None:
     patch.setattr(Ledger, "_grace_over", grace_over)
 
 
-def a_message_in_transit_counts_as_still_progressing(patch: Patch) -> None:
-    patch.setattr(requests, "TRANSIT", -1.0)
-
-
 def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
     def watched(row: Request, until: float) -> float:
         return 0.0 if row.signalled_at is None else until - row.signalled_at
@@ -237,18 +203,6 @@ def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
 
 
 # -- clocks ----------------------------------------------------------------------------------------------------
-
-
-def a_poll_re_arms_the_timeout(patch: Patch) -> None:
-    original = Tasks._update_status
-
-    def told(self: Tasks, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
-        original(self, row, task, size, at, seq)
-        if row.state is State.TASK:
-            row.idle_from, row.idle_until = at, None
-            self._core.arm(row)
-
-    patch.setattr(Tasks, "_update_status", told)
 
 
 def progress_of_another_token_re_arms(patch: Patch) -> None:
@@ -293,13 +247,6 @@ def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
             self._core.arm(row)
 
     patch.setattr(Inbound, "_advance", advance)
-
-
-def a_pause_stops_no_clock(patch: Patch) -> None:
-    def resume(row: Request, at: float) -> None:
-        row.paused_at = None
-
-    patch.setattr(requests, "_resume", resume)
 
 
 def the_time_shown_runs_on(patch: Patch) -> None:
@@ -462,21 +409,6 @@ def the_maximum_runs_while_a_person_is_asked(patch: Patch) -> None:
     patch.setattr(Rounds, "input_required", input_required)
 
 
-def progress_of_an_earlier_round_re_arms(patch: Patch) -> None:
-    original = Ledger.violation
-
-    def violation(
-        self: Ledger, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None
-    ) -> None:
-        original(self, rule, detail, at, seq, id_)
-        live = None if id_ is None else self.live.get(id_)
-        if rule == "stray-progress" and live is not None and live.row.state is State.IN_FLIGHT:
-            self.emit(ev.Progress(at=at, id=live.row.id, progress=1.0))
-            self.arm(live.row)
-
-    patch.setattr(Ledger, "violation", violation)
-
-
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 
@@ -505,13 +437,6 @@ def a_task_is_cancelled_twice(patch: Patch) -> None:
             self.cancel(row, more[1])
 
     patch.setattr(Tasks, "_cancel_answered", answered)
-
-
-def a_task_that_asks_stops_no_clock(patch: Patch) -> None:
-    def asks_nobody(_: Live) -> bool:
-        return False
-
-    patch.setattr(Live, "asks_person", property(asks_nobody))
 
 
 def polls_go_on_behind_the_end(patch: Patch) -> None:
