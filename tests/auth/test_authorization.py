@@ -199,8 +199,9 @@ async def test_a_lie_is_refused_with_a_sentence_and_no_secret_is_sent(lie: str, 
             lie in ("another audience", "another type", "split token", "never satisfied")
             or (server.bound and lie != "bound by an algorithm of its own")
         )
-        allowed = {"", "never satisfied", "bound, endless nonces", "bound, refused proofs"}
-        if lie not in allowed:
+        used = lie in ("never satisfied", "bound, endless nonces", "bound, refused proofs")
+        assert (tmp_path / "sign-ins.json").exists() is used
+        if not used:
             assert not [call for call in server.mcp.calls if "authorization" in call.headers]
     assert not [event for event in client.store.log if isinstance(event, Note) and "555" in event.text]
 

@@ -150,13 +150,6 @@ def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[
     assert "resource_metadata" not in ran.err
 
 
-def test_a_lie_ends_the_sign_in_with_a_sentence(serve: Serve, env: dict[str, str], tmp_path: Path):
-    ran = run("login", serve("wrong issuer"))
-    assert ran.status == Exit.UNAUTHORIZED
-    assert "calls itself https://evil.example" in ran.err.splitlines()[-1]
-    assert not (tmp_path / "sign-ins.json").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
