@@ -7,7 +7,7 @@ arrow. Sizes and numbers of frames are left out. A step without lines behind it 
 Two things go without saying: a cancel is *requested*, and whoever waits for a request is told right behind its end::
 
     play(
-        stdio("2025-11-25"),
+        Wire("stdio", "2025-11-25").ledger(),
         at(0).calls(1, "ping"),
         at(0).sent(1),
         at(0.2).completes(1),
@@ -100,14 +100,6 @@ class Wire:
         return Signal.STREAM_CLOSED if closes else Signal.NOTIFICATION
 
 
-def stdio(revision: str | None) -> RecordedLedger:
-    return Wire("stdio", revision).ledger()
-
-
-def http(revision: str | None) -> RecordedLedger:
-    return Wire("http", revision).ledger()
-
-
 NOTIFYING = [
     *(Wire("stdio", revision) for revision in (*HANDSHAKE, MODERN)),
     *(Wire("http", revision) for revision in HANDSHAKE[1:]),
@@ -151,12 +143,8 @@ class Moment:
 
     # intents
 
-    def call(
-        self, method: str, params: Json = None, *, limits: Limits = ev.DEFAULT_LIMITS, own: bool = False
-    ) -> Step:
-        return self._step(
-            f"call {method}", lambda on: on.call(method, params, limits=limits, internal=own, at=self.at)
-        )
+    def call(self, method: str, params: Json = None, *, limits: Limits = ev.DEFAULT_LIMITS) -> Step:
+        return self._step(f"call {method}", lambda on: on.call(method, params, limits=limits, at=self.at))
 
     def cancel(
         self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
@@ -172,12 +160,10 @@ class Moment:
         expects = (f"Called {id!r} method={method}", f"-> send {id!r} {method}")
         return dataclasses.replace(self.call(method), expects=expects)
 
-    def cancels(
-        self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
-    ) -> Step:
+    def cancels(self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER) -> Step:
         """A cancel that changes the row."""
         told = f"CancelRequested {id!r} cause={cause.value} reason={_value(reason)}"
-        return dataclasses.replace(self.cancel(id, reason, cause=cause, leave=leave), expects=(told,))
+        return dataclasses.replace(self.cancel(id, reason, cause=cause), expects=(told,))
 
     def extend(self, id: RequestId, seconds: float | None) -> Step:
         return self._step(f"extend {id!r} by {seconds}", lambda on: on.extend(id, seconds, at=self.at))
@@ -205,14 +191,6 @@ class Moment:
             return [] if on.tasks.update(id, responses, at=self.at) else ["= nobody waits for it"]
 
         return Step(self.at, f"update {id!r}", run)
-
-    def unanswered(self, id: RequestId, *keys: str) -> Step:
-        return self._step(
-            f"leave {keys} of {id!r} unanswered", lambda on: on.tasks.unanswered(id, keys, at=self.at)
-        )
-
-    def give_up(self, id: RequestId, text: str) -> Step:
-        return self._step(f"give up {id!r}", lambda on: on.rounds.give_up(id, text, at=self.at))
 
     def resend(self, id: RequestId) -> Step:
         return self._step(f"resend {id!r}", lambda on: on.rounds.resend(id))
@@ -289,12 +267,10 @@ class Moment:
     def stop_watching(self) -> Step:
         return self._step("stop watching", lambda on: on.unheard("", at=self.at, expected=True))
 
-    def too_large(
-        self, head: bytes, size: int, *, tail: bytes = b"", stream: RequestId | None = None
-    ) -> Step:
+    def too_large(self, head: bytes, size: int) -> Step:
         return self._step(
             f"too large: {head[:60]!r} {size}",
-            lambda on: on.responses.too_large(head, size, at=self.at, tail=tail, stream=stream),
+            lambda on: on.responses.too_large(head, size, at=self.at),
         )
 
     # the server

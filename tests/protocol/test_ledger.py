@@ -62,21 +62,6 @@ def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> No
 # -- what cannot be attributed ---------------------------------------------------------------------------------
 
 
-def test_a_request_that_was_not_sent_is_lost_and_one_that_was_refused_failed() -> None:
-    ledger = WIRE.ledger()
-    ledger.call("x", at=0)
-    ledger.call("x", at=0)
-    ledger.take()
-    play(
-        ledger,
-        at(1).refused(1, "the server closed its stdin"),
-        "Lost 1 detail='the server closed its stdin'",
-        at(1).refused(2, "HTTP 500", status=500),
-        "Failed 2 message='HTTP 500' origin=client rule=http",
-        at(2).deadline(None),
-    )
-
-
 # -- bounds ----------------------------------------------------------------------------------------------------
 
 

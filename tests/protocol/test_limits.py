@@ -85,18 +85,6 @@ def test_one_whose_writing_does_not_end_is_signalled() -> None:
     )
 
 
-def test_several_fall_due_in_one_tick_in_the_order_of_their_moments() -> None:
-    ledger = WIRE.ledger()
-    for idle in (3.0, 1.0, 2.0):
-        id_ = ledger.call("ping", limits=Limits(timeout=idle), at=0)
-        ledger.writing(id_)
-        ledger.written(id_, at=0)
-    ledger.take()
-    ledger.tick(100)
-    assert [row.id for row in sorted(ledger.book.order, key=lambda row: row.version)] == [1, 2, 3]
-    assert [getattr(item, "id", None) for item in ledger.take()] == [2, 2, 3, 3, 1, 1]
-
-
 @given(st.floats(0, 1e6), st.floats(0.001, 1e5), st.lists(st.floats(0.001, 0.999), max_size=8))
 def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> None:
     ledger = MODERN_HTTP.ledger()
@@ -122,18 +110,6 @@ def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> No
 ASK = Limits(timeout=10, max_timeout=60, ask=5)
 
 
-def test_a_person_is_asked_and_the_countdown_cancels_by_itself() -> None:
-    play(
-        WIRE.in_flight(limits=ASK),
-        at(10).tick(),
-        "Overdue 1 until=15",
-        at(10).deadline(15),
-        at(14.9).tick(),
-        at(15).tick(),
-        *_cancelled("timeout", "timed out after 10 s"),
-    )
-
-
 def test_a_reply_or_progress_ends_the_question() -> None:
     play(
         WIRE.in_flight(limits=ASK),
@@ -149,11 +125,12 @@ def test_a_reply_or_progress_ends_the_question() -> None:
     )
 
 
-def test_the_countdown_stands_still_during_a_pause() -> None:
+def test_a_person_is_asked_and_the_countdown_stands_still_during_a_pause_and_cancels_by_itself() -> None:
     play(
         WIRE.in_flight(limits=ASK),
         at(10).tick(),
         "Overdue 1 until=15",
+        at(10).deadline(15),
         at(11).pause(1, paused=True),
         "Paused 1",
         at(11).deadline(None),
@@ -161,6 +138,9 @@ def test_the_countdown_stands_still_during_a_pause() -> None:
         at(31).pause(1, paused=False),
         "Resumed 1",
         at(31).deadline(35),
+        at(34.9).tick(),
+        at(35).tick(),
+        *_cancelled("timeout", "timed out after 10 s"),
     )
 
 

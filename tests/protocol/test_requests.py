@@ -8,11 +8,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits
 from mcp_tui.protocol.requests import (
     HISTORY,
-    IllegalTransition,
     Request,
     State,
     evolve,
-    fold,
 )
 
 
@@ -108,12 +106,3 @@ def test_a_history_is_bounded_and_keeps_what_comes_once(
 
 
 # -- the book --------------------------------------------------------------------------------------------------
-
-
-def test_an_id_is_issued_once() -> None:
-    book = fold([ev.Called(at=0, id=1, method="a")])
-    with pytest.raises(IllegalTransition, match="issued before"):
-        book.apply(ev.Called(at=1, id=1, method="b"))
-    with pytest.raises(IllegalTransition, match="no request 2"):
-        book.apply(ev.Sent(at=1, id=2))
-    assert (len(book.order), book.version) == (1, 1)
