@@ -16,11 +16,11 @@ from tests.protocol.playbook import (
     MODERN,
     MODERN_HTTP,
     NOTIFYING,
+    Step,
     Wire,
+    after,
     at,
-    http,
     play,
-    stdio,
 )
 
 everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
@@ -34,7 +34,7 @@ NOTIFIED = '-> signal 1 notification {"requestId":1,"reason":"no"}'
 
 
 @notifying
-def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
+def test_c01_c02_c09_cancel_in_flight_once_and_again(wire: Wire) -> None:
     play(
         wire.in_flight(),
         at(2).cancels(1, "wrong table"),
@@ -45,17 +45,22 @@ def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
         at(2.2).signalled(1),
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(2.2).deadline(4.2),
+        at(2.5).cancel(1, "another reason"),
+        "= ALREADY_REQUESTED",
         at(4.2).tick(),
         *wire.settles(),
         at(9).look(
             1, "cancelled elapsed=2 cause=user reason='wrong table' signal=notification reason delivered"
         ),
+        at(60).cancel(1, "yet another"),
+        "= ALREADY_REQUESTED",
     )
 
 
-def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
+@pytest.mark.parametrize("written", [[at(0).wrote(1)], [at(0).writing(1)]], ids=["written", "being written"])
+def test_c03_c04_modern_http_closes_the_stream_at_once_and_posts_nothing(written: list[Step]) -> None:
     play(
-        MODERN_HTTP.in_flight(),
+        after(MODERN_HTTP.ledger(), at(0).call("tools/call"), *written),
         at(2).cancels(1, "no"),
         "-> signal 1 stream_closed",
         at(2).leaving(1),
@@ -63,22 +68,9 @@ def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
         at(2).signalled(1, Signal.STREAM_CLOSED),
         "CancelSignalled 1 signal=stream_closed reason_delivered=False",
         "Settled 1",
-        at(9).look(1, "cancelled elapsed=2 cause=user reason=no signal=stream_closed"),
+        at(9).cancel(1, "another reason"),
+        "= ALREADY_REQUESTED",
         at(9).deadline(None),
-    )
-
-
-def test_c04_modern_http_does_not_wait_for_the_request_to_be_written() -> None:
-    play(
-        http(MODERN),
-        at(0).calls(1, "tools/call"),
-        at(0).writing(1),
-        at(1).cancels(1),
-        "-> signal 1 stream_closed",
-        at(1).signalled(1, Signal.STREAM_CLOSED),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=stream_closed reason_delivered=False",
-        "Settled 1",
     )
 
 
@@ -131,21 +123,6 @@ def test_c08_a_signal_that_cannot_be_written_is_said_to_wait(wire: Wire) -> None
     )
 
 
-@everywhere
-def test_c09_cancel_twice(wire: Wire) -> None:
-    delivered = " reason delivered" if wire.signal is Signal.NOTIFICATION else ""
-    play(
-        wire.cancelled(),
-        at(2.5).cancel(1, "another reason"),
-        "= ALREADY_REQUESTED",
-        at(4).tick(),
-        *wire.settles(),
-        at(60).cancel(1, "yet another"),
-        "= ALREADY_REQUESTED",
-        at(60).look(1, f"cancelled elapsed=2 cause=user reason=no signal={wire.signal.value}{delivered}"),
-    )
-
-
 # -- the handshake ---------------------------------------------------------------------------------------------
 
 
@@ -163,24 +140,12 @@ def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
     )
 
 
-def test_c23_a_probe_on_stdio_is_dropped_without_a_word() -> None:
+def test_c23_c24_a_probe_on_stdio_is_dropped_without_a_word_and_its_late_result_is_evidence() -> None:
     play(
         Wire("stdio", None).in_flight("server/discover"),
         at(5).cancels(1, "no answer within 5 s", cause=Cause.TIMEOUT),
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
-    )
-
-
-def test_c24_late_discover_result_is_evidence_under_its_old_id() -> None:
-    ledger = stdio(None)
-    ledger.call("server/discover", at=0)
-    ledger.writing(1)
-    ledger.written(1, at=0)
-    ledger.cancel(1, Cause.TIMEOUT, "", at=5)
-    ledger.take()
-    play(
-        ledger,
         at(5).calls(2, "initialize"),
         at(5).sent(2),
         at(6).result(1, {"supportedVersions": [MODERN]}),

@@ -15,14 +15,16 @@ from copy import deepcopy
 import pytest
 
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause, Limits, Signal
+from mcp_tui.protocol.events import Cause, Signal
 from tests.protocol.playbook import (
     EVERYWHERE,
     HANDSHAKEN,
     MODERN_HTTP,
     NOTIFYING,
     ON_HTTP,
+    Step,
     Wire,
+    after,
     at,
     play,
 )
@@ -70,20 +72,6 @@ def test_c31_an_accepted_cancel_is_told_once_and_says_nothing_of_the_request(wir
 
 
 @legacy_http
-def test_c31_a_cancel_that_is_accepted_behind_the_grace_was_accepted(wire: Wire) -> None:
-    play(
-        wire.cancelling(),
-        at(2).signalled(1, answered=True),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=notification reason_delivered=True answered=True",
-        at(4).tick(),
-        "Settled 1",
-        at(12).signal_accepted(1),
-        "CancelAccepted 1",
-    )
-
-
-@legacy_http
 def test_c32_a_cancel_that_is_refused_is_no_cancel(wire: Wire) -> None:
     play(
         wire.cancelling(),
@@ -117,15 +105,29 @@ def test_c32_a_cancel_whose_writing_fails_is_not_delivered(wire: Wire) -> None:
 
 
 @legacy_http
-def test_c32_a_refusal_behind_the_grace_is_told_of_the_settled_request(wire: Wire) -> None:
-    play(
-        wire.cancelled(),
-        at(4).tick(),
-        "Settled 1",
-        at(5).signal_failed(1, "HTTP 500", refused=True),
-        "Undelivered 1 detail='HTTP 500' refused=True",
-        at(5).deadline(62),
-    )
+@pytest.mark.parametrize(
+    "script",
+    [
+        [at(12).signal_accepted(1), "CancelAccepted 1"],
+        [
+            at(5).signal_failed(1, "HTTP 500", refused=True),
+            "Undelivered 1 detail='HTTP 500' refused=True",
+            at(5).deadline(62),
+        ],
+        [
+            at(9).stream_ended(1),
+            "Unwatched 1 detail='the stream ended without a response'",
+            at(9).deadline(None),
+        ],
+        [at(40).result(1, stream=1), "Late 1 kind=result after=38", at(41).stream_ended(1)],
+    ],
+    ids=["accepted", "refused", "stream ended", "result"],
+)
+def test_c31_c32_c37_c40_what_comes_behind_the_grace_is_told_of_the_settled_request(
+    wire: Wire, script: list[Step | str]
+) -> None:
+    signalled = after(wire.cancelling(), at(2).signalled(1, answered=True))
+    play(signalled, at(4).tick(), "Settled 1", *script)
 
 
 # -- streams and connections -----------------------------------------------------------------------------------
@@ -171,18 +173,6 @@ def test_c38_in_2026_07_28_the_end_of_the_stream_is_the_cancel() -> None:
 
 
 @legacy_http
-def test_c40_a_stream_that_ends_behind_the_grace_is_watched_no_more(wire: Wire) -> None:
-    play(
-        wire.cancelled(),
-        at(4).tick(),
-        "Settled 1",
-        at(9).stream_ended(1),
-        "Unwatched 1 detail='the stream ended without a response'",
-        at(9).deadline(None),
-    )
-
-
-@legacy_http
 def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_a_minute(wire: Wire) -> None:
     play(
         wire.cancelled(),
@@ -195,18 +185,6 @@ def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_a_minute(wire:
         "-> release 1",
         "Unwatched 1 detail='mcp-tui closed its stream after 60 s'",
         at(62).deadline(None),
-    )
-
-
-@legacy_http
-def test_c37_what_comes_on_a_stream_that_is_left_open_is_still_evidence(wire: Wire) -> None:
-    play(
-        wire.cancelled(),
-        at(4).tick(),
-        "Settled 1",
-        at(40).result(1, stream=1),
-        "Late 1 kind=result after=38",
-        at(41).stream_ended(1),
     )
 
 
@@ -287,21 +265,6 @@ def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     assert "stdout" not in words
 
 
-@everywhere
-def test_c41_ids_go_on_behind_a_new_connection_and_old_progress_is_known(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(1).closed("server exited with code 1"),
-        "Lost 1 detail='server exited with code 1'",
-        "Disconnected detail='server exited with code 1' ids=(1,)",
-        at(2).calls(2, "tools/call"),
-        at(3).progress(1, 4),
-        "Late 1 kind=progress after=2 usual=0.5",
-        at(3).result(1),
-        "Late 1 kind=result after=2",
-    )
-
-
 def test_c43_a_batch_of_late_and_live_responses() -> None:
     ledger = Wire("stdio", "2025-03-26").in_flight("tools/call", "tools/call")
     ledger.cancel(1, Cause.USER, "", at=2)
@@ -314,34 +277,4 @@ def test_c43_a_batch_of_late_and_live_responses() -> None:
         "Settled 1 detail='answered late'",
         "Completed 2",
         "Notified method=notifications/x",
-    )
-
-
-@everywhere
-def test_c44_quitting_cancels_what_can_be_and_closes(wire: Wire) -> None:
-    params = ' {"requestId":1,"reason":"quit"}' if wire.signal is Signal.NOTIFICATION else ""
-    play(
-        wire.in_flight(),
-        at(2).calls(2, "tools/call"),
-        at(2).cancels(1, "quit", cause=Cause.SHUTDOWN),
-        f"-> signal 1 {wire.signal.value}{params}",
-        at(2).cancels(2, "quit", cause=Cause.SHUTDOWN),
-        "-> unqueue 2",
-        "CancelSignalled 2 signal=none reason_delivered=False",
-        "Settled 2 detail='cancelled before it was sent'",
-        "= UNSENT",
-    )
-
-
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_c45_a_ping_that_times_out_is_cancelled(transport: str) -> None:
-    play(
-        Wire(transport, "2025-11-25").ledger(),
-        at(0).call("ping", limits=Limits(timeout=5)),
-        "Called 1 method=ping limits=5/600/0",
-        "-> send 1 ping",
-        at(0).sent(1),
-        at(5).tick(),
-        "CancelRequested 1 cause=timeout reason='timed out after 5 s'",
-        '-> signal 1 notification {"requestId":1,"reason":"timed out after 5 s"}',
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
+from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import EVERYWHERE, HANDSHAKEN, MODERN, NOTIFYING, Wire, after, at, play
 
 everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
@@ -100,11 +101,15 @@ def test_c13_a_late_result_breaks_a_rule_of_2026_07_28() -> None:
 
 
 @handshaken
-def test_c14_progress_after_cancel_is_counted_and_arms_nothing(wire: Wire) -> None:
+def test_c14_c15_progress_after_cancel_is_counted_and_arms_nothing_and_a_log_message_is_nobodys(
+    wire: Wire,
+) -> None:
     play(
         wire.cancelled(),
         at(3).progress(1, 5, message="still at it"),
         "Late 1 kind=progress after=1 usual=0.5 summary='still at it'",
+        at(3).notification("notifications/message", {"level": "info", "data": "row 17"}),
+        "Log level=info data='row 17'",
         at(3).deadline(4),
         at(4).tick(),
         *wire.settles(),
@@ -119,29 +124,18 @@ def test_c14_progress_after_cancel_is_counted_and_arms_nothing(wire: Wire) -> No
     )
 
 
-@everywhere
-def test_c15_a_log_message_after_cancel_belongs_to_no_request(wire: Wire) -> None:
+@pytest.mark.parametrize(
+    ("wire", "result", "kind"),
+    [
+        (MODERN_STDIO, {"resultType": "input_required", "inputRequests": {}}, "input_required"),
+        (Wire("stdio", "2025-11-25"), {"task": {"taskId": "t-1", "status": "working"}}, "task"),
+    ],
+)
+def test_c16_c17_what_would_go_on_prompts_nobody_and_is_no_task(wire: Wire, result: Json, kind: str) -> None:
     play(
         wire.cancelled(),
-        at(3).notification("notifications/message", {"level": "info", "data": "row 17"}),
-        "Log level=info data='row 17'",
-    )
-
-
-def test_c16_late_input_required_prompts_nobody() -> None:
-    play(
-        MODERN_STDIO.cancelled(),
-        at(2.2).result(1, {"resultType": "input_required", "inputRequests": {}}),
-        "Late 1 kind=input_required after=0.2",
-        "Settled 1 detail='answered late'",
-    )
-
-
-def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
-    play(
-        Wire("stdio", "2025-11-25").cancelled(),
-        at(2.2).result(1, {"task": {"taskId": "t-1", "status": "working"}}),
-        "Late 1 kind=task after=0.2",
+        at(2.2).result(1, result),
+        f"Late 1 kind={kind} after=0.2",
         "Settled 1 detail='answered late'",
     )
 
@@ -150,9 +144,10 @@ def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
 
 
 @notifying
-def test_c18_c19_timeout_then_response(wire: Wire) -> None:
+@pytest.mark.parametrize("method", ["tools/call", "ping"])
+def test_c18_c19_c45_timeout_then_response(wire: Wire, method: str) -> None:
     play(
-        wire.in_flight(limits=Limits(timeout=30)),
+        wire.in_flight(method, limits=Limits(timeout=30)),
         at(29.99).tick(),
         at(30).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 30 s'",

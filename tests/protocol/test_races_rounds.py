@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_tui.protocol.messages import Json
@@ -31,11 +33,11 @@ def _second_leg(wire: Wire) -> RecordedLedger:
 
 
 @modern
-def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came(wire: Wire) -> None:
-    sent = (
-        '{"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
-        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}'
-    )
+@pytest.mark.parametrize("given", ['{"action":"accept","content":{"yes":true}}', '{"action":"cancel"}'])
+def test_c64_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came(
+    wire: Wire, given: str
+) -> None:
+    sent = f'{{"inputResponses":{{"sure":{given}}},"requestState":"opaque \\"\\u00e9\\" \\u0000"}}'
     play(
         wire.in_flight(),
         at(1).result(1, WANTED),
@@ -44,7 +46,7 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
         at(1).deadline(None),
         at(200).tick(),
         at(300).look(1, "awaiting_input elapsed=300"),
-        at(300).supply(1, GIVEN),
+        at(300).supply(1, {"sure": json.loads(given)}),
         "Round 1 wire_id=2 number=2 why='input given'",
         f"-> send 2 tools/call {sent}",
         at(300).wrote(2),
@@ -54,17 +56,6 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
         "Completed 1",
         at(302).supply(1, GIVEN),
         "= nobody waits for it",
-    )
-
-
-@modern
-def test_c64_a_prompt_that_is_cancelled_is_an_answer_too(wire: Wire) -> None:
-    play(
-        _waiting(wire),
-        at(2).supply(1, {"sure": {"action": "cancel"}}),
-        "Round 1 wire_id=2 number=2 why='input given'",
-        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"cancel"}},'
-        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
     )
 
 

@@ -85,7 +85,9 @@ def _cancels(id: int) -> tuple[str, str]:
 
 
 @both
-def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) -> None:
+def test_a_task_is_polled_at_the_servers_interval_stays_one_row_and_only_news_re_arm_its_timeout(
+    wire: Wire,
+) -> None:
     play(
         _called(wire),
         at(1).result(1, _handle(wire)),
@@ -94,10 +96,16 @@ def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) 
         at(1.5).tick(),
         *_polls(2),
         at(1.5).sent(2),
-        at(1.6).completes(2, _task(wire, statusMessage="half")),
+        at(30).completes(2, _task(wire)),
+        at(30).clocks(1, "idle 61 maximum 600"),
+        at(30).deadline(30.5),
+        at(30.5).tick(),
+        *_polls(3),
+        at(30.5).sent(3),
+        at(31).completes(3, _task(wire, statusMessage="half")),
         "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
-        at(1.6).deadline(2.1),
-        at(2).look(1, "task elapsed=2"),
+        at(31).clocks(1, "idle 91 maximum 600"),
+        at(31).look(1, "task elapsed=31"),
     )
 
 
@@ -142,21 +150,6 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
 
 
 @both
-def test_only_news_of_a_task_re_arm_its_timeout(wire: Wire) -> None:
-    play(
-        _polling(wire),
-        at(30).completes(2, _task(wire)),
-        at(30).clocks(1, "idle 61 maximum 600"),
-        at(30.5).tick(),
-        *_polls(3),
-        at(30.5).sent(3),
-        at(31).completes(3, _task(wire, statusMessage="half")),
-        "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
-        at(31).clocks(1, "idle 91 maximum 600"),
-    )
-
-
-@both
 def test_a_status_that_the_schema_does_not_know_leaves_the_task_as_it_was(wire: Wire) -> None:
     play(
         _polling(wire),
@@ -168,7 +161,7 @@ def test_a_status_that_the_schema_does_not_know_leaves_the_task_as_it_was(wire: 
 
 
 @core
-def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
+def test_c80_c82_a_cancel_before_the_task_id_waits_for_it_and_its_status_confirms_it(wire: Wire) -> None:
     play(
         _called(wire),
         at(0.5).cancels(1, "no"),
@@ -181,6 +174,7 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.2).result(2, _task(wire, "cancelled")),
         *CONFIRMED,
+        at(1.2).deadline(None),
     )
 
 
@@ -207,20 +201,6 @@ def test_c17_a_handle_behind_a_cancel_that_has_settled_is_cancelled_all_the_same
         "Violation 1 rule=late-response detail='task 2.500 s after the cancel: nothing further may be sent'",
         _created(wire),
         *_cancels(2),
-    )
-
-
-@core
-def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire) -> None:
-    play(
-        _running(wire),
-        at(1.4).cancels(1, "no"),
-        *_cancels(2),
-        at(1.4).sent(2),
-        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
-        at(1.6).result(2, _task(wire, "cancelled")),
-        *CONFIRMED,
-        at(1.6).deadline(None),
     )
 
 

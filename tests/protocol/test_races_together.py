@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import HANDSHAKEN, MODERN, Wire, after, at, play
+from tests.protocol.playbook import MODERN, Wire, at, play
 
 HANDLE: Json = {"resultType": "task", "taskId": "T", "status": "working"}
 ELICIT = "elicitation/create"
@@ -38,19 +36,4 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(4.1).tick(),
         "Settled 1",
-    )
-
-
-@pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
-def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
-    ledger = wire.in_flight()
-    ledger.agree(prompts=frozenset({ELICIT}))
-    after(ledger, at(1).request(7, ELICIT), at(2).cancel(1))
-    play(
-        ledger,
-        at(3).closed("server exited with code 1"),
-        "-> recall 1",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='server exited with code 1'",
-        "Disconnected detail='server exited with code 1' after=1 ids=(1,)",
     )
