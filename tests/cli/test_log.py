@@ -65,14 +65,6 @@ def test_sums_by_tool(capfd: Capture):
     assert ["slow_sql", "late_result", "1", "2.4"] in table
 
 
-def test_a_recording_that_ends_behind_its_cancel_leaves_nobody_watching(capfd: Capture):
-    keep("2023-11-14T091500-demo-4", called(4), cancelled(4))
-    assert tell(capfd, "log", "--sums").out == "slow_sql  no reply 1\n"
-    (entry,) = array(capfd)
-    assert (entry["outcome"], entry["watched"]) == ("no_reply", 0.0)
-    assert entry["details"] == "sent; no reply (watched 0 ms); the recording ends here"
-
-
 def test_the_cancels_of_the_client_itself_are_told_only_when_they_are_asked_for(capfd: Capture):
     keep(ONE, called(1), cancelled(1, cause=Cause.SHUTDOWN))
     assert [array(capfd, *words) for words in ((), ("--sums",))] == [[], []]

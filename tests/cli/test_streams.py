@@ -10,56 +10,34 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, scripted
+from tests.cli.running import HANG, MCP_TUI, Command, scripted
 from tests.waiting import wait
 
 
-class Unread:
+def unread(heard: Path, stdout: int = subprocess.PIPE) -> Command:
     """A call whose server says more than a pipe holds. Nobody reads the command's stdout, until somebody does."""
-
-    def __init__(self, heard: Path, *options: str, stdout: int = subprocess.PIPE) -> None:
-        self.heard = heard
-        words = (
-            "call",
-            "odd",
-            "--no-journal",
-            "--linger",
-            "0",
-            "-e",
-            f"HEARD={heard}",
-            *options,
-            *scripted("flood"),
-        )
-        self.process = subprocess.Popen(
-            [*MCP_TUI, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.STDOUT
-        )
-
-    def until(self, word: str) -> None:
-        """Wait until the server was told so."""
-        wait(lambda: self.heard.exists() and f'"{word}"' in self.heard.read_text())
-
-    def cancel(self) -> None:
-        """Cancel once everything that the server said was read."""
-        self.until("flooded")
-        self.process.send_signal(signal.SIGINT)
-        self.until("notifications/cancelled")
+    options = ("--json", "--no-journal", "--linger", "0", "-e", f"HEARD={heard}")
+    return Command("call", "odd", *options, *scripted("flood"), stdout=stdout)
 
 
-@pytest.fixture
-def heard(tmp_path: Path) -> Path:
-    return tmp_path / "heard"
+def until(heard: Path, word: str) -> None:
+    """Wait until the server was told so."""
+    wait(lambda: heard.exists() and f'"{word}"' in heard.read_text())
 
 
 @pytest.mark.parametrize("blocking", [True, False])
-def test_a_cancel_leaves_though_nobody_reads_and_nothing_is_lost(heard: Path, blocking: bool):
+def test_a_cancel_leaves_though_nobody_reads_and_nothing_is_lost(tmp_path: Path, blocking: bool):
+    heard = tmp_path / "heard"
     reading, writing = os.pipe()
     os.set_blocking(writing, blocking)
-    command = Unread(heard, "--json", stdout=writing)
+    command = unread(heard, writing)
     os.close(writing)
-    command.cancel()
+    until(heard, "flooded")  # everything that the server said was read
+    command.process.send_signal(signal.SIGINT)
+    until(heard, "notifications/cancelled")
     with open(reading, "rb") as file:  # noqa: PTH123 - a descriptor
         events = [json.loads(line) for line in file]
-    assert command.process.wait(HANG) == 130
+    assert command.end() == (130, "")
     assert (events[-1]["event"], events[-1]["state"]) == ("outcome", "cancelled")
     assert [each["progress"] for each in events if each["event"] == "progress"] == list(range(2000))
 
@@ -67,13 +45,12 @@ def test_a_cancel_leaves_though_nobody_reads_and_nothing_is_lost(heard: Path, bl
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )
-def test_a_signal_ends_a_command_that_nobody_reads(heard: Path, number: signal.Signals, status: int):
-    command = Unread(heard, "--json")
-    command.until("tools/call")
+def test_a_signal_ends_a_command_that_nobody_reads(tmp_path: Path, number: signal.Signals, status: int):
+    command = unread(tmp_path / "heard")
+    until(tmp_path / "heard", "tools/call")
     command.process.send_signal(number)
     assert command.process.wait(HANG) == status
-    assert command.process.stdout is not None
-    command.process.stdout.close()
+    command.process.communicate()
 
 
 def test_what_goes_to_stdout_and_to_stderr_comes_in_order():

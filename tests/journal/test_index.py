@@ -18,41 +18,33 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.evidence import RECORDING_ENDS, Outcome
 from mcp_tui.protocol.requests import Request, State
+from tests.cli.keeping import WALL, called, connected, late
+from tests.cli.keeping import cancelled as cancelling
 from tests.journal.making import STEPS, Session
 from tests.protocol import claims
 
 NAME = "2026-01-01T101010-demo-1"
-WALL = 1_700_000_000.0
 
 
-def journal(place: Path, name: str = NAME, *, target: str = "npx demo", wall: float = WALL) -> Writer:
-    return Writer(place / f"{name}.jsonl", header=Header(id=name[-12:], wall=wall, mono=100.0, target=target))
+def journal(place: Path) -> Writer:
+    return Writer(
+        place / f"{NAME}.jsonl", header=Header(id=NAME[-12:], wall=WALL, mono=100.0, target="npx demo")
+    )
 
 
-def cancel(
-    id: int, at: float = 102.0, *, tool: str = "slow_sql", cause: Cause = Cause.USER
-) -> list[ev.Event]:
+def cancel(id: int, *, cause: Cause = Cause.USER) -> list[ev.Event]:
     """A call, written at 100, and its cancel."""
-    return [
-        ev.Called(at=100.0, id=id, method="tools/call", name=tool),
-        ev.Sent(at=100.0, id=id),
-        ev.CancelRequested(at=at, id=id, cause=cause, reason="wrong table"),
-        ev.CancelSignalled(at=at, id=id, signal=Signal.NOTIFICATION, reason_delivered=True),
-    ]
+    return [*called(id), *cancelling(id, cause=cause)]
 
 
-def settled(id: int, at: float = 104.0) -> ev.Event:
-    return ev.Settled(at=at, id=id)
+def settled(id: int) -> ev.Event:
+    return ev.Settled(at=104.0, id=id)
 
 
-def late(id: int, after: float, kind: Kind = Kind.RESULT, code: int | None = None) -> ev.Event:
-    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, code=code)
-
-
-CONNECTED = ev.Connected(at=100.0, transport="stdio", revision="2025-11-25", server="Everything 1.0")
+CONNECTED = connected()
 
 
 def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
@@ -152,7 +144,7 @@ def told(row: Request, until: float) -> str:
 
 
 def test_the_cancels_of_the_client_itself_are_in_no_list_or_count(tmp_path: Path) -> None:
-    own = cancel(2, tool="")
+    own = cancel(2)
     own[0] = ev.Called(at=100.0, id=2, method="server/discover", internal=True)
     listen = cancel(3)
     listen[0] = ev.Called(at=100.0, id=3, method="subscriptions/listen")
