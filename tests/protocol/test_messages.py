@@ -134,12 +134,6 @@ def test_a_member_that_stands_twice_is_found_and_the_last_counts(raw: bytes, rep
     assert frame.result == json.loads(raw)["result"]
 
 
-def test_an_integer_of_any_length_is_exact() -> None:
-    frame = parse(b'{"jsonrpc":"2.0","id":12345678901234567890123,"method":"x"}')
-    assert isinstance(frame, RequestFrame)
-    assert frame.id == 12345678901234567890123
-
-
 # -- what is no JSON, or none that a parser takes --------------------------------------------------------------
 
 

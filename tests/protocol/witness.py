@@ -72,7 +72,6 @@ class Witness:
         self.owed: set[Key] = set()
         self.unwanted: set[RequestId] = set()
         self.gathers: dict[RequestId, set[str]] = {}
-        self.relists: set[RequestId] = set()
         self.reported: dict[RequestId, str] = {}
         self.left: set[RequestId] = set()
         self.closing = False
@@ -194,7 +193,7 @@ class Witness:
                 assert True not in before, "resolved again behind a result"
                 before.append(action.frame is not None)
             case "relist":
-                self.relists.add(action.id)
+                pass
             case _:
                 self._person(action)
 
