@@ -20,8 +20,8 @@ import jsonschema_rs
 
 from tests.conformance.scenarios import Scenario
 from tests.demo.official import judge
-from tests.real.commands import environment
 from tests.real.install import NPM, NPM_PART, conformance_node
+from tests.real.registry import environment
 
 INDEX = NPM / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 CLIENT = shlex.join((sys.executable, str(Path(__file__).with_name("client.py"))))

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
@@ -56,6 +57,7 @@ async def probing(
     heartbeat: Path | None = None,
     patience: float = 10.0,
     tell: Callable[[str | Finding], None] = lambda _: None,
+    experiments: Sequence[Experiment] = EXPERIMENTS,
 ) -> Report:
     """Probe a server to the end."""
     made = Probe(
@@ -66,6 +68,7 @@ async def probing(
         store=lambda _: Store(),
         tell=tell,
         patience=patience,
+        experiments=experiments,
     )
     return await made.run()
 

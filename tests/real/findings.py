@@ -18,8 +18,8 @@ from mcp_tui import __version__
 from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.rules import RULES
 from tests.real.install import FASTMCP_NPM, FASTMCP_TS, REAL
-from tests.real.probing import ONE_CANCEL, OWN_TOOL, Probed, cases, other_tools, run
-from tests.real.registry import Server
+from tests.real.probing import ONE_CANCEL, OWN_TOOL, cases, other_tools, run
+from tests.real.registry import Case, Server
 
 ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = ROOT / "docs" / "findings.md"
@@ -85,11 +85,11 @@ def version(server: Server) -> str:
 # -- the runs, kept one by one -----------------------------------------------------------------------------------
 
 
-def part(case: Probed) -> Path:
+def part(case: Case) -> Path:
     return PARTS / (re.sub(r"\W+", "-", str(case)) + ".json")
 
 
-def make(case: Probed) -> Run | None:
+def make(case: Case) -> Run | None:
     """The run of a case, from an earlier call where there is one."""
     file = part(case)
     if file.exists() and "--again" not in sys.argv[1:]:
@@ -217,7 +217,7 @@ def others(runs: list[Run]) -> list[str]:
     return lines
 
 
-def page(probed: list[Run], cancelled: list[Run], missed: list[Probed]) -> str:
+def page(probed: list[Run], cancelled: list[Run], missed: list[Case]) -> str:
     """The whole page."""
     dates = sorted({each["date"][:10] for each in (*probed, *cancelled)})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"

@@ -13,6 +13,7 @@ import subprocess
 import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.real.install import (
     CHUK,
@@ -43,19 +44,20 @@ STOPS_WITHIN = 3.0
 class Server:
     """A server that can be started over stdio and over streamable HTTP.
 
-    `stdio` and `http` are command lines. The HTTP one says where it listens in a line that `announces` finds, with
-    the port as its group; `PORT` is in its environment where `wants_port` says that it cannot choose one itself.
-    `revisions` are those it speaks over either transport, newest last. `tools` are its slow tools: those of
-    `servers/tools.py`, or its own. `streamable`: over streamable HTTP; `sse`: the HTTP one serves
-    HTTP+SSE with `--sse`. `modes` are its other flags over HTTP.
+    `command` starts it, with `on_stdio` or `on_http` behind it. Over HTTP it says where it listens in a line that
+    `announces` finds, with the port as its group; `PORT` is in its environment where `wants_port` says that
+    it cannot choose one itself. `revisions` are those it speaks over either transport, newest last.
+    `tools` are its slow tools: those of `servers/tools.py`, or its own. `streamable`: over streamable HTTP; `sse`:
+    the HTTP one serves HTTP+SSE with `--sse`. `modes` are its other flags over HTTP.
     """
 
     name: str
     package: str
     part: Part
-    stdio: tuple[str, ...]
-    http: tuple[str, ...]
+    command: tuple[str, ...]
     revisions: tuple[str, ...]
+    on_stdio: tuple[str, ...] = ()
+    on_http: tuple[str, ...] = ("--http", "0")
     announces: str = r"^http://127\.0\.0\.1:(\d+)/mcp$"
     wants_port: bool = False
     path: str = "/mcp"
@@ -63,6 +65,10 @@ class Server:
     sse: bool = False
     modes: tuple[str, ...] = ()
     tools: tuple[str, ...] = ("cooperative", "blocking", "swallows", "cleanup", "raises")
+
+    @property
+    def stdio(self) -> tuple[str, ...]:
+        return *self.command, *self.on_stdio
 
     def missing(self) -> str | None:
         """Why this server cannot be started here, as one sentence, or None when it can."""
@@ -82,7 +88,7 @@ class Server:
         if self.wants_port:
             environment["PORT"] = str(free_port())
         with subprocess.Popen(
-            (*self.http, *flags),
+            (*self.command, *self.on_http, *flags),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -126,6 +132,16 @@ class Output:
         return self.found
 
 
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a program whose files all stay below `home`."""
+    ours = {
+        name: value
+        for name, value in ENVIRONMENT.items()
+        if not name.startswith(("MCP_TUI_", "XDG_")) and not name.lower().endswith("_proxy")
+    }
+    return {**ours, "HOME": str(home), "NO_PROXY": "127.0.0.1,localhost"}
+
+
 def free_port() -> int:
     """A port of 127.0.0.1 that nothing listens on at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -163,8 +179,9 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="everything",
             package="npm @modelcontextprotocol/server-everything",
             part=NPM_PART,
-            stdio=("node", str(_EVERYTHING), "stdio"),
-            http=("node", str(_EVERYTHING), "streamableHttp"),
+            command=("node", str(_EVERYTHING)),
+            on_stdio=("stdio",),
+            on_http=("streamableHttp",),
             revisions=(LEGACY,),
             announces=r"listening on port (\d+)",
             wants_port=True,
@@ -174,8 +191,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="mcp1",
             package="PyPI mcp 1.x",
             part=MCP1,
-            stdio=_python(MCP1, "mcp1.py"),
-            http=(*_python(MCP1, "mcp1.py"), "--http", "0"),
+            command=_python(MCP1, "mcp1.py"),
             revisions=(LEGACY,),
             sse=True,
             modes=("json", "stateless"),
@@ -184,8 +200,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="mcp2",
             package="PyPI mcp 2.x",
             part=MCP2,
-            stdio=_python(MCP2, "mcp2.py"),
-            http=(*_python(MCP2, "mcp2.py"), "--http", "0"),
+            command=_python(MCP2, "mcp2.py"),
             revisions=(LEGACY, MODERN),
             sse=True,
             modes=("json", "stateless"),
@@ -194,8 +209,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="sdk1",
             package="npm @modelcontextprotocol/sdk 1.x",
             part=NPM_PART,
-            stdio=_node("sdk1.mjs"),
-            http=(*_node("sdk1.mjs"), "--http", "0"),
+            command=_node("sdk1.mjs"),
             revisions=(LEGACY,),
             sse=True,
             modes=("json", "stateless"),
@@ -204,16 +218,14 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="server2",
             package="npm @modelcontextprotocol/server 2.x",
             part=NPM_PART,
-            stdio=_node("server2.mjs"),
-            http=(*_node("server2.mjs"), "--http", "0"),
+            command=_node("server2.mjs"),
             revisions=(LEGACY, MODERN),
         ),
         Server(
             name="fastmcp4",
             package="PyPI fastmcp 4.x",
             part=FASTMCP4,
-            stdio=_python(FASTMCP4, "fastmcp4.py"),
-            http=(*_python(FASTMCP4, "fastmcp4.py"), "--http", "0"),
+            command=_python(FASTMCP4, "fastmcp4.py"),
             revisions=(LEGACY, MODERN),
             tools=("cooperative", "blocking"),  # the others are to it what they are to mcp 2.x
         ),
@@ -221,8 +233,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             name="tmcp",
             package="npm tmcp",
             part=NPM_PART,
-            stdio=_node("tmcp.mjs"),
-            http=(*_node("tmcp.mjs"), "--http", "0"),
+            command=_node("tmcp.mjs"),
             revisions=(JUNE, MODERN),
             tools=("cooperative", "blocking", "swallows"),  # it lets none notice a cancel by notification
         ),
@@ -244,8 +255,7 @@ def _older(part: Part) -> Server:
         name=part.name,
         package=_line(part),
         part=part,
-        stdio=_python(part, script),
-        http=(*_python(part, script), "--http", "0"),
+        command=_python(part, script),
         # the oldest exits at anything but its own handshake
         revisions=("2024-11-05",) if oldest else _AUTO,
         path="/mcp/" if part.name == "mcp1_9" else "/mcp",
@@ -261,8 +271,7 @@ def _low_level(part: Part, revisions: tuple[str, ...], *, http: bool = False) ->
         name=f"low-level {part.name}",
         package=f"{_line(part)}, low-level server",
         part=part,
-        stdio=_python(part, "lowlevel.py"),
-        http=(*_python(part, "lowlevel.py"), "--http", "0") if http else (),
+        command=_python(part, "lowlevel.py"),
         revisions=revisions,
         path="/mcp/" if part is MCP1 else "/mcp",
         streamable=http,
@@ -281,8 +290,7 @@ FINDINGS_ONLY: dict[str, Server] = {
             name="chuk",
             package="PyPI chuk-mcp-server",
             part=CHUK,
-            stdio=_python(CHUK, "chuk.py"),
-            http=(*_python(CHUK, "chuk.py"), "--http", "0"),
+            command=_python(CHUK, "chuk.py"),
             revisions=_AUTO,
             tools=_WORSE,
         ),
@@ -290,8 +298,7 @@ FINDINGS_ONLY: dict[str, Server] = {
             name="fastmcp-ts",
             package="npm fastmcp",
             part=FASTMCP_TS,
-            stdio=_node("fastmcp.mjs", FASTMCP_TS),
-            http=(*_node("fastmcp.mjs", FASTMCP_TS), "--http", "0"),
+            command=_node("fastmcp.mjs", FASTMCP_TS),
             revisions=_AUTO,
             wants_port=True,
             modes=("stateless",),
@@ -300,3 +307,37 @@ FINDINGS_ONLY: dict[str, Server] = {
     )
 }
 """Lines that only docs/findings.md tells of."""
+
+EVERY_LINE = {**SERVERS_BY_NAME, **FINDINGS_ONLY}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """How a server is reached, which revision is spoken, and which of its tools is called.
+
+    `mode` is `json` or `stateless` over HTTP, else empty.
+    """
+
+    server: str
+    transport: str
+    revision: str
+    tool: str = "cooperative"
+    mode: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.server, self.transport, self.mode, self.revision, self.tool)))
+
+    @property
+    def entry(self) -> Server:
+        return EVERY_LINE[self.server]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Those of its server over HTTP."""
+        flag = "sse" if self.transport == "sse" else self.mode
+        return (f"--{flag}",) if flag else ()
+
+    @property
+    def closes(self) -> bool:
+        """Whether a cancel is the closing of the stream."""
+        return (self.transport, self.revision) == ("http", MODERN)

@@ -6,13 +6,14 @@ import pytest
 
 from mcp_tui.probe.rules import RULES
 from tests.real.findings import FINDINGS, version
-from tests.real.probing import Probed, cases
+from tests.real.probing import cases
+from tests.real.registry import Case
 
 PAGE = FINDINGS.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_every_run_has_its_row_or_is_named_as_not_run(case: Probed):
+def test_every_run_has_its_row_or_is_named_as_not_run(case: Case):
     transport = f"{case.transport}, {case.mode}" if case.mode else case.transport
     begins = f"| {version(case.entry)} | {transport} | {'' if case.revision == 'auto' else case.revision}"
     rows = [

@@ -14,8 +14,8 @@ import pytest
 
 from mcp_tui.probe.report import Report, Verdict
 from tests.probe.probing import fallen, unseen
-from tests.real.probing import OWN_TOOL, Probed, run
-from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME
+from tests.real.probing import OWN_TOOL, run
+from tests.real.registry import LEGACY, MODERN, Case
 
 pytestmark = [pytest.mark.sends_anything, pytest.mark.real, pytest.mark.npm, pytest.mark.timeout(600)]
 
@@ -59,22 +59,18 @@ class Expected:
         self.stops = stops
 
 
-def case(server: str, transport: str, revision: str, tool: str = "cooperative") -> Probed:
-    return Probed(server, transport, revision, tool)
-
-
-PROBED: Final[dict[Probed, Expected]] = {
+PROBED: Final[dict[Case, Expected]] = {
     # it never looks at the cancel: no answer, but progress to the end
-    case("everything", "stdio", LEGACY, OWN_TOOL): Expected(
+    Case("everything", "stdio", LEGACY, OWN_TOOL): Expected(
         GOES_ON, WORKS_ON, UNINITIALIZED, ID_0, TOGETHER, stops="no"
     ),
-    case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, ID_0, OPEN, stops="no"),
+    Case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, ID_0, OPEN, stops="no"),
     # it answers with an error of code 0, and dies where the tool answers as well: at completion, or when swallowed
-    case("mcp1", "stdio", LEGACY): Expected(ANSWERS, TOGETHER, chance=("P-07", "P-22")),
-    case("mcp1", "http", LEGACY): Expected(ANSWERS, chance=("P-07", "P-22")),
+    Case("mcp1", "stdio", LEGACY): Expected(ANSWERS, TOGETHER, chance=("P-07", "P-22")),
+    Case("mcp1", "http", LEGACY): Expected(ANSWERS, chance=("P-07", "P-22")),
     # a sync tool holds up everything: the cancel is read when the result was written
-    case("mcp1", "stdio", LEGACY, "blocking"): Expected(ANSWERS, WORKS_ON, TOGETHER, stops="no"),
-    case("mcp1", "stdio", LEGACY, "swallows"): Expected(
+    Case("mcp1", "stdio", LEGACY, "blocking"): Expected(ANSWERS, WORKS_ON, TOGETHER, stops="no"),
+    Case("mcp1", "stdio", LEGACY, "swallows"): Expected(
         ("P-01", "P-02"),
         WORKS_ON,
         must=("P-04", "P-06"),
@@ -95,55 +91,54 @@ PROBED: Final[dict[Probed, Expected]] = {
         stops="no",
     ),
     # silent and stopped; "1" is taken for 1
-    case("mcp2", "stdio", LEGACY): Expected(AS_STRING),
-    case("mcp2", "stdio", MODERN): Expected(AS_STRING),
-    case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING),  # error -32800
-    case("mcp2", "http", MODERN): Expected(),
-    case("mcp2", "stdio", MODERN, "blocking"): Expected(WORKS_ON, AS_STRING, stops="no"),
-    case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED, ID_0),
-    case("sdk1", "http", LEGACY): Expected(ID_0, OPEN),
-    case("sdk1", "stdio", LEGACY, "blocking"): Expected(
+    Case("mcp2", "stdio", LEGACY): Expected(AS_STRING),
+    Case("mcp2", "stdio", MODERN): Expected(AS_STRING),
+    Case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING),  # error -32800
+    Case("mcp2", "http", MODERN): Expected(),
+    Case("mcp2", "stdio", MODERN, "blocking"): Expected(WORKS_ON, AS_STRING, stops="no"),
+    Case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED, ID_0),
+    Case("sdk1", "http", LEGACY): Expected(ID_0, OPEN),
+    Case("sdk1", "stdio", LEGACY, "blocking"): Expected(
         ("P-01", "P-16"), WORKS_ON, UNINITIALIZED, chance=("P-05", "P-23", "P-27"), stops="no"
     ),
-    case("server2", "stdio", LEGACY): Expected(UNINITIALIZED),
-    case("server2", "stdio", MODERN): Expected(),
+    Case("server2", "stdio", LEGACY): Expected(UNINITIALIZED),
+    Case("server2", "stdio", MODERN): Expected(),
     # stateless: a cancel is without effect, and a disconnect stops the work although it should not
-    case("server2", "http", LEGACY): Expected(ANSWERS, ("P-02", "P-17"), WORKS_ON, stops="no"),
-    case("server2", "http", MODERN): Expected(),
-    case("fastmcp4", "stdio", MODERN): Expected(AS_STRING),
-    case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING),
+    Case("server2", "http", LEGACY): Expected(ANSWERS, ("P-02", "P-17"), WORKS_ON, stops="no"),
+    Case("server2", "http", MODERN): Expected(),
+    Case("fastmcp4", "stdio", MODERN): Expected(AS_STRING),
+    Case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING),
     # it knows nothing of cancels, but over HTTP in 2026-07-28 the work ends with its stream
-    case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, *TOGETHER, "P-02"), stops="no"),
-    case("tmcp", "http", MODERN): Expected(),
+    Case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, *TOGETHER, "P-02"), stops="no"),
+    Case("tmcp", "http", MODERN): Expected(),
 }
 
 
 @pytest.fixture(scope="module")
-def reports(request: pytest.FixtureRequest) -> Iterator[dict[Probed, Future[Report]]]:
+def reports(request: pytest.FixtureRequest) -> Iterator[dict[Case, Future[Report]]]:
     """The runs that are asked for, under way in the order of the tests."""
     specs = [
         item.callspec
         for item in request.session.items
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.path == request.path
     ]
-    asked = [each for spec in specs if isinstance(each := spec.params.get("probed"), Probed)]
+    asked = [each for spec in specs if isinstance(each := spec.params.get("probed"), Case)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        present = [each for each in asked if not SERVERS_BY_NAME[each.server].missing()]
+        present = [each for each in asked if not each.entry.missing()]
         yield {each: pool.submit(run, each) for each in present}
         pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("probed", PROBED, ids=str)
-def test_the_report_agrees_with_what_was_seen_by_hand(probed: Probed, reports: dict[Probed, Future[Report]]):
-    if reason := SERVERS_BY_NAME[probed.server].missing():
+def test_the_report_agrees_with_what_was_seen_by_hand(probed: Case, reports: dict[Case, Future[Report]]):
+    if reason := probed.entry.missing():
         pytest.skip(reason)
     report, expected = reports[probed].result(), PROBED[probed]
     told = {rule: found.sentence for rule, found in report.findings.items()}
     fell = {rule: verdict for rule, verdict in fallen(report).items() if rule not in expected.chance}
     assert fell == expected.fallen, told
     assert report.stops()[0] == expected.stops, told
-    modern_http = probed.transport == "http" and probed.revision == MODERN
-    if modern_http:
+    if probed.closes:
         assert unseen(report) == CLOSED
         assert report.findings["P-18"].verdict is Verdict.PASS
         assert report.findings["P-19"].verdict is Verdict.PASS
