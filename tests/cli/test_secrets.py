@@ -93,6 +93,15 @@ def oauth(planted: Planted) -> dict[str, Any]:
     }
 
 
+def told(place: Path, arguments: dict[str, Any], *words: str) -> Iterator[str]:
+    """What is printed when each of two tools is called with these arguments."""
+    for tool, status in (("echo", Exit.COMPLETED), ("fail", Exit.SERVER_ERROR)):
+        options = ("--json", "--protocol", HANDSHAKE, "--record", str(place / f"{tool}.jsonl"))
+        ran = run("call", tool, "--args", json.dumps(arguments), *options, *words)
+        assert ran.status == status, ran.err[-2000:]
+        yield ran.out + ran.err
+
+
 def looked_through(planted: Planted, place: Path) -> None:
     """Put the last session into every form, and look at all that was written."""
     for form in ("jsonl", "har", "markdown", "csv"):
@@ -130,14 +139,8 @@ def test_over_stdio_no_secret_is_in_any_file(tmp_path: Path):
         for name in ("token", "secret", "password")
     }
     assert len(planted.canaries) >= 140
-    for tool in ("echo", "fail"):
-        ran = run(
-            "call", tool, "--args", json.dumps(arguments), "--json", "--protocol", HANDSHAKE,
-            "--record", str(tmp_path / f"{tool}.jsonl"), *words, "--", sys.executable, ECHO, "stdio", *command,
-        )  # fmt: skip
-        assert ran.status == (0 if tool == "echo" else Exit.SERVER_ERROR), ran.err[-2000:]
+    for said in told(tmp_path, arguments, *words, "--", sys.executable, ECHO, "stdio", *command):
         # the server did say them all: what is kept is another matter
-        said = ran.out + ran.err
         assert sum(each in said for each in planted.canaries) == len(planted.canaries)
     looked_through(planted, tmp_path)
 
@@ -162,13 +165,7 @@ def test_over_http_no_secret_is_in_any_file(tmp_path: Path, web: str):
     headers += [f"X-Service-{number}-Token: {planted.secret()}" for number in range(10)]
     url = f"{web}/mcp/{planted.secret()}0aZ?api_key={planted.secret()}&access_token={planted.secret()}&page=1"
     arguments = oauth(planted)
-    for tool in ("echo", "fail"):
-        ran = run(
-            "call", tool, "--args", json.dumps(arguments), "--json", "--protocol", HANDSHAKE, "--record",
-            str(tmp_path / f"{tool}.jsonl"), *(part for each in headers for part in ("-H", each)), url,
-        )  # fmt: skip
-        assert ran.status == (0 if tool == "echo" else Exit.SERVER_ERROR), ran.err[-2000:]
-        said = ran.out + ran.err
+    for said in told(tmp_path, arguments, *(part for each in headers for part in ("-H", each)), url):
         assert sum(each in said for each in planted.canaries) >= len(planted.canaries) - 1
         assert basic in said
     planted.canaries.append(basic)

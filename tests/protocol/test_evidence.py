@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -129,7 +130,8 @@ DELIVERY = {
     "withdrawn": Case(
         [SENT, CANCEL, ev.CancelWithdrawn(at=11.0, id=1), ev.Completed(at=11.0, id=1)],
         "withdrawn", "", ["withdrawn"],
-        {"signal": None, "delivery": None, "unconfirmed": None, "watched": None, "disconnected": None,
+        {"state": "completed", "cause": "user", "reason": "no", "elapsed": 10.0,
+         "signal": None, "delivery": None, "unconfirmed": None, "watched": None, "disconnected": None,
          "reason_delivered": False, "late": []},
     ),
 }  # fmt: skip
@@ -203,7 +205,9 @@ AFTER = {
     "an error, and the session ended": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.2, code=0), _settled("answered late", 10.2), _lost(1.1, GONE)],
         "sent", f"late error 0 at +200 ms, ignored; {GONE} 1.1 s after the cancel",
-        ["late_error", "disconnected"], {},
+        ["late_error", "disconnected"],
+        {"state": "cancelled", "outcome": "late_error", "elapsed": 10.0, "worst": 0.2,
+         "disconnected": {"detail": GONE, "after": 1.1}},
     ),
     "progress, and a result": Case(
         [SENT, CANCEL, WRITTEN, *_progress(0.002), _late(Kind.RESULT, 1.5), _settled("answered late", 11.5)],
@@ -243,9 +247,31 @@ def test_what_is_seen_has_its_words(case: Case) -> None:
     assert evidence.aftermath_words(row, 13.0) == case.aftermath
     assert [each.value for each in evidence.outcomes(row, 13.0)] == case.outcomes
     assert evidence.outcome(row, 13.0).value == case.outcomes[0]
-    made = evidence.as_json(row, 13.0)
+    made = evidence.cancellation_json(row, 13.0)
+    assert made.items() >= evidence.as_json(row, 13.0).items()
     assert {key: made[key] for key in case.json} == case.json
     claims.check(row, [CALLED, *case.events], 13.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([SENT, replace(CANCEL, cause=Cause.TIMEOUT), WRITTEN], {"state": "timed_out", "worst": None}),
+        ([SENT, replace(CANCEL, cause=Cause.MAX_TIMEOUT), WRITTEN], {"state": "timed_out"}),
+        ([CANCEL], {"elapsed": None}),
+        ([CANCEL, replace(SENT, at=11.0)], {"elapsed": None}),
+        ([SENT, CANCEL, WRITTEN, *_progress(3.9), _late(Kind.RESULT, 2.0)], {"worst": 3.9}),
+    ],
+)
+def test_the_facts_of_a_cancellation(events: list[ev.Event], told: dict[str, Any]) -> None:
+    assert evidence.cancellation_json(_book(events).order[0], 16.0).items() >= told.items()
+
+
+@pytest.mark.parametrize(
+    "events", [[], [SENT], [SENT, ev.Completed(at=2.0, id=1)], [SENT, ev.Lost(at=2.0, id=1, detail="x")]]
+)
+def test_what_was_never_cancelled_has_no_cancel(events: list[ev.Event]) -> None:
+    assert evidence.cancel_of(_book(events).order[0]) is None
 
 
 def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
