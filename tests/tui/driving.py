@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from textual.app import App
 from textual.pilot import Pilot
@@ -34,6 +35,12 @@ from tests.waiting import until
 
 DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
 SCRIPTED = Path(__file__).parent.parent / "servers" / "stdio_server.py"
+
+
+def answering(results: dict[str, Any]) -> StdioTarget:
+    """A server that answers what ``results_server.py`` is told to."""
+    server = SCRIPTED.with_name("results_server.py")
+    return StdioTarget(command=(sys.executable, "-S", str(server), json.dumps(results)), name="results")
 
 
 Shown = TypeVar("Shown", bound=App[int])

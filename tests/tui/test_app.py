@@ -156,17 +156,6 @@ async def _press_when_heard(driven: Driven, key: str) -> None:
 
 
 class TestCalling:
-    async def test_n_calls_a_tool_by_its_name(self) -> None:
-        async with driving() as driven:
-            await driven.press("n")
-            assert isinstance(driven.top, CallScreen)
-            await driven.type("silen")
-            await driven.press("ctrl+s")
-            await driven.until(lambda: driven.top is driven.bench)
-            row = driven.bench.table.selected
-            assert row is not None
-            assert row.label == "tools/call silent"
-
     async def test_the_answer_is_in_sight_at_80_by_24_without_another_key(self) -> None:
         async with driving(size=(80, 24)) as driven:
             id_ = driven.call("echo", text="hello there")

@@ -52,6 +52,7 @@ async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_t
             await driven.until(lambda: driven.session.link is Link.LOST)
             said = str(driven.session.trouble)
             assert said.startswith(f"{OVER[0].upper()}{OVER[1:]}; last attempt: ")
+            await driven.until(lambda: "help S reconnects" in driven.plain("detail"))
             sessions.refused = lambda _: 0
             await driven.press("S")
             assert "Connect" in driven.text()

@@ -7,10 +7,9 @@ import sys
 import pytest
 
 from mcp_tui.client import connecting
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.view.server import Link
 from tests.client.connected import scripted
-from tests.servers.http_scripted import Call, HttpScript
 from tests.tui.driving import Driven, driving
 
 
@@ -46,26 +45,6 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         await driven.until(lambda: str(driven.session.trouble) == said)
         await shown(driven, said, "S restarts the server", "Connection steps", "starting the server")
         assert not driven.left
-
-
-async def script(call: Call) -> None:
-    """An HTTP server of the handshake's time that never answers the handshake."""
-    if call.rpc == "initialize":
-        await call.disconnected()
-    else:
-        await call.respond(404, b"")
-
-
-async def test_a_url_that_hangs_is_told_step_by_step_and_c_stops_it():
-    async with (
-        HttpScript(script) as server,
-        driving(HttpTarget(url=server.url, name="web"), link=None) as driven,
-    ):
-        await driven.until(lambda: driven.session.slow)
-        await shown(driven, "waiting for the response to initialize", "c stops connecting")
-        await driven.press("c")
-        await driven.until(lambda: driven.session.link is Link.LOST)
-        await shown(driven, "Stopped while waiting for the response to initialize", "S reconnects")
 
 
 async def test_a_failure_says_why_with_the_last_lines_of_stderr():

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import Prompted, SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
@@ -23,13 +19,12 @@ from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail import Pager
-from tests.tui.driving import driving
+from tests.tui.driving import answering, driving
 from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips
 from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.waiting import until
 
-SERVER = Path(__file__).parent.parent / "servers" / "results_server.py"
 SUN = saved(quarters(40, 20), "PNG")
 
 
@@ -164,29 +159,12 @@ async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.Mo
 # -- the workbench on a server ---------------------------------------------------------------------------------
 
 
-def picturing(**files: bytes) -> StdioTarget:
-    """A server whose tool ``show`` and resource ``pic://sun`` give images."""
-    given = {name: base64.b64encode(data).decode() for name, data in files.items()}
-    blocks = [{"type": "image", "mimeType": mime, "data": data} for mime, data in given.items()]
-    first = next({"mimeType": block["mimeType"], "blob": block["data"]} for block in blocks)
-    results: dict[str, Any] = {
-        "tools/list": {
-            "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("show", "nothing")]
-        },
-        "resources/list": {"resources": [{"uri": "pic://sun", "name": "sun", "mimeType": "image/png"}]},
-        "resources/templates/list": {"resourceTemplates": []},
-        "prompts/list": {"prompts": []},
-        "resources/read": {"contents": [{"uri": "pic://sun", **first}]},
-        "show": {"content": blocks},
-        "nothing": {"content": []},
-    }
-    return StdioTarget(command=(sys.executable, "-S", str(SERVER), json.dumps(results)), name="pictures")
-
-
 async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() -> None:
-    async with driving(
-        picturing(**{"image/png": saved(quarters(200, 400), "PNG")}), size=(140, 60)
-    ) as driven:
+    results = {
+        "tools/list": {"tools": [{"name": "show", "inputSchema": {"type": "object"}}]},
+        "show": {"content": [block(saved(quarters(200, 400), "PNG"))]},
+    }
+    async with driving(answering(results), size=(140, 60)) as driven:
         id_ = driven.call("show")
         await driven.until(lambda: not driven.row(id_).open)
         await driven.until(lambda: "200 × 400 pixels" in driven.inside("detail"))

@@ -128,25 +128,20 @@ async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remap
         assert host.answer is True
 
 
-async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed(remapped: Remap):
+async def test_where_text_is_typed_a_character_on_a_key_of_the_app_is_text_and_f1_opens_the_help(
+    remapped: Remap,
+):
     with at_noon():
         async with staged((120, 36)) as stage:
             await stage.back()
             remapped(stage.app, {"app.palette": ":", "server.next": "N", "request.new": "x"})
             await stage.press("/", *"name:Nx")
+            await stage.press("f1")
+            assert type(stage.app.screen).__name__ == "HelpScreen"
+            await stage.press("f1")
             assert stage.bench.filtering.input.value == "name:Nx"
             await stage.press("escape", ":")
             assert type(stage.app.screen).__name__ == "Palette"
-
-
-async def test_f1_opens_the_help_where_text_is_typed_too():
-    with at_noon():
-        async with staged((80, 24)) as stage:
-            await stage.back()
-            await stage.press("/", "x", "f1")
-            assert type(stage.app.screen).__name__ == "HelpScreen"
-            await stage.press("f1")
-            assert stage.bench.filtering.input.value == "x"
 
 
 async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):

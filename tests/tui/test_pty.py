@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.stdio_scripted import processes
 from tests.tui.terminal import HANG, Terminal
 
 pytestmark = [pytest.mark.pty, pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")]
@@ -31,19 +32,6 @@ def test_keys_typed_ahead_of_the_prompt_are_its_reason(terminals: Callable[..., 
 
 
 class TestTheTerminalIsAsItWas:
-    def test_after_quitting_with_a_request_in_flight(
-        self, terminals: Callable[..., Terminal], tmp_path: Path
-    ) -> None:
-        log = tmp_path / "server.jsonl"
-        terminal = terminals("--", sys.executable, "-m", "mcp_tui.demo", "--log", str(log))
-        call_silent(terminal)
-        terminal.press("\x11")
-        terminal.see("1 request in flight")
-        terminal.press("\x11")
-        assert terminal.ended() == 0
-        terminal.assert_restored()
-        assert "notifications/cancelled" in received(log)
-
     @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
     def test_after_a_signal_and_the_server_was_told(
         self, terminals: Callable[..., Terminal], tmp_path: Path, name: str
@@ -132,7 +120,6 @@ def call_silent(terminal: Terminal) -> None:
     terminal.see("▸ in flight", "tools/call silent")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks processes up in /proc")
 def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     terminals: Callable[..., Terminal], tmp_path: Path
 ) -> None:
@@ -150,21 +137,10 @@ def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     terminal.see("1 of 2 ✓ mcp-tui")
     terminal.press("\x11")
     terminal.see("2 requests in flight")
-    children = offspring(terminal.pid)
-    assert len(children) >= 2
+    assert len(processes(str(tmp_path))) >= 2
     terminal.answer("y", "2 requests in flight")
     assert terminal.ended() == 0
     terminal.assert_restored()
     for log in logs:
         assert "notifications/cancelled" in received(log)
-    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
-
-
-def offspring(pid: int) -> list[int]:
-    """The processes that this one started, and those that they did."""
-    found = [
-        int(each)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for each in (task / "children").read_text().split()
-    ]
-    return found + [below for child in found for below in offspring(child)]
+    assert processes(str(tmp_path)) == []

@@ -119,6 +119,14 @@ class Walk:
         self.step(name, see=f"│ {name}  ")
         self.step("\x13", see=see)
 
+    def ends_clean(self, *shown: str) -> None:
+        """Nothing foreign was written until the program ended, and these words were shown."""
+        assert self.terminal.ended() == 0
+        self.terminal.assert_restored()
+        assert foreign(self.terminal.raw) == {}
+        for word in shown:
+            assert word in self.terminal.raw.decode("utf-8", "replace"), f"{word} was not shown: no proof"
+
     def command(self, *words: str) -> None:
         self.step("\x10", seconds=0.3)
         self.step(" ".join(words), seconds=0.5)
@@ -191,12 +199,7 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
     walk.step("\r", seconds=0.3)
     walk.step("\x1b", "\x1b", "\x1b")
     walk.step("\x11", "\x11")
-    assert terminal.ended() == 0
-    terminal.assert_restored()
-    assert foreign(terminal.raw) == {}
-    shown = terminal.raw.decode("utf-8", "replace")
-    for word in ("␛]52;c;", "␛]0;pwned", "␛[2J", "␛[?47h", "␛P+q"):
-        assert word in shown, f"{word} was never shown, so this proves nothing"
+    walk.ends_clean("␛]52;c;", "␛]0;pwned", "␛[2J", "␛[?47h", "␛P+q")
 
 
 def test_nor_do_names_from_config_files_in_the_list_of_servers(
@@ -220,9 +223,7 @@ def test_nor_do_names_from_config_files_in_the_list_of_servers(
     walk.step("\x1b[6~", "\x1b[6~", "\x1b[B", "0 ", seconds=0.2)
     walk.step("\r", seconds=0.2)
     walk.step("n", "\x11")
-    assert terminal.ended() == 0
-    assert foreign(terminal.raw) == {}
-    assert "␛]52;c;" in terminal.raw.decode("utf-8", "replace")
+    walk.ends_clean("␛]52;c;")
 
 
 def test_nor_does_a_recording_that_somebody_sent(terminals: Callable[..., Terminal], tmp_path: Path) -> None:
@@ -253,6 +254,4 @@ def test_nor_does_a_recording_that_somebody_sent(terminals: Callable[..., Termin
     walk = Walk(terminal)
     walk.step(see="event")
     walk.step("1", "2", "3", "4", "5", "6", "z", "z", ",", ",", "[", "?", "\x1b", "\x11")
-    assert terminal.ended() == 0
-    assert foreign(terminal.raw) == {}
-    assert "␛]52;c;" in terminal.raw.decode("utf-8", "replace")
+    walk.ends_clean("␛]52;c;")

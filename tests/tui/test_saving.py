@@ -8,10 +8,6 @@ from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from tests.tui.driving import Driven, driving
 
 
-def offered(driven: Driven) -> dict[str, object]:
-    return {str(title): run for title, _, run in driven.bench.calling.saved_offers()}
-
-
 async def palette(driven: Driven, text: str) -> None:
     await driven.press("ctrl+p")
     await driven.type(text)
@@ -51,7 +47,7 @@ async def test_arguments_that_look_like_secrets_are_saved_only_when_confirmed():
         id_ = driven.call("echo", text="x", api_key="hunter22")
         await driven.until(lambda: not driven.row(id_).open)
         for answer, count in (("n", 0), ("y", 1)):
-            driven.bench.run_worker(_call(offered(driven)[f"Save call {id_} tools/call echo"]))
+            await palette(driven, f"Save call {id_}")
             await driven.until(lambda: isinstance(driven.top, InputsScreen))
             await driven.press("enter")
             await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
@@ -62,14 +58,10 @@ async def test_arguments_that_look_like_secrets_are_saved_only_when_confirmed():
             assert len(saved.load(DEFAULTS.saved_folder)[0]) == count
 
 
-async def _call(run: object) -> None:
-    assert callable(run)
-    run()
-
-
 async def test_calls_of_other_servers_are_not_offered():
     for server in ("demo", "other"):
         call = SavedCall(name=f"of {server}", tool="echo", server=SavedServer(name=server))
         saved.save(DEFAULTS.saved_folder, call)
     async with driving() as driven:
-        assert [title for title in offered(driven) if title.startswith("Saved")] == ["Saved call: of demo"]
+        offered = [str(title) for title, _, _ in driven.bench.calling.saved_offers()]
+        assert [title for title in offered if title.startswith("Saved")] == ["Saved call: of demo"]

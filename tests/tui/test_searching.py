@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 from textual import events
 
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.cancelling import MarkedScreen
@@ -18,7 +16,7 @@ from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.control import Control
-from tests.tui.driving import SCRIPTED, Driven, driving
+from tests.tui.driving import Driven, answering, driving
 
 
 async def over(driven: Driven, *names: str) -> None:
@@ -177,15 +175,11 @@ RESULTS = {
     "right": {"content": [{"type": "text", "text": "fine"}]},
     "wrong": {"content": "no list\x1b[2J"},
 }
-SCHEMA = StdioTarget(
-    command=(sys.executable, "-S", str(SCRIPTED.with_name("results_server.py")), json.dumps(RESULTS)),
-    name="schema",
-)
 
 
 class TestSchema:
     async def test_a_frame_that_breaks_the_schema_is_marked_and_says_why_once_it_is_opened(self) -> None:
-        async with driving(SCHEMA) as driven:
+        async with driving(answering(RESULTS)) as driven:
             for name in ("right", "wrong"):
                 id_ = driven.call(name)
                 await driven.until(lambda id_=id_: not driven.row(id_).open)
