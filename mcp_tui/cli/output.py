@@ -66,6 +66,11 @@ def prepare() -> bool:
             os.set_blocking(stream.fileno(), True)
         if stream is not sys.stdin:
             stream.reconfigure(errors="backslashreplace")
+    unbuffered: object = getattr(sys.stdout, "buffer", None)
+    if sys.stdout is sys.__stdout__ and isinstance(unbuffered, io.RawIOBase):
+        # PYTHONUNBUFFERED: what a reader that leaves had not taken yet would be dropped silently
+        made = io.BufferedWriter(unbuffered)
+        sys.stdout = io.TextIOWrapper(made, encoding=sys.stdout.encoding, errors="backslashreplace")
     return True
 
 

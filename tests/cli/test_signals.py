@@ -160,6 +160,17 @@ def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
     assert command.end() == (141, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_stdout_that_is_closed_in_the_middle_of_a_result(unbuffered: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = Command("call", "odd", "--no-journal", *scripted("large"))
+    assert command.process.stdout is not None
+    assert command.process.stdout.read(5) == b"xxxxx"
+    command.process.stdout.close()
+    command.process.stdout = None
+    assert command.end()[0] == 141
+
+
 @pytest.mark.parametrize("words", [("tools", "--json"), ("call", "ok", "--json"), ("info",)])
 def test_a_stdout_that_nobody_ever_read(words: tuple[str, ...], mark: str):
     reading, writing = os.pipe()
