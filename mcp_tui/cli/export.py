@@ -71,7 +71,8 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     """Returns the chosen requests; ``None`` for all."""
     options = given.options
     if options.cancellations:
-        return [row for row in RecordedBook.whole(recording).order if evidence.cancel_of(row) is not None]
+        order = RecordedBook.whole(recording).order
+        return [row for row in order if evidence.cancel_of(row) is not None and not row.cancel_is_internal]
     if options.id is None:
         return None
     rows = RecordedBook.whole(recording)
