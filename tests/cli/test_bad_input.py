@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pty
 import socket
@@ -38,6 +39,7 @@ async def page() -> AsyncIterator[str]:
 TAKEN = socket.socket()
 """Bound and never listening: nobody else can have its port, and whoever connects is refused."""
 TAKEN.bind(("127.0.0.1", 0))
+atexit.register(TAKEN.close)
 REFUSED = f"127.0.0.1:{TAKEN.getsockname()[1]}"
 
 

@@ -195,11 +195,13 @@ async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple
         await look(pilot, screen)
         view = screen.query_one(Prompted)
         await until(lambda: view.size.height > 2)
-        view.scroll_visible(animate=False, force=True)
-        await pilot.pause()
+
+        def seen() -> bool:
+            view.scroll_visible(animate=False, force=True)  # it grows when the image is decoded
+            return "image  image/png" in host.shown and {"#ff0000", "#00ff00"} <= colours(host)
+
         if size[1] > 20:
-            await shown(host, "image  image/png")
-            assert {"#ff0000", "#00ff00"} <= colours(host)
+            await until(seen, lambda: host.shown)
         await pilot.press(*"sun", "ctrl+s")
         await pilot.pause()
         assert host.answer is not UNANSWERED
