@@ -28,10 +28,13 @@ eras = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 
 @asynccontextmanager
 async def asking(
-    revision: str, heard: Path, respond: Callable[[Inquiry], Awaitable[Answer]] | None = None
+    revision: str,
+    heard: Path,
+    respond: Callable[[Inquiry], Awaitable[Answer]] | None = None,
+    offers: Offers = ALL,
 ) -> AsyncGenerator[tuple[Client, Told]]:
     target = StdioTarget(command=(sys.executable, "-S", str(SERVER), revision), env={"HEARD": str(heard)})
-    async with connected(target, ClientSettings(offers=ALL, grace=0.3), respond) as (made, told):
+    async with connected(target, ClientSettings(offers=offers, grace=0.3), respond) as (made, told):
         await catalogue.every(made, "tools")
         yield made, told
 
@@ -94,6 +97,17 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert told.of(ev.Round)[0].number == 2
         else:
             assert [each.outcome for each in made.book.server_requests] == ["accept"]
+
+
+@eras
+async def test_what_was_not_offered_is_refused(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard", offers=Offers()) as (made, _):
+        id_ = made.call_tool("ask", {})
+        frame = await made.wait(id_)
+        if revision == "2025-11-25":
+            assert said(frame)["given"]["code"] == -32601
+        else:
+            assert (row(made, id_).rule, row(made, id_).state) == ("unsupported", State.FAILED)
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import Store
+from mcp_tui.journal.store import EventLog, Frames, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from tests.journal.making import event_classes, heads, plain
@@ -101,3 +102,16 @@ def test_what_was_written_is_read_back_without_the_rest_of_a_long_frame(tmp_path
     assert (tmp_path / "a.jsonl").stat().st_size == written < 3_000_000
     assert store.payload(long) == b'{"x":"' + b"a" * 3_000_000 + b'"}'  # the rest is written for it
     assert store.payload(last) == b'{"last":1}'
+
+
+def test_frames_and_the_log_keep_the_newest_within_their_bounds() -> None:
+    frames, log, long = Frames(capacity=16), EventLog(capacity=16), EventLog(text=1_000)
+    for number in range(1, 101):
+        frames.append(FrameHead(seq=number, at=float(number), direction="in", size=1))
+        log.append(note("x", number))
+        long.append(note("y" * 300, number))
+    for kept in (frames, log, long):
+        assert len(kept) <= 16
+        assert len(kept) + kept.hidden == 100
+        assert kept[-1].at == 100.0
+    assert 1 <= len(long) <= 3
