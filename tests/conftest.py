@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import compileall
 import gc
 import inspect
 import itertools
@@ -17,6 +18,7 @@ from weakref import WeakKeyDictionary
 import pytest
 from hypothesis import settings
 
+import mcp_tui
 from mcp_tui.journal.store import Store
 from tests.control import Control
 from tests.frames_sent import Sent, journals
@@ -51,6 +53,12 @@ _UNWANTED = {
     "PYTHONUNBUFFERED",
     "SSL_CERT_FILE",
 }
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the package, once. A process whose files may not grow would leave half a module to all others."""
+    if not hasattr(session.config, "workerinput"):
+        compileall.compile_dir(Path(mcp_tui.__file__).parent, quiet=1)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
