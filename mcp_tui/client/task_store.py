@@ -15,7 +15,6 @@ from typing import Final, cast
 from mcp_tui import clock
 from mcp_tui.client.ports import Caller
 from mcp_tui.journal.files import make_private
-from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
 
@@ -71,7 +70,7 @@ class TaskStore:
                 self._write({"server": self.server, "over": row.task_id})
 
     def _write(self, record: dict[str, object]) -> None:
-        with suppress(OSError, RecordingError):  # a task that cannot be kept runs all the same
+        with suppress(OSError):  # a task that cannot be kept runs all the same
             make_private(self.path.parent)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "ab") as file:

@@ -186,16 +186,17 @@ def is_held(path: Path) -> bool | None:
 
 
 def make_private(folder: Path) -> None:
-    """Creates a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
-    try:
-        make_folders(folder)
-        status = folder.stat()
-        if not is_ours(status):
-            raise RecordingError(f"The folder {folder} belongs to another user.")
-        if status.st_mode & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        raise RecordingError(f"Cannot create the folder {folder}: {why(error)}.") from None
+    """Creates a folder and its parents, each new one for its owner only, whatever the umask; the last one always so.
+
+    Raises:
+        OSError: it cannot be created, or belongs to another user.
+    """
+    make_folders(folder)
+    status = folder.stat()
+    if not is_ours(status):
+        raise PermissionError(errno.EPERM, "it belongs to another user")
+    if status.st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def is_ours(status: os.stat_result) -> bool:
@@ -249,7 +250,10 @@ def new_journal_path(server_name: str) -> Path:
         RecordingError: the folder cannot be created, or belongs to another user.
     """
     folder = journal_folder()
-    make_private(folder)
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise RecordingError(f"Cannot use the journal folder {folder}: {why(error)}.") from None
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.") or "server"
     stamp = clock.local_stamp(clock.wall()).replace(" ", "T").replace(":", "")
     stem = f"{stamp}-{name}-{os.getpid()}"

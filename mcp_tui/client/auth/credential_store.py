@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, Final
 
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.files import is_alone, make_private, read_start
-from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.values import fact
@@ -164,7 +163,7 @@ class CredentialStore:
         A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
         """
         with ExitStack() as stack:
-            with suppress(OSError, RecordingError):
+            with suppress(OSError):
                 lock = stack.enter_context(self._lock_file(".renewing")).fileno()
                 async with asyncio.timeout(RENEWING):
                     while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
@@ -175,7 +174,7 @@ class CredentialStore:
     def _locked(self) -> Generator[None]:
         """Keeps every other mcp-tui from writing between our reading and our writing, if the file system has locks."""
         with ExitStack() as stack:
-            with suppress(OSError, RecordingError):
+            with suppress(OSError):
                 fcntl.flock(stack.enter_context(self._lock_file(".lock")), fcntl.LOCK_EX)
             yield
 
@@ -195,9 +194,8 @@ class CredentialStore:
         try:
             make_private(self.path.parent)
             replace_file(self.path, json.dumps(entries, indent=1))
-        except (OSError, RecordingError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            raise StorageError(f"Cannot save the sign-in in {self.path}: {str(why).rstrip('.')}.") from None
+        except OSError as error:
+            raise StorageError(f"Cannot save the sign-in in {self.path}: {error.strerror}.") from None
 
 
 def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -> Credentials:
