@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, StdioTarget, catalogue
+from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refusal, StdioTarget, catalogue
 from mcp_tui.client.task_store import TaskStore
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
@@ -97,6 +97,28 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert told.of(ev.Round)[0].number == 2
         else:
             assert [each.outcome for each in made.book.server_requests] == ["accept"]
+
+
+async def _no(inquiry: Inquiry) -> Answer:
+    return Refusal("not today")
+
+
+async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
+    async with asking("2025-11-25", tmp_path / "heard", _no) as (made, _):
+        given = said(await made.wait(made.call_tool("folders", {})))["given"]
+        assert given == {"code": -1, "message": "not today"}
+
+
+async def test_a_refusal_ends_the_call_in_2026_07_28_and_nothing_is_sent(tmp_path: Path) -> None:
+    async with asking("2026-07-28", tmp_path / "heard", _no) as (made, _):
+        id_ = made.call_tool("folders", {})
+        await made.wait(id_)
+        found = row(made, id_)
+        assert (found.state, found.reason) == (State.CANCELLED, "declined roots/list")
+        await made.request("tools/list")
+        heard = received(tmp_path / "heard")
+        assert [each["method"] for each in heard].count("tools/call") == 1
+        assert "notifications/cancelled" not in [each["method"] for each in heard]
 
 
 @eras
