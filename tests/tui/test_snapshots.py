@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.snapshots.scenes import SCENES, SIZES, Size, taken, without_colours
+from tests.tui.snapshots.scenes import SCENES, SMALLEST, Size, taken, without_colours
 from tests.tui.snapshots.text import FOLDER, VERSIONS, difference
 
 CASES = [
@@ -28,19 +28,13 @@ async def test_the_screen_is_as_in_its_snapshot(name: str, size: Size):
 @pytest.mark.usefixtures("painted")
 @pytest.mark.sends_anything
 async def test_no_color_draws_what_the_snapshots_say_of_it():
-    assert await without_colours(SIZES[0], {"NO_COLOR": "1"}) == await without_colours(SIZES[0], {})
+    assert await without_colours(SMALLEST, {"NO_COLOR": "1"}) == await without_colours(SMALLEST, {})
 
 
-def test_every_screen_has_a_snapshot_at_its_sizes_in_four_versions():
-    sizes: dict[str, set[str]] = {}
-    for file in FOLDER.glob("*.txt"):
-        screen, _, size = file.stem.rpartition("-")
-        sizes.setdefault(screen, set()).add(size)
+def test_every_screen_has_a_snapshot_in_four_versions():
+    files = sorted(FOLDER.glob("*.txt"))
+    for file in files:
+        _, _, size = file.stem.rpartition("-")
         assert file.read_text().startswith(f"{size.replace('x', ' × ')}: {' | '.join(VERSIONS)}\n")
     assert VERSIONS == ("mcp-tui-dark", "mcp-tui-light", "256 colours", "no colours")
-    alone = {screen for screen, taken in sizes.items() if len(taken) == 1}
-    assert alone == {"workbench-ascii", "workbench-task", "workbench-timed-out", "timeline-zoomed"}
-    whole = {"80x24", "120x36", "140x40", "200x60"}
-    assert all(taken == whole for screen, taken in sizes.items() if screen not in alone)
-    assert len(sizes) >= 31
-    assert sum(file.stat().st_size for file in FOLDER.glob("*.txt")) < 1_400_000
+    assert len({file.stem.rpartition("-")[0] for file in files}) >= 31

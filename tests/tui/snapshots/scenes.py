@@ -151,7 +151,7 @@ async def staged(
 
 Size = tuple[int, int]
 Shots = Awaitable[dict[str, str]]
-SIZES: Final[tuple[Size, ...]] = ((80, 24), (120, 36), (140, 40), (200, 60))
+SMALLEST: Final[Size] = (80, 24)
 
 
 @dataclass(frozen=True)
@@ -167,18 +167,15 @@ SCENES: Final[dict[str, Scene]] = {}
 
 
 def scene(
-    *first: int,
-    alone: bool = False,
+    *sizes: Size,
     kept: bool = False,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
     **staging: Any,
 ) -> Callable[[Callable[[Stage], Awaitable[None]]], None]:
-    """A scene of all sizes, this one first, or of no other.
+    """A scene at these sizes. Only screens whose layout changes with the width need more than one.
 
     ``staging`` is for :func:`staged`, ``within`` is around that; ``kept`` writes a recording at home.
     """
-    width, height = first
-    others = () if alone else tuple(size for size in SIZES if size != first)
 
     def named(play: Callable[[Stage], Awaitable[None]]) -> None:
         async def played(size: Size) -> dict[str, str]:
@@ -188,12 +185,12 @@ def scene(
                     await play(stage)
                     return stage.taken
 
-        SCENES[play.__name__] = Scene(played, ((width, height), *others))
+        SCENES[play.__name__] = Scene(played, sizes)
 
     return named
 
 
-@scene(80, 24)
+@scene((80, 24), (120, 36))
 async def panes(stage: Stage) -> None:
     await stage.back()
     await stage.choose("in flight")
@@ -211,9 +208,9 @@ async def panes(stage: Stage) -> None:
     await stage.shoot("result")
 
 
-@scene(140, 40, alone=True)
+@scene((140, 40))
 async def others(stage: Stage) -> None:
-    """At one size: one pane differs from the screens of ``panes``."""
+    """One pane differs from the screens of ``panes``."""
     await stage.back()
     for row in ("task", "timed out"):
         await stage.choose(row)
@@ -222,7 +219,7 @@ async def others(stage: Stage) -> None:
     await stage.shoot("timeline-zoomed")
 
 
-@scene(80, 24)
+@scene((80, 24))
 async def dialogs(stage: Stage) -> None:
     await stage.shoot("timeout")
     await stage.back()
@@ -242,7 +239,7 @@ async def dialogs(stage: Stage) -> None:
     await stage.shoot("help")
 
 
-@scene(120, 36, told=False)
+@scene((120, 36), told=False)
 async def probe(stage: Stage) -> None:
     await stage.press("P")
     screen = stage.app.screen
@@ -307,15 +304,15 @@ REPORT: Final = Report(
 """What a probe of a server that ignores cancels finds, in the words of the demo's tool ``stubborn``."""
 
 
-@scene(120, 36, alone=True, ascii_only=True)
+@scene((120, 36), ascii_only=True)
 async def without_glyphs(stage: Stage) -> None:
-    """At one size: each glyph has one cell in either set, so the layout is the same."""
+    """Each glyph has one cell in either set, so the layout is the same."""
     await stage.back()
     await stage.choose("cancelled")
     await stage.shoot("workbench-ascii")
 
 
-@scene(120, 36, told=False)
+@scene((120, 36), told=False)
 async def entries(stage: Stage) -> None:
     """What is asked before a server can be used: a sign-in, and the inputs of its config file."""
     tokens = SimpleNamespace(issued=0, listeners=[], browser=None, signing_in=False)
@@ -344,14 +341,14 @@ async def entries(stage: Stage) -> None:
     await stage.shoot("inputs")
 
 
-@scene(120, 36, told=False)
+@scene((120, 36), told=False)
 async def url(stage: Stage) -> None:
     stage.play.at(1)
     await _asked(stage, "elicitation/create", LINK)
     await stage.shoot("url")
 
 
-@scene(80, 24, told=False)
+@scene((80, 24), told=False)
 async def sampling(stage: Stage) -> None:
     ledger = stage.session.client.ledger
     prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
@@ -362,7 +359,7 @@ async def sampling(stage: Stage) -> None:
     await stage.shoot("sampling")
 
 
-@scene(80, 24, told=False)
+@scene((80, 24), told=False)
 async def roots(stage: Stage) -> None:
     stage.play.at(1)
     stage.session.apply(Settings(roots=["/home/ada/shop"]))
@@ -380,18 +377,18 @@ async def _asked(stage: Stage, method: str, params: dict[str, Any]) -> None:
     await stage.until(lambda: stage.app.screen is not stage.bench)
 
 
-@scene(200, 60, told=False)
+@scene((200, 60), told=False)
 async def empty(stage: Stage) -> None:
     await stage.shoot("empty")
 
 
-@scene(80, 24, silent=True)
+@scene((80, 24), silent=True)
 async def connecting(stage: Stage) -> None:
     await stage.until(lambda: stage.app.session and stage.session.link is Link.CONNECTING)
     await stage.shoot("connecting")
 
 
-@scene(80, 24, told=False)
+@scene((80, 24), told=False)
 async def lost(stage: Stage) -> None:
     stage.play.at(1)
     stage.play.call("crawl", url="https://shop.example/")
@@ -433,7 +430,7 @@ def _config_files() -> Generator[None]:
             yield
 
 
-@scene(120, 36, within=_config_files, target=None)
+@scene((120, 36), within=_config_files, target=None)
 async def picker(stage: Stage) -> None:
     """The servers of config files, and the question before one of a project is started."""
     await stage.until(lambda: "indexer" in snapshot(stage.app))
@@ -444,7 +441,7 @@ async def picker(stage: Stage) -> None:
     await stage.shoot("consent")
 
 
-@scene(140, 40, kept=True)
+@scene((140, 40), kept=True)
 async def replays(stage: Stage) -> None:
     stage.session.client.store.flush()
     assert stage.play.path
@@ -457,7 +454,7 @@ async def replays(stage: Stage) -> None:
         await shown.shoot("replay")
 
 
-@scene(120, 36, told=False)
+@scene((120, 36), told=False)
 async def recordings(stage: Stage) -> None:
     """What earlier sessions left: their recordings, and the cancellations in them."""
     keeping.kept()
@@ -470,7 +467,7 @@ async def recordings(stage: Stage) -> None:
     await stage.shoot("history")
 
 
-@scene(80, 24, told=False)
+@scene((80, 24), told=False)
 async def servers(stage: Stage) -> None:
     """Three servers: one is on the screen, one is busy, one is lost."""
     stage.play.at(840)
