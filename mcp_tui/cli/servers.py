@@ -100,8 +100,9 @@ def _trust(found: Definition, *, sure: bool) -> int:
         return Exit.COMPLETED
     if found.launch is None:
         raise Failure(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}.")
+    out(f"{'server':<12}{clean(found.name)}")
     for word, said in consent.account(found):
-        out(f"{word:<10}{clean(said)}")
+        out(f"{word:<12}{clean(said)}")
     if consent.is_given(found):
         out("Already approved; nothing has changed since.")
         return Exit.COMPLETED

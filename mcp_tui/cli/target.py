@@ -233,6 +233,8 @@ def _with_options(found: Target, given: Words) -> Target:
         found,
         env={**found.env, **_pairs(options.env, "=", "-e")},
         cwd=cwd or found.cwd,
+        # what a person sets on the command line is that person's choice of what runs
+        approved="" if options.env or options.cwd else found.approved,
         inherit_env=found.inherit_env or options.inherit_env,
     )
 

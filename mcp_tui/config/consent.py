@@ -3,9 +3,10 @@
 Whoever can change a project's file could start anything.
 
 A consent is for one server in one file as it is defined now. It is kept as a file of its own in our data folder, named by a
-hash over the path of the file, the name and the definition, and has a hash of the ``envFile`` that it names: whatever of
-these changes, there is no consent any more. Without a consent the ``envFile`` is not read.
-What a variable of the environment holds is the person's own, and not part of it.
+hash over the path of the file, the name, and the definition. It has a hash of the ``envFile`` that it names, and one of what
+would run: the program that is found, its arguments, its folder, and the variables that decide what a program does. Whatever
+of these changes, there is no consent any more. Without a consent the ``envFile`` is read only to show what would run.
+What another variable of the environment holds is the person's own, and not part of it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ import json
 import os
 import re
 import shlex
-import shutil
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, real_program
 from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
+from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.process import find_program
 
 
 def is_needed(definition: Definition) -> bool:
@@ -36,7 +40,8 @@ def is_needed(definition: Definition) -> bool:
 def is_given(definition: Definition) -> bool:
     """Returns whether a person agreed to this server as it is defined now."""
     kept = _kept(_file(definition))
-    return bool(kept) and kept.get("env file") == _env_digest(definition)
+    now = bool(kept) and (_env_digest(definition), _run_digest(definition))
+    return now == (kept.get("env file"), kept.get("runs"))
 
 
 def give(definition: Definition) -> None:
@@ -47,6 +52,7 @@ def give(definition: Definition) -> None:
     """
     kept = {
         "env file": _env_digest(definition),
+        "runs": _run_digest(definition),
         "file": str(_path(definition)),
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
@@ -71,35 +77,84 @@ def _kept(file: Path) -> dict[str, Json]:
     return as_object(read_own(file, 64 * 1024))
 
 
+DECIDING: Final = re.compile(
+    r"PATH|HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|PROMPT_COMMAND|EDITOR|VISUAL|PAGER|BROWSER|CLASSPATH|PHPRC|ZDOTDIR"
+    r"|(LD|DYLD|GIT|PYTHON|PERL5?|RUBY|NODE|NPM|BUN|DENO|UV|PIP|PIPX|DOCKER|DOTNET|COMPLUS|CORECLR|GCONV|LUA|XDG)_?.*"
+    r"|_?JAVA_.*|JDK_.*|.*_(PRELOAD|STARTUP_HOOKS|OPTIONS)",
+    re.IGNORECASE,
+)
+"""Variables that decide which program or code runs, or where a program finds its settings."""
+
+
 def account(definition: Definition) -> list[tuple[str, str]]:
-    """Returns what a person agrees to, as labels and texts: nothing cut short, but only the names of variables."""
+    """Returns what a person agrees to, as labels and texts, nothing cut short: first what would run.
+
+    Variables that decide what runs have their values; of the others only the names are given.
+    """
     launch = definition.launch
-    said: list[tuple[str, str]] = [
-        ("server", definition.name),
-        ("from", f"{definition.place} ({definition.source.title})"),
-    ]
+    defined = ("defined in", f"{definition.place} ({definition.source.title})")
     if launch is None:
-        return said
+        return [defined]
+    said: list[tuple[str, str]] = []
     if launch.transport == "stdio":
-        command = definition.shown(launch.command)
-        words = (command, *(definition.shown(each) for each in launch.args))
+        words = (definition.shown(each) for each in (launch.command, *launch.args))
         folder = definition.folder or definition.around.cwd
         cwd = folder / (definition.shown(launch.cwd) if launch.cwd else "")
-        said += [("command", " ".join(_quoted(each) for each in words)), ("folder", str(cwd))]
-        program = shutil.which(command, path=definition.around.env.get("PATH"))
-        if os.sep in command:
-            program = os.path.normpath(cwd / command)
-        if program not in (None, command):
-            said.append(("program", program))
-        said += [("sets", name) for name in launch.env]
+        told = _deciding(definition)
+        said.append(("program", _program(definition, folder)))
+        said += [("variable", f"{name}={value}") for name, value in told.items()]
+        said.append(("command", " ".join(_quoted(each) for each in words)))
+        said += [("folder", str(cwd)), defined]
+        said += [("sets", name) for name in launch.env if name not in told]
         if launch.env_file:
             said.append(("env file", definition.shown(launch.env_file)))
     else:
-        said.append(("URL", definition.shown(launch.url)))
+        said += [("URL", definition.shown(launch.url)), defined]
         said += [("header", name) for name in launch.headers]
     said += [("reads", name) for name in launch.names(VariableKind.ENV)]
     said += [("input", each.id) for each in launch.inputs]
     return said
+
+
+def _launched(definition: Definition) -> StdioTarget | None:
+    """Returns the process that would start; ``None`` for a URL, and for what cannot be used."""
+    try:
+        return definition.launched()
+    except ConfigError:
+        return None
+
+
+def _program(definition: Definition, folder: Path) -> str:
+    """Returns the program that would start, and the file that it is a link to."""
+    target = _launched(definition)
+    if target is None:
+        return "unknown: the definition cannot be used yet"
+    try:
+        path = find_program(target)
+    except TransportError as error:
+        return f"none. {error}"
+    real = os.path.realpath(path)
+    within = " (in the project's folder)" if Path(real).is_relative_to(folder.resolve()) else ""
+    return f"{real}{within}" if real == os.path.normpath(path) else f"{path} → {real}{within}"
+
+
+def _deciding(definition: Definition) -> dict[str, str]:
+    """Returns the variables that the server would get and that decide what runs, those of the ``envFile`` among them."""
+    target = _launched(definition)
+    env = {} if target is None else target.env
+    return {
+        name: value for name, value in env.items() if DECIDING.fullmatch(name) and not is_secret_name(name)
+    }
+
+
+def _run_digest(definition: Definition) -> str:
+    """Returns a hash of what would run; empty for a URL."""
+    target = _launched(definition)
+    if target is None:
+        return ""
+    cwd = str((target.cwd or Path()).resolve())
+    runs = [real_program(target), target.command[1:], cwd, sorted(_deciding(definition).items())]
+    return hashlib.sha256(json.dumps(runs).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _BARE: Final = re.compile(r"[\w@%+=:,./${}\-]+")

@@ -21,6 +21,8 @@ from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.process import find_program
 
 _TRANSPORTS: Final = {
     "": "",
@@ -191,9 +193,13 @@ class Definition:
             ConfigError: it cannot be used, and why; one sentence that begins with its place.
         """
         try:
-            return self._target(answers or {})
+            made = self._target(answers or {})
         except ConfigError as error:
             raise ConfigError(f"Cannot use server {self.name!r} ({self.place}): {error}.") from None
+        if self.project and isinstance(made, StdioTarget):
+            # The person approved one file: whatever is found in its place at a start or a restart is not that.
+            return replace(made, approved=real_program(made))
+        return made
 
     def find_problem(self, *, reads_env_file: bool = True) -> str:
         """Returns why it cannot be used, without a full stop; empty if it can be, once its inputs are given.
@@ -207,6 +213,17 @@ class Definition:
         if isinstance(made, StdioTarget) and made.cwd is not None and not made.cwd.is_dir():
             return f"directory not found: {made.cwd}"
         return ""
+
+    def launched(self) -> StdioTarget | None:
+        """Returns the process that would start, with each input as the file writes it; ``None`` for a URL.
+
+        Raises:
+            ConfigError: it cannot be used, and why; without a full stop.
+        """
+        if self.launch is None or self.launch.transport != "stdio":
+            return None
+        made = self._target({each.id: f"${{input:{each.id}}}" for each in self.inputs})
+        return made if isinstance(made, StdioTarget) else None
 
     def _target(self, answers: Mapping[str, str], *, reads_env_file: bool = True) -> Target:
         launch = self.launch
@@ -279,6 +296,14 @@ class Definition:
         if found is None:
             raise Unset(missing)
         return found
+
+
+def real_program(target: StdioTarget) -> str:
+    """Returns the file of the program that would start, without symbolic links; why not, if there is none."""
+    try:
+        return os.path.realpath(find_program(target))
+    except TransportError as error:
+        return str(error)
 
 
 # -- reading one -------------------------------------------------------------------------------------------------

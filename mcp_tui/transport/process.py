@@ -75,11 +75,22 @@ def prepare(target: StdioTarget) -> Launch:
         raise TransportError(f"The working directory {cwd} {what}. Choose another one.")
     if cwd is not None and not os.access(cwd, os.X_OK):
         raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
-    path = _program(command[0], environment.get("PATH", os.defpath), cwd or Path())
+    path = find_program(target)
+    if target.approved and os.path.realpath(path) != target.approved:
+        raise TransportError(
+            f"Not started: {path} is not the program that you approved ({target.approved}). "
+            "Open the server from the list of servers to approve it again."
+        )
     return Launch(path=path, target=target, environment=environment)
 
 
-def _program(name: str, search: str, cwd: Path) -> str:
+def find_program(target: StdioTarget) -> str:
+    """Returns the absolute path of the program that starts for a server, found in the ``PATH`` of its own environment.
+
+    Raises:
+        TransportError: there is no such program, or it may not be run.
+    """
+    name, cwd = target.command[0], target.cwd or Path()
     if os.path.dirname(name):  # noqa: PTH120 - "./x" and "x" differ here, and are one for pathlib
         path = (cwd / name).absolute()
         if found := shutil.which(str(path)):
@@ -93,6 +104,7 @@ def _program(name: str, search: str, cwd: Path) -> str:
                 f"Not executable: {name}. Run chmod +x on it, or name the program that runs it."
             )
         raise TransportError(f"No such file: {name}. Check the path of the server's program.")
+    search = server_environment(target).get("PATH", os.defpath)
     if found := shutil.which(name, path=search):
         return str(Path(found).absolute())
     if found := shutil.which(name, os.F_OK, search):

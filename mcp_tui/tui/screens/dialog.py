@@ -248,6 +248,7 @@ class ConfirmScreen(Dialog[bool]):
         lines: what is at stake, one thing a line; they scroll.
         interrupt: the answer of ctrl+c.
         lead: a warning above the lines that does not scroll.
+        whole: yes is taken only after the last line was on the screen.
     """
 
     OF_SERVER = False
@@ -264,23 +265,41 @@ class ConfirmScreen(Dialog[bool]):
         no: str,
         interrupt: bool = False,
         lead: SafeText | None = None,
+        whole: bool = False,
     ) -> None:
         self._interrupt = interrupt
+        self._unread = whole
         said = (each if isinstance(each, str) else Content.assemble(*each) for each in lines)
         self.text = Static(Content("\n").join(said), markup=False)
         self._scroll = VerticalScroll(self.text, can_focus=False)
         self._scroll.display = bool(lines)
         buttons = KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")
         buttons[0].add_class("-yes")
-        warning = place(None, (lead or NOTHING, "$warning"))
+        warning = place("lead", (lead or NOTHING, "$warning"))
         super().__init__(warning, self._scroll, title=clean(title), buttons=buttons)
         self.set_class(bool(lead), "-long")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.watch(self._scroll, "scroll_y", self._on_tick)
+
+    def tick(self) -> None:
+        shown, lines = self._scroll.size.height, self._scroll.virtual_size.height
+        last = min(lines, round(self._scroll.scroll_y) + shown)
+        if shown and last >= lines:
+            self._unread = False
+        cut = 0 < shown < lines
+        self._box.border_subtitle = Content(safe("{:,} of {:,} lines", last, lines)) if cut else ""
+        super().tick()
 
     def hints(self) -> Sequence[Hint]:
         return [("answer.up answer.down", "Scroll")] if self._scroll.max_scroll_y else []
 
     def action_answer(self, answer: bool) -> None:
-        if not answer or self.meant():
+        if answer and self._unread:
+            self.say(self._key_line, (words("Scroll to the last line first."), "$warning"))
+            self.set_timer(2, self.tick)
+        elif not answer or self.meant():
             self.dismiss(answer)
 
     def action_close(self) -> None:
@@ -299,13 +318,14 @@ def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScre
 
     ``account`` is what a person agrees to, made by :func:`mcp_tui.config.consent.account`; it is shown in full.
     """
-    lines = [[(safe("{} ", f"{clean(word):<9}"), "$text-muted"), clean(said)] for word, said in account]
+    lines = [[(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in account]
     return ConfirmScreen(
         safe("Start {}?", brief(name, 40)),
         lines,
         yes="Start",
         no="No",
         lead=words("A project file defines this server: whoever can change that file decides what runs."),
+        whole=True,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -124,6 +125,7 @@ async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files
         await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         await driven.until(lambda: "Scroll" in driven.text())
         seen = driven.text()
+        assert re.search(r"\d+ of \d+ lines", seen)
         for _ in range(40):
             await driven.press("down")
             seen += driven.text()
@@ -131,6 +133,23 @@ async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files
         assert all(
             f"argument-{number} " in seen.replace("│", " ").replace("\n", " ") for number in range(0, 300, 37)
         )
+
+
+@pytest.mark.parametrize("size", [(40, 8), (80, 24)], ids=str)
+async def test_yes_is_taken_only_after_the_end_was_on_the_screen(files: Files, size: tuple[int, int]):
+    files.shared(theirs=files.server(env={f"VARIABLE_{number}": "x" for number in range(40)}))
+    async with picking(size=size) as driven:
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen) and " lines" in driven.text())
+        await driven.press("y")
+        await driven.until(lambda: "Scroll to" in driven.text())
+        assert isinstance(driven.top, ConfirmScreen)
+        assert "program" in driven.text()
+        while "VARIABLE_39" not in driven.text():
+            await driven.press("down")
+        await driven.press("y")
+        await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
+    assert files.mark.exists()
 
 
 async def test_what_a_file_asks_for_is_asked_and_never_shown(files: Files):
