@@ -101,7 +101,7 @@ def test_consent_on_the_command_line_holds_until_the_definition_changes(machine:
     trusted = machine.run("servers", "--trust", "theirs", "--yes")
     assert trusted.status == 0
     assert f"command     {sys.executable} -c" in trusted.out
-    assert f"folder    {machine.project}" in trusted.out
+    assert f"folder      {machine.project}" in trusted.out
     assert not machine.mark.exists()
     assert machine.listed()["theirs"]["state"] == "usable"
     assert machine.run("call", "echo", "text=hi", "--server", "theirs").out == "hi\n"
