@@ -114,7 +114,7 @@ def target(given: Words) -> Target | None:
     if given.url is not None:
         return _with_options(HttpTarget(url=given.url), given)
     if options.server is not None:
-        return _configured(given)
+        return _configured(given, options.server)
     command = (sys.executable, "-m", "mcp_tui.demo") if options.demo else tuple(given.command or ())
     if not command:
         return None
@@ -122,8 +122,8 @@ def target(given: Words) -> Target | None:
     return _with_options(stdio, given)
 
 
-def _configured(given: Words) -> Target:
-    """Returns the server of a config file that ``--server`` names.
+def _configured(given: Words, name: str) -> Target:
+    """Returns the server of a config file that has this name.
 
     Raises:
         ConfigError: there is none, or there are several.
@@ -132,7 +132,7 @@ def _configured(given: Words) -> Target:
     from mcp_tui.config import consent
     from mcp_tui.config.servers import find
 
-    found = find(given.options.server, Path(given.options.config) if given.options.config else None)
+    found = find(name, Path(given.options.config) if given.options.config else None)
     if consent.is_needed(found):
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
@@ -143,6 +143,10 @@ def _configured(given: Words) -> Target:
             f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
         raise NeedsConsent(text, found)
+    if found.disabled:
+        warn(f"Server {found.name!r} is disabled in {found.place}. It is used because you named it.")
+    if said := consent.twice(found):
+        warn(f"{said}.")
     return of_definition(given, found)
 
 
@@ -250,9 +254,31 @@ def required(given: Words) -> Target:
         Failure: also when the words name no server.
     """
     made = target(given)
+    if made is None and given.options.config:
+        return _configured(given, _only(Path(given.options.config)))
     if made is None:
         raise Failure("No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo.")
     return made
+
+
+def _only(config: Path) -> str:
+    """Returns the name of the only server of a config file.
+
+    Raises:
+        Failure: it has none or several.
+        ConfigError: it cannot be read.
+    """
+    from mcp_tui.config.files import ConfigError
+    from mcp_tui.config.servers import discover
+
+    found = discover(config=config)
+    if found.problems:
+        raise ConfigError(found.problems[0])
+    names = [each.name for each in found.servers if not each.shadowed and not each.disabled]
+    if len(names) != 1:
+        several = f"{config} defines {', '.join(names)}. Choose one with --server NAME."
+        raise Failure(several if names else f"No enabled server in {config}.")
+    return names[0]
 
 
 def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
@@ -56,6 +57,7 @@ def open_workbench(given: Words) -> int:
         where = target(given)
     except NeedsConsent as needs:
         where, first = None, needs.definition  # the workbench asks
+    config = Path(given.options.config) if given.options.config else None
     settings(given, server="")  # what is wrong is told before the screen is taken
 
     # Textual takes most of the start: what can be refused is refused before.
@@ -91,7 +93,9 @@ def open_workbench(given: Words) -> int:
     def limits(chosen: Target, tool: str) -> Limits:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
-    chosen = replace(preferences(), limits=limits, first=first, complete=partial(of_definition, given))
+    chosen = replace(
+        preferences(), limits=limits, first=first, complete=partial(of_definition, given), config=config
+    )
     app = WorkbenchApp(where, client, chosen)
     try:
         status = show(app)

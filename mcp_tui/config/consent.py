@@ -24,7 +24,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, real_program
-from mcp_tui.config.files import ConfigError, consents_folder, read_bytes, read_own, write_own
+from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_object
@@ -219,7 +219,15 @@ def availability(definition: Definition) -> tuple[Availability, str]:
     if asked := definition.questions:
         names = ", ".join(each.variable for each in asked)
         return Availability.ASKS, f"needs {', '.join(each.id for each in asked)} (or set {names})"
-    return Availability.USABLE, ""
+    return Availability.USABLE, twice(definition)
+
+
+def twice(definition: Definition) -> str:
+    """Returns a remark without a full stop about a name that its file defines twice; empty for any other."""
+    if definition.again is None:
+        return ""
+    first, second = at(definition.file, definition.again), definition.line
+    return f"{first} defines {definition.name!r} too; line {second} counts"
 
 
 def problem(definition: Definition) -> str:

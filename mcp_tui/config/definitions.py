@@ -110,6 +110,7 @@ class Definition:
     ``project`` says that the file belongs to a project and not to the person: what it defines starts only after consent.
     ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
     ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
+    ``again`` is the line of an earlier definition of this name in the same file, which this one replaces.
     ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
     definition of the same tool and name that counts before this one.
     """
@@ -122,6 +123,7 @@ class Definition:
     folder: Path | None = None
     project: bool = False
     fields: dict[str, Json] = field(default_factory=dict[str, Json])
+    again: int | None = None
     launch: ServerLaunch | None = None
     problem: str = ""
     disabled: bool = False
@@ -292,7 +294,7 @@ class Definition:
                 places = {"home": str(self.around.home), "folder": str(folder), "folder name": folder.name}
                 found, missing = places.get(name, os.sep), ""
             case VariableKind.FOREIGN:
-                found, missing = None, f"{variable.written} is known only to {self.source.title}"
+                found, missing = None, f"only VS Code knows {variable.written}: write its value in its place"
         if found is None:
             raise Unset(missing)
         return found

@@ -49,6 +49,16 @@ class Document:
         found = toml_lines(self.text).items()
         return {key[-1]: line for key, line in found if key[:-1] == path}
 
+    def repeated(self, *path: str) -> dict[str, int]:
+        """Returns the first line of each member of the object at ``path`` that a later one of its name replaces.
+
+        TOML permits none.
+        """
+        if self.is_toml:
+            return {}
+        found = list(member_places(self.text, *path))
+        return {key: line for number, (key, line) in enumerate(found) if key in dict(found[number + 1 :])}
+
 
 def parse_toml(text: str, path: Path) -> dict[str, Json]:
     """Returns the table in the text of ``path``.
@@ -108,7 +118,12 @@ def plain(text: str) -> str:
 
 
 def member_lines(text: str, *path: str) -> dict[str, int]:
-    """Returns the line of each member of the object at ``path``, in JSON without comments.
+    """Returns the line of each member of the object at ``path``, in JSON without comments."""
+    return dict(member_places(text, *path))
+
+
+def member_places(text: str, *path: str) -> Iterator[tuple[str, int]]:
+    """Yields the name and the line of each member of the object at ``path``, in JSON without comments.
 
     The decoder skips everything beside that path, at its own speed.
     """
@@ -116,15 +131,13 @@ def member_lines(text: str, *path: str) -> dict[str, int]:
     for step in path:
         inside = {key: value for key, _, value in _members(text, where)}
         if step not in inside:
-            return {}
+            return
         where = inside[step]
-    found: dict[str, int] = {}
     line, counted = 1, 0
     for key, start, _ in _members(text, where):
         line += text.count("\n", counted, start)
         counted = start
-        found[key] = line
-    return found
+        yield key, line
 
 
 def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:

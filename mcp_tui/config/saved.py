@@ -13,9 +13,9 @@ import json
 import re
 import shlex
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, field, fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
@@ -194,24 +194,35 @@ LINE: Final = 4_000
 """Characters of a line that is remembered."""
 
 
-Recent = tuple[Literal["server", "line"], str]
-"""The name of a ``server``, or the ``line`` that was typed."""
+@fact
+class Recent:
+    """The name of a ``server``, or the ``line`` that was typed, and the ``folder`` in which it started a process."""
+
+    server: str = ""
+    line: str = ""
+    folder: str = ""
 
 
 def load_recent() -> list[Recent]:
     """Returns the servers that are remembered; none if the file cannot be read."""
     entries = objects_in(read_own(recent_file(), 256 * 1024))
-    found: list[Recent] = [(kind, as_text(each.get(kind))) for each in entries for kind in ("server", "line")]
-    return [each for each in found if 0 < len(each[1]) <= LINE][:MOST]
+    names = [each.name for each in fields(Recent)]
+    found = [Recent(**{name: as_text(each.get(name)) for name in names}) for each in entries]
+    return [each for each in found if 0 < len(each.server or each.line) <= LINE][:MOST]
 
 
 def remember(target: Target) -> None:
     """Puts a target first. A file that cannot be written is not an error."""
     server = server_of(target)
-    if server.env or server.headers or server.cwd or not server.found:
+    if server.env or server.headers or not server.found:
         return
-    line = server.url or shlex.join(server.command)
-    made: Recent = ("server", server.name) if server.name else ("line", line)
+    if server.name:
+        made = Recent(server=server.name)
+    elif server.url:
+        made = Recent(line=server.url)
+    else:
+        made = Recent(line=shlex.join(server.command), folder=str(Path(server.cwd or "").absolute()))
     entries = [made, *(each for each in load_recent() if each != made)][:MOST]
+    kept = [{name: value for name, value in asdict(each).items() if value} for each in entries]
     with suppress(ConfigError):
-        write_own(recent_file(), [dict([each]) for each in entries])
+        write_own(recent_file(), kept)

@@ -8,7 +8,7 @@ order counts. In files of two tools, where they differ: nobody guesses, and the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -110,6 +110,8 @@ def read_place(
     """
     whole = document.whole
     if whole is None:
+        if surely:
+            raise ConfigError(f"{at(place.path, 1)}: the file is empty")
         return
     if not isinstance(whole, dict):
         raise ConfigError(f"{at(place.path, 1)}: not a JSON object")
@@ -140,9 +142,11 @@ def read_place(
             kind = "a table" if document.is_toml else "an object"
             raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
         made = replace(made, source=source, folder=place.folder or folder)
-        yield from _defined(made, as_object(inside), document.lines(*path), fields)
+        yield from _defined(made, as_object(inside), document, path)
     if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
-        raise ConfigError(f"{place.path}: no {', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}")
+        there = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"
+        wanted = f"{', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}"
+        raise ConfigError(f"{at(place.path, 1)}: no {wanted}, but {there}")
 
 
 def _tables(
@@ -164,18 +168,20 @@ def _tables(
 
 
 def _defined(
-    made: Definition, servers: dict[str, Json], lines: Mapping[str, int], whole: dict[str, Json]
+    made: Definition, servers: dict[str, Json], document: Document, path: tuple[str, ...]
 ) -> Iterator[Definition]:
+    whole, lines, earlier = as_object(document.whole), document.lines(*path), document.repeated(*path)
     inputs = tuple(
         Input.read(said["id"], said)
         for said in objects_in(whole.get("inputs"))
-        if isinstance(said.get("id"), str) and said.get("type") != "command"
+        if isinstance(said.get("id"), str)
     )
     off = _switched_off(whole, made)
     for name, value in servers.items():
         fields = as_object(value)
         disabled = fields.get("disabled") is True or fields.get("enabled") is False or name in off
         each = replace(made, name=name, line=lines.get(name), fields=fields, disabled=disabled)
+        each = replace(each, again=earlier.get(name))
         if isinstance(value, dict):
             yield definitions.read(each, inputs)
         else:

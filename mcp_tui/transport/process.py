@@ -111,6 +111,11 @@ def find_program(target: StdioTarget) -> str:
         raise TransportError(
             f"Not executable: {found}. Run chmod +x on it, or name the program that runs it."
         )
+    if len(name.split()) > 1:
+        how = "Put only the program into command, and the other words into args."
+        if not target.name:
+            how = "Remove the quotes around it: each word is an argument of its own."
+        raise TransportError(f"Command not found: {name}. It looks like a whole command line. {how}")
     raise TransportError(f"Command not found: {name}. Install it or give its full path.")
 
 

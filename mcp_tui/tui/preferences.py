@@ -85,7 +85,7 @@ class Preferences:
 
     ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
-    from the answers to its inputs, or raises an exception with one sentence.
+    from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
     """
 
     settings: Settings = DEFAULTS
@@ -95,4 +95,5 @@ class Preferences:
     themes: Path = field(default_factory=themes_folder)
     limits: Callable[[Target, str], Limits] | None = None
     first: Definition | None = None
+    config: Path | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None

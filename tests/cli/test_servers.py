@@ -96,6 +96,35 @@ def test_a_project_s_server_is_refused_without_consent_and_told_how_to_give_it(m
     assert not machine.mark.exists()
 
 
+def test_a_config_file_without_a_name_uses_its_only_server(machine: Machine):
+    file = machine.write(
+        machine.home / "one.json", "", {"mine": machine.server(), "off": {"command": "x", "disabled": True}}
+    )
+    assert machine.run("call", "echo", "text=hi", "--config", str(file)).out == "hi\n"
+    machine.write(file, "", {"mine": machine.server(), "other": {"command": "x"}})
+    machine.run("tools", "--config", str(file)).sentence(
+        Exit.USAGE, f"{file} defines mine, other. Choose one with --server NAME."
+    )
+    machine.write(file, "", {})
+    machine.run("tools", "--config", str(file)).sentence(Exit.USAGE, f"No enabled server in {file}.")
+
+
+def test_a_disabled_server_and_a_name_defined_twice_are_used_with_a_word(machine: Machine):
+    server = json.dumps(machine.server() | {"disabled": True})
+    file = machine.own(f'{{"mcpServers": {{\n"a": {{}},\n"a": {server}\n}}}}')
+    ran = machine.run("call", "echo", "text=hi", "--server", "a")
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert f"Server 'a' is disabled in {file}:3. It is used because you named it." in ran.err
+    assert f"{file}:2 defines 'a' too; line 3 counts." in ran.err
+
+
+def test_a_whole_command_line_in_command_says_where_its_words_belong(machine: Machine):
+    machine.own(a={"command": "npx -y some-server"})
+    ran = machine.run("tools", "--server", "a")
+    ran.sentence(Exit.UNREACHABLE, "Put only the program into command, and the other words into args.")
+    machine.run("tools", "--", "npx -y some-server").sentence(Exit.UNREACHABLE, "Remove the quotes around it")
+
+
 def test_consent_on_the_command_line_holds_until_the_definition_changes(machine: Machine):
     machine.shared(theirs=machine.server())
     trusted = machine.run("servers", "--trust", "theirs", "--yes")

@@ -126,7 +126,9 @@ def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(tmp_path: Path):
     ):
         machine.target("perplexity")
     assert perplexity.unread == ("dev",)
-    assert machine.problem("by-command") == "${command:extension.pick} is known only to VS Code"
+    assert machine.problem("by-command") == (
+        "only VS Code knows ${command:extension.pick}: write its value in its place"
+    )
     assert machine.problem("socket") == "unsupported URL scheme unix://"
     assert machine.http("github").url == "https://api.githubcopilot.com/mcp/"
 

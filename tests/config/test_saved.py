@@ -109,12 +109,12 @@ def test_a_broken_file_costs_its_calls_and_one_sentence(tmp_path: Path):
 @pytest.mark.parametrize(
     ("target", "kept"),
     [
-        (StdioTarget(command=("x",), env={"TOKEN": "t"}, name="mine"), ("server", "mine")),
-        (StdioTarget(command=("npx", "-y", "a b")), ("line", "npx -y 'a b'")),
-        (HttpTarget(url="https://h/mcp"), ("line", "https://h/mcp")),
+        (StdioTarget(command=("x",), env={"TOKEN": "t"}, name="mine"), Recent(server="mine")),
+        (StdioTarget(command=("npx", "-y", "a b")), Recent(line="npx -y 'a b'", folder=str(Path.cwd()))),
+        (HttpTarget(url="https://h/mcp"), Recent(line="https://h/mcp")),
         (StdioTarget(command=("x", "--token=hunter22")), None),
         (StdioTarget(command=("x",), env={"A": "b"}), None),
-        (StdioTarget(command=("x",), cwd=Path("/tmp")), None),
+        (StdioTarget(command=("x",), cwd=Path("/tmp")), Recent(line="x", folder="/tmp")),
         (HttpTarget(url="https://h/mcp", headers={"A": "b"}), None),
         (HttpTarget(url="https://u:hunter22@h/mcp"), None),
     ],
@@ -129,5 +129,5 @@ def test_the_last_one_is_the_first_and_each_is_there_once():
     for name in ("a", "b", "a", *map(str, range(20))):
         remember(StdioTarget(command=("x",), name=name))
     remember(StdioTarget(command=("x",), name="19"))
-    assert load_recent() == [("server", str(number)) for number in range(19, 7, -1)]
+    assert load_recent() == [Recent(server=str(number)) for number in range(19, 7, -1)]
     assert stat.S_IMODE(recent_file().stat().st_mode) == 0o600

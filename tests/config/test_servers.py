@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import place_of, places
@@ -108,6 +109,41 @@ class TestNamedFile:
         assert (found.line, found.source.id) == (2, "codex")
         file.write_text('[mcpServers.b]\ncommand = "y"\n')
         assert find("b", file, surroundings(tmp_path / "home", tmp_path)).line == 1
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("", ":1: the file is empty"),
+            ("// nothing yet\n", ":1: the file is empty"),
+            (
+                '{"mcp": 1, "b": 2}',
+                ":1: no mcpServers, servers, context_servers, or mcp_servers, but 'mcp', 'b'",
+            ),
+        ],
+    )
+    def test_a_file_without_servers_says_so_with_its_place(self, text: str, problem: str, tmp_path: Path):
+        file = tmp_path / "any.json"
+        file.write_text(text)
+        found = discover(surroundings(tmp_path / "home", tmp_path), file)
+        assert found.problems == [f"{file}{problem}"]
+
+    def test_a_name_that_a_file_defines_twice_names_both_lines(self, tmp_path: Path):
+        file = tmp_path / "any.json"
+        file.write_text(
+            '{"servers": {\n"a": {"command": "x"},\n"b": {"command": "x"},\n"a": {"command": "y"}}}'
+        )
+        a, b = discover(surroundings(tmp_path / "home", tmp_path), file).servers
+        assert availability(a) == (Availability.USABLE, f"{file}:2 defines 'a' too; line 4 counts")
+        assert availability(b) == (Availability.USABLE, "")
+
+    def test_an_input_that_a_command_of_an_editor_gives_is_asked_for(self, tmp_path: Path):
+        file = tmp_path / "mcp.json"
+        whole = {
+            "servers": {"a": {"command": "x", "args": ["${input:id}"]}},
+            "inputs": [{"id": "id", "type": "command", "command": "extension.compute"}],
+        }
+        file.write_text(json.dumps(whole))
+        assert [each.id for each in find("a", file).questions] == ["id"]
 
     @pytest.mark.parametrize(
         ("definition", "problem"),

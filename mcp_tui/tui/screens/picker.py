@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from textual.content import Content
@@ -19,8 +20,9 @@ from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability, problem
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.saved import load_recent
+from mcp_tui.config.saved import Recent, load_recent
 from mcp_tui.config.servers import discover
+from mcp_tui.config.sources import Surroundings
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
@@ -32,7 +34,7 @@ _OURS: Final = words("mcp-tui")
 
 @fact
 class ServerChoice:
-    """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is a remark."""
+    """A server to choose: a ``definition``, or a ``line`` as it may be typed, for a ``folder``. ``said`` is a remark."""
 
     group: SafeText = _OURS
     name: SafeText
@@ -40,6 +42,7 @@ class ServerChoice:
     availability: Availability = Availability.USABLE
     definition: Definition | None = None
     line: str = ""
+    folder: Path | None = None
 
     @property
     def usable(self) -> bool:
@@ -53,21 +56,31 @@ ServerChoices = tuple[Sequence[ServerChoice], Sequence[SafeText]]
 DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
 
 
-def gather() -> ServerChoices:
-    """Reads the config files and the recent servers. Starts nothing; takes long if the files are long."""
-    found = discover()
+def gather(config: Path | None = None) -> ServerChoices:
+    """Reads the config files and the recent servers, or ``config`` alone; long files take long. Starts nothing."""
+    found = discover(config=config)
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
-    for kind, text in load_recent():
-        if kind == "line":
-            latest.append(ServerChoice(name=brief(text, 400), line=text))
+    for recent in load_recent() if config is None else ():
+        if recent.line:
+            latest.append(_recent(recent))
             continue
-        if text == "demo":
+        if recent.server == "demo":
             latest.append(DEMO)
-        latest += [made.pop(key) for key in list(made) if key[1] == text]
-    others = [*made.values(), *([] if DEMO in latest else [DEMO])]
+        latest += [made.pop(key) for key in list(made) if key[1] == recent.server]
+    others = [*made.values(), *([] if DEMO in latest or config else [DEMO])]
     choices = [*(replace(each, group=words("Recent")) for each in latest), *others]
     return choices, [brief(each, 400) for each in found.problems]
+
+
+def _recent(recent: Recent) -> ServerChoice:
+    """Returns the choice of a line that was typed before; where another folder was used, it says so."""
+    folder = Path(recent.folder) if recent.folder else None
+    if folder is None or folder == Path.cwd():
+        return ServerChoice(name=brief(recent.line, 400), line=recent.line)
+    shown = Surroundings.now().short(f"{folder}/").removesuffix("/")
+    name = safe("{}  (in {})", brief(recent.line, 400), shown)
+    return ServerChoice(name=name, line=recent.line, folder=folder)
 
 
 def _choice(definition: Definition) -> ServerChoice:
@@ -172,7 +185,7 @@ class PickerScreen(Dialog[Target | None]):
 
     async def _fill(self) -> None:
         """Reads the files in a thread: some tools keep megabytes of history in theirs."""
-        self._all, self._problems = await asyncio.to_thread(gather)
+        self._all, self._problems = await asyncio.to_thread(gather, self.app.preferences.config)
         self._grow()
         self._show(self._line.value)
 
@@ -307,7 +320,10 @@ class PickerScreen(Dialog[Target | None]):
             self.run_worker(self._choose(chosen.definition), exclusive=True)
             return
         try:
-            self.dismiss(read_target(chosen.line))
+            made = read_target(chosen.line)
+            if isinstance(made, StdioTarget) and chosen.folder is not None:
+                made = replace(made, cwd=chosen.folder)
+            self.dismiss(made)
         except ValueError as error:
             self._say(safe("{}.", error), wrong=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.saved import remember
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
-from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.screens.picker import PickerScreen, gather
 from mcp_tui.tui.view.server import Link
 from tests.config.placing import marking
 from tests.tui.driving import Driven, driving
@@ -95,6 +97,27 @@ async def test_enter_opens_the_one_that_is_chosen_and_next_time_it_comes_first(f
         at = next(index for index, line in enumerate(lines) if "Recent" in line)
         assert "› beta" in lines[at + 1]
         assert sum(" beta " in line for line in lines) == 1
+
+
+async def test_a_recent_command_starts_in_the_folder_where_it_was_typed(files: Files):
+    elsewhere = files.project / "elsewhere"
+    elsewhere.mkdir()
+    remember(StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), cwd=elsewhere))
+    async with picking(size=(120, 36)) as driven:
+        assert "-m mcp_tui.demo  (in elsewhere)" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
+        target = driven.session.client.target
+        assert isinstance(target, StdioTarget)
+        assert target.cwd == elsewhere
+
+
+async def test_a_named_config_file_is_the_only_one_in_the_list(files: Files):
+    files.own(mine=files.server())
+    files.shared(theirs=files.server())
+    config = Path(os.environ["HOME"]) / ".cursor" / "mcp.json"
+    choices, problems = gather(config)
+    assert ([each.name for each in choices], problems) == (["mine"], [])
 
 
 async def test_a_project_s_server_starts_only_after_yes(files: Files):
