@@ -13,10 +13,10 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
+from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_leaving
 from mcp_tui.client.results import violation
-from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
@@ -93,9 +93,7 @@ class _WantedRequest:
                         raise ArgumentError(f"{key!r} must be text")
                 return {"name": self.subject, "arguments": given}
             case _:
-                arguments = dict(self.given or {})
-                for key, value in self.pairs:
-                    arguments[key] = typed_argument(schema, key, value)
+                arguments = typed_arguments(schema, self.pairs, self.given)
                 wrong = check_arguments(schema, arguments)
                 if wrong:
                     raise ArgumentError(wrong)
@@ -127,7 +125,8 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     try:
         params = wanted.params(tool.get("inputSchema"))
     except ArgumentError as error:
-        raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.") from None
+        way = " Use NAME=VALUE, or give all at once with --args JSON." if wanted.command == "call" else ""
+        raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.{way}") from None
     named = as_object(params).get("name") if wanted.method == "tools/call" else ""
     id_ = client.call(wanted.method, params, limits=target.limits(session.given, str(named or "")))
     row = client.ledger.row(id_)

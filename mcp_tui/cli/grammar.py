@@ -15,7 +15,7 @@ from mcp_tui.cli.options import COMMANDS, PAIRS, VALUED, groups_of, options_of
 from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
 
-PAIR: Final = re.compile(r"([^\W\d][\w.-]*)=")
+PAIR: Final = re.compile(r"([^=]+)=")
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
 
@@ -208,14 +208,44 @@ class Schema:
         """Returns the types that a part of this schema permits (``string``, ``null`` …); empty if it does not say."""
         described = self.resolved(node)
         kind = described.get("type")
-        if isinstance(kind, (str, list)):
-            return frozenset(texts_in(kind if isinstance(kind, list) else [kind]))
-        alternatives = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
-        if alternatives and depth:
-            each_of = [self.types_of(each, depth - 1) for each in alternatives]
-            return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
         values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
-        return frozenset(json_type(value) for value in values)
+        said = [
+            frozenset(texts_in(kind if isinstance(kind, list) else [kind])),
+            frozenset(json_type(value) for value in values),
+        ]
+        if depth:
+            said += (self.types_of(each, depth - 1) for each in as_list(described.get("allOf")))
+            for keyword in ("anyOf", "oneOf"):
+                each_of = [self.types_of(each, depth - 1) for each in as_list(described.get(keyword))]
+                said.append(frozenset[str]().union(*each_of) if all(each_of) else frozenset())
+        said = [each | {"integer"} if "number" in each else each for each in said if each]
+        common = frozenset[str].intersection(*said) if said else frozenset[str]()
+        return common - {"integer"} if "number" in common else common
+
+    def members(self, node: Json, name: str, depth: int = 8) -> list[Json]:
+        """Returns every part of ``node`` that describes the member ``name``, in whatever branch it stands."""
+        described = self.resolved(node)
+        found: list[Json] = []
+        properties = as_object(described.get("properties"))
+        if name in properties:
+            found.append(properties[name])
+        for pattern, part in as_object(described.get("patternProperties")).items():
+            if _matches(pattern, name):
+                found.append(part)
+        others = described.get("additionalProperties")
+        if not found and isinstance(others, dict):
+            found.append(others)
+        if depth:
+            for branch in self.branches(described):
+                found += self.members(branch, name, depth - 1)
+        return found
+
+    def branches(self, described: dict[str, Json]) -> list[Json]:
+        """Returns the parts of a resolved schema that describe the same value as it does, each under its conditions."""
+        lists = (as_list(described.get(each)) for each in ("allOf", "anyOf", "oneOf"))
+        conditional = (described[each] for each in ("then", "else") if each in described)
+        dependent = as_object(described.get("dependentSchemas")).values()
+        return [*chain.from_iterable(lists), *conditional, *dependent]
 
     # -- bounds ----------------------------------------------------------------------------------------------
 
@@ -250,10 +280,9 @@ class Schema:
 
         formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
         raw = cast("dict[str, Any]", self.raw)
-        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE)
         return {
             checked: jsonschema_rs.validator_for(
-                raw, validate_formats=checked, retriever=_refuse, pattern_options=options
+                raw, validate_formats=checked, retriever=_refuse, pattern_options=_bounded()
             )
             for checked in ([False, True] if formats else [False])
         }
@@ -317,6 +346,25 @@ def is_of(value: Json, kind: str) -> bool:
     return json_type(value) == kind or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
+def _bounded() -> jsonschema_rs.FancyRegexOptions:
+    """Returns the limits of regular expressions: a hostile one would search for years."""
+    import jsonschema_rs
+
+    return jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether a name fits a pattern of the schema; false for a pattern that is broken or takes too long."""
+    import jsonschema_rs
+
+    try:
+        return len(pattern) <= MAX_PATTERN and jsonschema_rs.validator_for(
+            {"pattern": pattern}, pattern_options=_bounded()
+        ).is_valid(name)
+    except Exception:  # noqa: BLE001 - whatever a hostile pattern does to the validator
+        return False
+
+
 def _refuse(uri: str) -> Json:
     raise ValueError(f"remote reference {uri}")
 
@@ -352,10 +400,6 @@ TYPE_NAMES: Final = {
     "string": "a text",
 }
 """The names of types for people."""
-
-
-class ArgumentError(ValueError):
-    """The arguments do not fit. The text is one sentence that names the argument."""
 
 
 def parse_json(text: str, *, once: bool = False) -> Json:
@@ -404,39 +448,3 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 def wanted(types: Iterable[str]) -> str:
     """Names types in a sentence: ``a number or null``."""
     return " or ".join(TYPE_NAMES.get(kind, kind) for kind in sorted(types))
-
-
-def typed_argument(schema: Json, name: str, text: str) -> Json:
-    """Returns the value of ``NAME=VALUE`` by a tool's ``inputSchema``.
-
-    A string stays as typed (``012`` too); numbers, booleans, arrays and objects are read as JSON; without a type, JSON
-    where it parses and text otherwise.
-
-    Raises:
-        ArgumentError: the text is not a value of the type in the schema.
-    """
-    whole = Schema(schema)
-    types = whole.types_of(as_object(whole.whole.get("properties")).get(name))
-    try:
-        value = parse_json(text)
-    except ValueError:
-        value = text
-    if not types or any(is_of(value, kind) for kind in types - {"string"}):
-        return value
-    if "string" in types:
-        return text
-    shown = text if len(text) <= 80 else f"{text[:79]}…"
-    raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}")
-
-
-def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
-    """Returns what is wrong with a tool's arguments, in one sentence, or an empty string.
-
-    A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing: the server has the
-    last word.
-    """
-    found = next(iter(Schema(schema).problems(arguments)), None)
-    if found is None or found.advisory:
-        return ""
-    # the name of an argument and what is wrong with it are one sentence
-    return str(found).replace(": is ", " is ", 1)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
+from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.forms import Field, FormLayout
-from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json, as_object, as_text, number, shown
 from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
@@ -106,8 +106,7 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
     schema = tool.get("inputSchema")
     given = dict(wish.arguments)
     try:
-        for name, value in wish.pairs:
-            given[name] = typed_argument(schema, name, value)
+        given = typed_arguments(schema, wish.pairs, given)
     except ArgumentError as error:
         raise Unsuitable(f"{wish.tool}: {error}") from None
     arguments, brief = _arguments(schema, given)

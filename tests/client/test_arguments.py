@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
+from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.protocol.messages import Json
 
 
@@ -52,9 +52,71 @@ def one(**property_: Json) -> Json:
     ids=repr,
 )
 def test_typed(schema: Json, text: str, expected: Json):
-    value = typed_argument(schema, "a", text)
+    value = typed_arguments(schema, [("a", text)])["a"]
     assert value == expected
     assert type(value) is type(expected)
+
+
+S: Json = {"type": "string"}
+E164: Json = {"allOf": [S, {"pattern": "^[0-9]+$"}]}
+
+
+def with_a(part: Json) -> Json:
+    return {"properties": {"a": part}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [with_a(S), {"properties": {"b": S}}]},
+        {"oneOf": [{"$ref": "#/$defs/T"}, {"properties": {"b": S}}], "$defs": {"T": with_a(S)}},
+        {"allOf": [{"$ref": "#/$defs/T"}, {"properties": {"b": S}}], "$defs": {"T": with_a(S)}},
+        {"if": {"properties": {"kind": {"const": "x"}}}, "then": with_a(S)},
+        {"if": True, "else": {"anyOf": [with_a(S)]}},
+        {"dependentSchemas": {"kind": with_a(S)}},
+        {"properties": {"b": {"type": "integer"}}, "additionalProperties": S},
+        {"patternProperties": {"^a": S, "^b": {"type": "integer"}}},
+        with_a({"allOf": [S, {"maxLength": 20}]}),
+        with_a({"anyOf": [{"$ref": "#/$defs/E"}, {"type": "null"}]}) | {"$defs": {"E": E164}},
+        with_a({"type": ["string", "integer"], "allOf": [S]}),
+    ],
+    ids=repr,
+)
+def test_digits_stay_a_text_wherever_the_schema_says_string(schema: Json):
+    assert typed_arguments(schema, [("a", "4915112345")]) == {"a": "4915112345"}
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("number", 5), ("text", "5")])
+def test_where_branches_differ_the_valid_reading_counts(kind: str, expected: Json):
+    schema: Json = {
+        "oneOf": [
+            {
+                "properties": {"kind": {"const": "number"}, "a": {"type": "integer"}},
+                "required": ["kind", "a"],
+            },
+            {"properties": {"kind": {"const": "text"}, "a": S}, "required": ["kind", "a"]},
+        ]
+    }
+    assert typed_arguments(schema, [("a", "5"), ("kind", kind)])["a"] == expected
+
+
+def test_a_name_given_twice_is_an_array_where_the_schema_has_one():
+    schema: Json = {"properties": {"a": {"type": "array", "items": S}, "b": S}}
+    assert typed_arguments(schema, [("a", "1"), ("a", "x")]) == {"a": ["1", "x"]}
+    assert typed_arguments({}, [("a", "1"), ("a", "x")]) == {"a": [1, "x"]}
+    with pytest.raises(ArgumentError, match="b is given 2 times, but is not an array"):
+        typed_arguments(schema, [("b", "1"), ("b", "2")])
+
+
+def test_a_refused_array_shows_how_it_may_be_written():
+    with pytest.raises(ArgumentError) as caught:
+        typed_arguments(one(type="array"), [("a", "/x, /y")])
+    assert str(caught.value) == """a must be an array, not '/x, /y': write a='["/x", "/y"]'"""
+
+
+def test_a_hostile_pattern_of_names_takes_no_time():
+    schema: Json = {"patternProperties": {"^(.+)+$x": S}}
+    assert typed_arguments(schema, [("a" * 60, "5")]) == {"a" * 60: 5}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +136,7 @@ def test_typed(schema: Json, text: str, expected: Json):
 )
 def test_typed_refuses(kind: str, text: str, said: str):
     with pytest.raises(ArgumentError) as caught:
-        typed_argument(one(type=kind), "a", text)
+        typed_arguments(one(type=kind), [("a", text)])
     assert said in str(caught.value)
     assert len(str(caught.value)) < 200
 

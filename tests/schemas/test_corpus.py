@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from textual.app import App
 
+from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.forms import FIELDS, Field, FieldKind, FormLayout, Given, Unreadable, entry_of, read
-from mcp_tui.client.schemas import REQUIRED, ArgumentError, check_arguments, typed_argument
+from mcp_tui.client.schemas import REQUIRED
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.view.catalogue import Entry
@@ -268,7 +269,7 @@ class TestBombs:
                 )
             check_arguments(schema, {"a": {"a": {"a": "x"}}})
             with contextlib.suppress(ArgumentError):
-                typed_argument(schema, "a", "x")
+                typed_arguments(schema, [("a", "x")])
 
         bounded(work)
 
