@@ -390,7 +390,7 @@ class Client:
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             if challenge is None or not self.held.holds(id, challenge, detail):
-                self._refused_with(id, base.Refusal(refusal.status, challenge=challenge))
+                self._refused_with(id, replace(refusal, body=b""))
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
 

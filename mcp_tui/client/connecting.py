@@ -32,8 +32,11 @@ from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
-def timeout_text(client: Connector) -> str:
-    """Returns why no session came about in time: the step that took so long, and what was heard since it began."""
+def timeout_text(client: Connector, before: str) -> str:
+    """Returns why no session came about in time: the step that took so long, and what was heard since it began.
+
+    ``before`` is the outcome of a probe that ``initialize`` followed.
+    """
     doing, since = ("starting", 0.0)
     if client.steps:
         doing, since = client.steps[-1].text, client.steps[0].at
@@ -47,7 +50,9 @@ def timeout_text(client: Connector) -> str:
     heard = any(head.direction == "in" and head.at >= since for head in client.store.frames)
     if where == "command" and not (heard or noise or client.stderr_tail):
         text += "; nothing received"
-    return f"{text}. Check the {where} or raise --connect-timeout."
+    text += f"; before that: {before}. {ADVICE}" if before else "."
+    forced = client.settings.protocol != "auto"
+    return f"{text} Check the {where} or raise --connect-timeout{', or try --protocol auto' * forced}."
 
 
 def error_line(lines: Iterable[str]) -> str:
@@ -58,7 +63,7 @@ def error_line(lines: Iterable[str]) -> str:
 
 
 PROBE_WAIT: Final = 5.0
-"""Seconds of silence on stdio after which a probe is given up: some old servers never answer an unknown method."""
+"""Seconds of silence after which a probe is given up: some old servers never answer an unknown method."""
 
 LATE_WAIT: Final = 1.0
 """C-24: seconds that a server which answered the probe after all has to answer ``initialize`` as well."""
@@ -67,6 +72,8 @@ EXIT_WAIT: Final = 1.0
 """Seconds that a server which closed its pipes has to exit, so that its exit code can be reported."""
 
 NO_COMMON: Final = "No common protocol version"
+
+ADVICE: Final = "If you know what the server speaks, use --protocol VERSION or --transport sse."
 
 UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
 """The handshake's own clock is the connect timeout."""
@@ -102,7 +109,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
         async with asyncio.timeout(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
     except TimeoutError:
-        raise ConnectError(timeout_text(client)) from None
+        raise ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else "")) from None
     finally:
         client.held.limit = None
         if not attempt.ready:
@@ -119,42 +126,60 @@ class _Attempt:
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may still be answered."""
+        self.before = ""
+        """The outcome of a probe over HTTP that ``initialize`` followed."""
 
     async def run(self, *, handshake: bool) -> ServerInfo:
         wanted = self.client.settings.protocol
         await self._open()
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
             return await self._initialize(None if wanted == "auto" else wanted)
-        decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
+        forced = wanted != "auto"
+        # without a fallback there is nothing to give the probe up for
+        wait = None if forced else min(PROBE_WAIT, self.client.settings.connect_timeout / 3)
+        decision = await self._probe(REVISIONS[wanted] if forced else LATEST, wait)
         if decision.step is Step.RETRY:
             self._log_step(decision.why)
-            decision = await self._probe(decision.revision, retried=True)
-        return await self._follow(decision, forced=wanted != "auto")
+            decision = await self._probe(decision.revision, wait, retried=True)
+        return await self._follow(decision, forced=forced)
 
     async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
         if decision.step is Step.SPEAK:
             if decision.why:
                 self._log_step(decision.why)
             return await self._ready(decision.revision, self.discovered)
-        if decision.step not in (Step.INITIALIZE, Step.RESPAWN):
+        if decision.step not in (Step.INITIALIZE, Step.RESPAWN, Step.LEGACY_SSE):
             raise self._failure(decision)
+        happened = decision.why.rsplit(", ", 1)[0]  # without the fallback
         if forced:
-            offered = decision.why.rsplit(", ", 1)[0]  # without the fallback, which is not tried
             asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
-            raise NoCommonRevision(f"{NO_COMMON}: {offered}; {asked}")
+            if decision.blind:
+                raise ConnectError(f"{happened}; {asked}")
+            raise NoCommonRevision(f"{NO_COMMON}: {happened}; {asked}")
         self._log_step(decision.why)
-        if decision.step is Step.RESPAWN:
+        if decision.step is Step.LEGACY_SSE:
+            await self._open("sse")
+        elif decision.step is Step.RESPAWN:
             await self._open()
+        elif self.kind == "http":
+            self.before = happened
         return await self._initialize(None)
 
     def _failure(self, decision: Decision) -> ConnectError:
         text = decision.why
+        if self.before and text not in self.before:  # the probe may have failed in the same way
+            text = f"{base.sentence(text)} Before that: {self.before}. {ADVICE}"
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(f"{NO_COMMON}: {text}")
         if self.client.stderr_tail:
             text += f"; last stderr line: {error_line(self.client.stderr_tail)}"
         refused = text.startswith("connection refused")
         return ConnectError(f"{text}. Is the server running?" if refused else text)
+
+    @property
+    def _may_be_sse(self) -> bool:
+        """Whether the transport is open to choice, so that it may be HTTP+SSE."""
+        return self.kind == "http" and getattr(self.client.target, "transport", "") == "auto"
 
     # -- steps -----------------------------------------------------------------------------------------------
 
@@ -184,15 +209,16 @@ class _Attempt:
                 raise
             await self._open(kind, again=True)
 
-    async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
+    async def _probe(self, revision: Revision, wait: float | None, *, retried: bool = False) -> Decision:
         client = self.client
         self._step("waiting for the response to server/discover")
         self._speak(revision, modern_meta(revision, self._offers))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
-        wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
-        outcome = await self._reply(id_, wait)
+        outcome = await self._probe_reply(id_, wait)
         self.unanswered = id_ if outcome.silent else None
-        decision = negotiation.after_probe(outcome, transport=self.kind, retried=retried)
+        decision = negotiation.after_probe(
+            outcome, transport=self.kind, retried=retried, may_fall_back=self._may_be_sse
+        )
         if decision.step is Step.SPEAK:
             self.discovered = as_object(outcome.result)
         return decision
@@ -208,8 +234,7 @@ class _Attempt:
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, internal=True)
         outcome = await self._initialize_reply(id_)
-        fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
-        decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=fall_back)
+        decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=self._may_be_sse)
         if decision.step is not Step.SPEAK and (found := await self._reconsider(outcome)) is not None:
             return await self._follow(found, forced=False)
         if decision.step is Step.LEGACY_SSE:
@@ -227,6 +252,28 @@ class _Attempt:
         if decision.step is not Step.SPEAK:
             raise self._failure(decision)
         return await self._ready(decision.revision, as_object(outcome.result))
+
+    async def _probe_reply(self, id_: RequestId, wait: float | None) -> Reply:
+        """Returns the reply to a probe, which is given up ``wait`` seconds after it left.
+
+        Over HTTP it leaves when the connection is made, and again after a person signed in.
+        """
+        client, loop = self.client, asyncio.get_running_loop()
+        if wait is None:
+            return await self._reply(id_, None)
+        limit = asyncio.timeout(None if client.ledger.row(id_).sent_at is None else wait)
+
+        def listener(event: ev.Event) -> None:
+            if isinstance(event, (ev.Sent, ev.Resumed)) and event.id == id_:
+                limit.reschedule(loop.time() + wait)
+            elif isinstance(event, ev.Paused) and event.id == id_:
+                limit.reschedule(None)
+
+        ignore = client.listen(listener)
+        try:
+            return await self._reply(id_, wait, limit)
+        finally:
+            ignore()
 
     async def _initialize_reply(self, id_: RequestId) -> Reply:
         """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
@@ -258,9 +305,11 @@ class _Attempt:
             return negotiation.after_probe(outcome, transport=self.kind) if self.kind == "stdio" else None
         if self.discovered:
             decision = negotiation.after_probe(Reply(result=self.discovered), transport=self.kind)
-        elif outcome.code == negotiation.UNSUPPORTED_VERSION:
-            self.client.note("error -32022 to initialize, probing again")
-            decision = await self._probe(LATEST)
+        elif outcome.code is not None:
+            self.client.note(f"error {outcome.code} to initialize, probing again")
+            # only a modern server has these errors, so it is worth waiting for
+            wait = None if outcome.code in negotiation.MODERN_ERRORS else PROBE_WAIT
+            decision = await self._probe(LATEST, wait)
         else:
             return None
         return decision if decision.step is Step.SPEAK else None
@@ -338,7 +387,8 @@ class _Attempt:
                     await client.disconnected.wait()
                 why = client.last_words or why  # the exit code says more than the broken pipe
         if frame is None or lost:
-            return Reply(status=status, detail=why, closed=lost)
+            reached = self.kind != "stdio" and row.sent_at is not None
+            return Reply(status=status, detail=why, closed=lost and not reached, sse=refusal.sse)
         if frame.error is None:
             return Reply(result=frame.result if frame.result is not None else {}, status=status)
         error = frame.error

@@ -1,8 +1,9 @@
 """Negotiation of the revision: the decisions after the first request, as pure functions.
 
 The probe is ``server/discover`` at the newest revision. Its reply decides (versioning, 2026-07-28, "Negotiation"; stdio and
-streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern error means modern; any other
-error, or silence on stdio, means ``initialize``; outages and refused authorization say nothing about the era.
+streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern error means modern; anything
+else, silence too, means ``initialize``, which then decides. Refused authorization, a redirect, and a server that was not
+reached say nothing about the era.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from mcp_tui.protocol.values import fact, frozen
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
+MODERN_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+
+PROXY_AUTHENTICATION: Final = 407
+"""The HTTP status by which a proxy, not the server, refuses."""
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
@@ -28,8 +33,9 @@ CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 class Reply:
     """The reply to a probe or a handshake request.
 
-    Exactly one of ``result``, ``code`` (with ``data``), ``silent``, and ``closed`` is set, or none of them if only an HTTP
-    ``status`` came; ``detail`` says that in words.
+    Exactly one of ``result``, ``code`` (with ``data``), ``silent``, ``closed``, and ``sse`` is set, or none of them if no
+    answer but an HTTP ``status`` came, or over HTTP nothing; ``detail`` says that in words. ``closed``: the process exited,
+    or the HTTP server was not reached. ``sse``: the event stream of HTTP+SSE came instead.
     """
 
     result: Json = None
@@ -39,6 +45,7 @@ class Reply:
     status: int = 0
     silent: bool = False
     closed: bool = False
+    sse: bool = False
     detail: str = ""
 
 
@@ -56,34 +63,50 @@ class Step(Enum):
 
 @frozen
 class Decision:
-    """The next step, with the ``revision`` to speak or retry; ``why`` is for the log, or the reason of a failure."""
+    """The next step, with the ``revision`` to speak or retry; ``why`` is for the log, or the reason of a failure.
+
+    ``blind``: the reply says nothing about the revisions that the server speaks.
+    """
 
     step: Step
     why: str
     revision: Revision = LATEST
+    blind: bool = False
 
 
-def after_probe(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
+def after_probe(
+    outcome: Reply, *, transport: str, retried: bool = False, may_fall_back: bool = False
+) -> Decision:
     """Returns the next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.closed and transport == "stdio":
         why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
-        return Decision(Step.RESPAWN, why)
+        return Decision(Step.RESPAWN, why, blind=True)
     if outcome.closed:
         return Decision(Step.FAIL, outcome.detail)
+    if outcome.sse:
+        return _legacy_sse("server/discover") if may_fall_back else Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
         return _discovered(outcome.result)
     if outcome.code == UNSUPPORTED_VERSION:
         return _offered(outcome.data, retried=retried)
-    if outcome.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
+    if outcome.code in MODERN_ERRORS:
         return Decision(Step.SPEAK, f"error {outcome.code} is a modern server's")
-    if outcome.silent:
-        return Decision(Step.INITIALIZE, "no response to server/discover, trying initialize")
-    if transport == "http" and not 400 <= outcome.status < 500 and outcome.code is None:
+    if 300 <= outcome.status < 400 or outcome.status == PROXY_AUTHENTICATION:
         return Decision(Step.FAIL, outcome.detail)
-    what = f"HTTP {outcome.status}" if outcome.status else "an unreadable response"
+    what = outcome.detail or "an unreadable response"
     if outcome.code is not None:
         what = f"error {outcome.code}"
-    return Decision(Step.INITIALIZE, f"{what} to server/discover, trying initialize")
+    elif outcome.silent:
+        what = "no response"
+    elif outcome.status >= 400:
+        what = f"HTTP {outcome.status}"
+    blind = outcome.code is None and not 400 <= outcome.status < 500
+    return Decision(Step.INITIALIZE, f"{what} to server/discover, trying initialize", blind=blind)
+
+
+def _legacy_sse(method: str) -> Decision:
+    why = f"an endpoint event in answer to {method}, trying the HTTP+SSE transport of 2024-11-05"
+    return Decision(Step.LEGACY_SSE, why)
 
 
 def _discovered(result: Json) -> Decision:
@@ -125,6 +148,8 @@ def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool)
         if revision is None or (wanted is not None and name != wanted):
             return Decision(Step.NO_COMMON, no_common([name[:40]], wanted))
         return Decision(Step.SPEAK, "", revision)
+    if may_fall_back and outcome.sse:
+        return _legacy_sse("initialize")
     if may_fall_back and outcome.status in (400, 404, 405):
         why = f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05"
         return Decision(Step.LEGACY_SSE, why)

@@ -81,12 +81,13 @@ class Refusal:
     """The HTTP response that refused a message.
 
     ``status`` is 0 for a 404 that ends the session: then a request was lost with it. ``body`` has 64 kB at most.
-    ``challenge`` is set for 401 and 403.
+    ``challenge`` is set for 401 and 403. ``sse``: it is the event stream of HTTP+SSE, the transport of 2024-11-05.
     """
 
     status: int = 0
     body: bytes = b""
     challenge: Challenge | None = None
+    sse: bool = False
 
 
 NO_ANSWER: Final = Refusal()

@@ -580,13 +580,26 @@ class Exchange(Sending):
                 self._session_id = response.headers.get("mcp-session-id")
             if kind == EVENTS:
                 cursor = None if session.modern else self._cursor
-                self._besides = await read_events(response, session, cursor, self._deliver, own=True)
+                self._besides = await read_events(
+                    response, session, cursor, self._deliver, self._other, own=True
+                )
             else:
                 announced = int(response.headers.get("content-length", "0"))
                 raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced)
                 if isinstance(raw, bytes) and not raw.strip():
                     raise await refused(session, response, raw)
                 self._deliver(raw, self._status)
+
+    def _other(self, event: ServerEvent) -> bool:
+        """Ends the exchange at an ``endpoint`` event before there is a session: no answer comes on this stream.
+
+        Raises:
+            Refused: always, then.
+        """
+        if event.name == "endpoint" and self._session.revision is None:
+            text = "the server answered with the event stream of HTTP+SSE. Use --transport sse"
+            raise Refused(text, Refusal(self._status, sse=True))
+        return False
 
     async def _error(self, response: httpx.Response) -> None:
         """Delivers the JSON-RPC message of a status from 400 on: negotiation keys on it."""

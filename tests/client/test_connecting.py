@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,13 @@ async def test_what_is_known_of_a_server():
 
 
 async def over_http(
-    script: Any, protocol: str = "auto", within: float = 10
+    script: Any, protocol: str = "auto", within: float = 10, transport: str = "auto"
 ) -> tuple[str | TransportError, list[Call]]:
     """The revision, or what connecting failed with; and the requests that came."""
     async with HttpScript(script) as server:
         made, _ = client(
-            HttpTarget(url=server.url), ClientSettings(protocol=protocol, connect_timeout=within)
+            HttpTarget(url=server.url, transport=transport),
+            ClientSettings(protocol=protocol, connect_timeout=within),
         )
         async with asyncio.timeout(HANG):
             try:
@@ -187,6 +189,131 @@ async def test_a_probe_that_is_not_taken_is_followed_by_the_handshake(status: in
     assert result == f"http {OLD}"
     assert rpc(calls)[:3] == SHAKEN
     assert "mcp-method" not in calls[1].headers
+
+
+JSON, EVENTS = "application/json", "text/event-stream"
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (None, "no response to server/discover"),
+        ((200, b": still here\n\n", EVENTS), "no response to server/discover"),  # and the stream stays open
+        ((200, b"", EVENTS), "to server/discover"),
+        ((200, b"", JSON), "with an empty body"),
+        ((200, b"null", JSON), "to server/discover"),
+        ((200, b"<html>", "text/html"), "with text/html instead of JSON"),
+        ((202, b"", ""), "without a response (HTTP 202)"),
+        ((204, b"", ""), "HTTP 204"),
+        ((500, b"Internal Server Error", "text/plain"), "HTTP 500"),
+        ((500, RPC_ERROR, JSON), "error -32600"),
+        ((503, b"", ""), "HTTP 503"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("shakes", [True, False])
+async def test_whatever_a_probe_gets_the_handshake_decides_and_its_failure_tells_both(
+    reply: tuple[int, bytes, str] | None, said: str, *, shakes: bool
+):
+    async def probe(call: Call) -> None:
+        if reply is None:
+            await call.disconnected()
+        elif reply[1].startswith(b":"):
+            await call.stream()
+            await call.chunk(reply[1])
+            await call.disconnected()
+        else:
+            await call.respond(*reply)
+
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize" and not shakes:
+            await call.respond(418, b"", "text/plain")
+        else:
+            await handshaking(probe)(call)
+
+    result, _ = await over_http(script)
+    if shakes:
+        assert result == f"http {OLD}"
+    else:
+        text = str(result)
+        assert text.startswith("The server answered HTTP 418")
+        assert said in text.partition("Before that: ")[2]
+        assert text.endswith("use --protocol VERSION or --transport sse.")
+
+
+async def test_a_redirected_probe_says_nothing_about_the_era():
+    async def away(call: Call) -> None:
+        await call.respond(303, b"", "text/plain")
+
+    result, calls = await over_http(away)
+    assert "redirects" in str(result)
+    assert rpc(calls) == ["server/discover"]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("protocol", ["auto", NEW])
+async def test_a_probe_without_a_fallback_is_not_given_up(protocol: str):
+    async def mute(call: Call) -> None:
+        await call.disconnected()
+
+    result, calls = await over_http(mute, protocol=protocol, within=0.9)
+    forced = protocol == NEW
+    assert rpc(calls) == ["server/discover", *([] if forced else ["initialize"])]
+    assert str(result) == (
+        "No connection after 0.9 s (waiting for the response to server/discover). "
+        "Check the URL or raise --connect-timeout, or try --protocol auto."
+        if forced
+        else "No connection after 0.9 s (waiting for the response to initialize); before that: no response to "
+        "server/discover. If you know what the server speaks, use --protocol VERSION or --transport sse. "
+        "Check the URL or raise --connect-timeout."
+    )
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_slow_modern_server_over_http_is_probed_again_when_it_refuses_initialize():
+    silent = iter([True])
+
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize":
+            error = {"code": -32022, "message": "no", "data": {"supported": [NEW]}}
+            await call.respond(
+                400, json.dumps({"jsonrpc": "2.0", "id": call.id, "error": error}).encode(), JSON
+            )
+        elif next(silent, False):
+            await call.disconnected()
+        else:
+            await call.answer({"supportedVersions": [NEW], "capabilities": {}})
+
+    result, calls = await over_http(script)
+    assert result == f"http {NEW}"
+    assert rpc(calls)[:3] == ["server/discover", "initialize", "server/discover"]
+
+
+@pytest.mark.parametrize("at", ["server/discover", "initialize"])
+@pytest.mark.parametrize("transport", ["auto", "http"])
+async def test_an_endpoint_event_in_answer_to_a_post_is_http_sse(at: str, transport: str):
+    streams: list[Call] = []
+    result = {"protocolVersion": "2024-11-05"}
+
+    async def script(call: Call) -> None:
+        if call.path == "/messages":
+            await call.respond(202)
+            if call.rpc == "initialize":
+                await streams[-1].event({"jsonrpc": "2.0", "id": call.id, "result": result})
+        elif call.method == "GET" or call.rpc == at:
+            streams.append(call)
+            await call.stream()
+            await call.event(b"/messages", name="endpoint")
+            await call.disconnected()
+        else:
+            await call.respond(400)
+
+    said, _ = await over_http(script, transport=transport)
+    if transport == "auto":
+        assert said == "sse 2024-11-05"
+    else:
+        assert "event stream of HTTP+SSE. Use --transport sse." in str(said)
 
 
 @pytest.mark.parametrize(
