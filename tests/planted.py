@@ -208,11 +208,9 @@ def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
 def progress_of_another_token_re_arms(patch: Patch) -> None:
     original = Inbound._advance
 
-    def advance(
-        self: Inbound, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
-    ) -> None:
+    def advance(self: Inbound, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
         flying = [each.row for each in self._core.live.values() if each.row.state is State.IN_FLIGHT]
-        original(self, flying[-1] if flying else row, params, message, at, seq)
+        original(self, flying[-1] if flying else row, params, at, seq)
 
     patch.setattr(Inbound, "_advance", advance)
 
@@ -238,9 +236,7 @@ def the_maximum_is_not_looked_at(patch: Patch) -> None:
 
 
 def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
-    def advance(
-        self: Inbound, row: Request, params: dict[str, Json], message: Json, at: float, seq: int
-    ) -> None:
+    def advance(self: Inbound, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
         value = messages.number(params.get("progress"))
         if value is not None:
             self._core.emit(ev.Progress(at=at, id=row.id, progress=value, seq=seq))

@@ -163,7 +163,7 @@ class Lost(RequestEvent):
 class Late(RequestEvent):
     """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result.
 
-    ``usual`` is the usual interval of the request's progress in seconds, where it is progress.
+    Of progress, ``usual`` is the usual interval in seconds, and ``progress`` the value, ``None`` if that is no number.
     """
 
     kind: Kind
@@ -172,6 +172,7 @@ class Late(RequestEvent):
     code: int | None = None
     summary: str = ""
     size: int = 0
+    progress: float | None = None
 
 
 @fact
@@ -345,9 +346,9 @@ class Violation(Event):
 
     Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
     ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
-    ``not-acknowledged``, ``progress-not-increasing``, ``response-before-request``, ``response-id-type``,
-    ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``, ``task-after-cancel``, ``task-status``,
-    ``undeclared-capability``, ``unknown-progress-token``.
+    ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
+    ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,
+    ``task-after-cancel``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
     """
 
     rule: str

@@ -174,7 +174,7 @@ class Inbound:
 
     # -- notifications ---------------------------------------------------------------------------------------
 
-    def notified(self, frame: NotificationFrame, at: float, seq: int) -> None:
+    def notified(self, frame: NotificationFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a notification."""
         core, params = self._core, as_object(frame.params)
         method, about = frame.method[:NAME], messages.as_text(params.get("uri"))[:SHOWN]
@@ -184,7 +184,7 @@ class Inbound:
                 self._delivered(method, params, about, listening, at, seq)
         match frame.method:
             case "notifications/progress":
-                self._progress(params, at, seq)
+                self._progress(params, at, seq, stream)
             case "notifications/message":
                 data = params.get("data")
                 text = data if isinstance(data, str) else messages.text(data)
@@ -262,48 +262,80 @@ class Inbound:
 
     # -- progress --------------------------------------------------------------------------------------------
 
-    def _progress(self, params: dict[str, Json], at: float, seq: int) -> None:
+    def _progress(self, params: dict[str, Json], at: float, seq: int, stream: RequestId | None) -> None:
         """Handles progress: of a request in flight, or as evidence that a cancelled one goes on."""
-        core = self._core
-        token, message = params.get("progressToken"), params.get("message")
-        wire_id = core.tokens.get((type(token), token), token) if is_request_id(token) else 0
-        row = core.named(wire_id)
-        if row is None or row.method in UNTOKENED:
-            core.violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
+        core, token = self._core, params.get("progressToken", messages.MISSING)
+        row, wire_id = self._holder(token)
+        if row is None:
+            row, where = self._only_call(stream, at)
+            named = (
+                "without a token" if token is messages.MISSING else f"under the unknown token {shown(token)}"
+            )
+            text = f"progress {named}{where}"
+            core.violation("unknown-progress-token", text, at, seq, None if row is None else row.id)
             return
-        if row.round_answered or wire_id != row.wire_id:
+        if not messages.is_request_id(token) or core.tokens.get((type(token), token), token) != wire_id:
+            text = f"the progress token {shown(token)} for {wire_id!r}"
+            core.violation("progress-token-type", text, at, seq, row.id)
+        over = row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT)
+        if over or row.round_answered or wire_id != row.wire_id:
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         elif not core.reached(row, at):
             core.violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)
-        elif row.state is State.IN_FLIGHT or row.state is State.TASK:
-            self._advance(row, params, message, at, seq)
-        elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
-            core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         else:
-            self._responses.late(row, Kind.PROGRESS, at, seq, summary=messages.as_text(message)[:NAME])
+            self._advance(row, params, at, seq)
 
-    def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
-        """Handles the progress of a running request.
+    def _holder(self, token: Json) -> tuple[Request | None, RequestId]:
+        """Returns the request that has a progress token, and the id of its round.
 
-        C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out.
+        Tokens correlate as ids do: some servers send the token 4 back as "4" or 4.0, which is accepted if no other request
+        has that token.
         """
-        core, progress = self._core, messages.number(params.get("progress"))
-        if progress is None:
-            detail = f"progress {shown(params.get('progress'))}"
-            core.violation("malformed-progress", detail, at, seq, row.id)
-            return
-        if row.progress is not None and progress <= row.progress:
-            text = f"progress {progress:g} after {row.progress:g}: it must increase"
-            core.violation("progress-not-increasing", text, at, seq, row.id)
-            return
-        core.emit(
-            ev.Progress(
-                at=at,
-                id=row.id,
-                progress=progress,
-                total=messages.number(params.get("total")),
-                message=message[:SHOWN] if isinstance(message, str) else None,
-                seq=seq,
-            )
-        )
-        core.arm(row)
+        for each in (token, messages.integer_id(token)):
+            if messages.is_request_id(each):
+                wire_id = self._core.tokens.get((type(each), each), each)
+                row = self._core.named(wire_id)
+                if row is not None and row.method not in UNTOKENED:
+                    return row, wire_id
+        return None, 0
+
+    def _only_call(self, stream: RequestId | None, at: float) -> tuple[Request | None, str]:
+        """Returns the request that progress under an unknown token can only be about, and words that say why.
+
+        That is the one on whose own stream it came, or the only call that is open or watched after its cancel.
+        """
+        core = self._core
+        own = None if stream is None else core.current(stream)
+        if own is not None and core.reached(own, at):
+            return own, f", on the stream of {own.id!r}"
+        rows = [live.row for live in core.live.values() if not live.row.internal] + core.watched()
+        calls = {row.id: row for row in rows if row.method not in UNTOKENED and row.sent_at is not None}
+        if len(calls) != 1:
+            return None, ""
+        only = next(iter(calls.values()))
+        return only, f", while only {only.id!r} was {'open' if only.open else 'watched'}"
+
+    def _advance(self, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
+        """Handles the progress of a running request, or of one that was cancelled or lost.
+
+        C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out. After a
+        cancel any message shows that somebody works on, whatever its value.
+        """
+        core, message = self._core, messages.as_text(params.get("message"))
+        late = next((each.progress for each in row.late if each.kind is Kind.PROGRESS), None)
+        value, last = messages.number(params.get("progress")), row.progress if late is None else late
+        flaw = ""
+        if value is None:
+            given = params.get("progress", messages.MISSING)
+            flaw = "progress without a value" if given is messages.MISSING else f"progress {shown(given)}"
+            core.violation("malformed-progress", flaw, at, seq, row.id)
+        elif last is not None and value <= last:
+            flaw = f"progress {value:g} after {last:g}: it must increase"
+            core.violation("progress-not-increasing", flaw, at, seq, row.id)
+        if row.state not in RUNNING:
+            self._responses.late(row, Kind.PROGRESS, at, seq, summary=message[:NAME], progress=value)
+        elif value is not None and not flaw:
+            total = messages.number(params.get("total"))
+            words = message[:SHOWN] if isinstance(params.get("message"), str) else None
+            core.emit(ev.Progress(at=at, id=row.id, progress=value, total=total, message=words, seq=seq))
+            core.arm(row)

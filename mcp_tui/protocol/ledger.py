@@ -396,6 +396,11 @@ class Ledger:
             self._watched[row.id] = None
         self.send_owed(row.id, at)
 
+    def watched(self) -> list[Request]:
+        """Returns the cancelled requests of which something may still be heard."""
+        rows = map(self.row, self._watched)
+        return [row for row in rows if row.unwatched_at is None and not answered(row)]
+
     def last_signal(self) -> Request | None:
         """Returns the watched request whose signal was written last."""
         return next((self.row(id_) for id_ in reversed(self._watched)), None)
@@ -530,7 +535,7 @@ class Ledger:
             self.violation("duplicate-member", text, at, seq)
         match frame:
             case messages.NotificationFrame():
-                self.inbound.notified(frame, at, seq)
+                self.inbound.notified(frame, at, seq, stream)
             case ResponseFrame():
                 self.responses.receive(frame, at, seq, stream)
             case messages.RequestFrame():

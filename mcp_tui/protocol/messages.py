@@ -115,6 +115,16 @@ def is_request_id(value: object) -> TypeGuard[RequestId]:
     return kind is int or kind is str
 
 
+def integer_id(identity: Any) -> int | None:
+    """Returns the integer that an id or a token of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
+    if isinstance(identity, float) and identity.is_integer():
+        return int(identity)
+    if isinstance(identity, str) and len(identity) < 16 and identity.isascii() and identity.isdigit():
+        number = int(identity)
+        return number if str(number) == identity else None
+    return None
+
+
 def as_object(value: Json) -> dict[str, Json]:
     """Returns the value if it is a JSON object, else an empty one."""
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}

@@ -94,7 +94,7 @@ class Evidence:
     """A message that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
 
     ``after_transit`` counts the progress that cannot have crossed the cancel; ``last_after`` is the time of the last
-    message and ``usual`` the usual interval, in seconds.
+    message and ``usual`` the usual interval, in seconds; ``progress`` is the last value that was a number.
     """
 
     kind: ev.Kind
@@ -107,6 +107,7 @@ class Evidence:
     size: int = 0
     after_transit: int = 0
     usual: float = 0.0
+    progress: float | None = None
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -446,6 +447,8 @@ def _gather(row: Request, event: ev.Late) -> None:
                 evidence.count += 1
                 evidence.after_transit += after_transit
                 evidence.last_after, evidence.usual = event.after, event.usual
+                if event.progress is not None:
+                    evidence.progress = event.progress
                 return
     row.late.append(
         Evidence(
@@ -458,6 +461,7 @@ def _gather(row: Request, event: ev.Late) -> None:
             size=event.size,
             after_transit=after_transit,
             usual=event.usual,
+            progress=event.progress,
         )
     )
 

@@ -87,16 +87,6 @@ def kind_of(frame: ResponseFrame) -> Kind:
     return Kind.TASK if "taskId" in as_object(fields.get("task")) else Kind.RESULT
 
 
-def integer_id(identity: Any) -> int | None:
-    """Returns the integer that an id of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
-    if isinstance(identity, float) and identity.is_integer():
-        return int(identity)
-    if isinstance(identity, str) and len(identity) < 16 and identity.isascii() and identity.isdigit():
-        number = int(identity)
-        return number if str(number) == identity else None
-    return None
-
-
 class Responses:
     """The part of a ledger that handles responses: whole, broken, or too large."""
 
@@ -205,7 +195,7 @@ class Responses:
             row = self._core.named(identity)
             if row is not None:
                 return row, ""
-        number = integer_id(identity)
+        number = messages.integer_id(identity)
         row = None if number is None else self._core.named(number)
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
@@ -348,6 +338,7 @@ class Responses:
         code: int | None = None,
         summary: str = "",
         size: int = 0,
+        progress: float | None = None,
     ) -> None:
         """Records a message after the cancel or the loss of a request as evidence.
 
@@ -375,6 +366,7 @@ class Responses:
                 code=code,
                 summary=summary,
                 size=size,
+                progress=progress,
                 seq=seq,
             )
         )

@@ -300,13 +300,12 @@ class Moment:
     ) -> Step:
         return self.message({"id": id, "error": {"code": code, "message": text}}, stream=stream)
 
-    def notification(self, method: str, params: Json = None) -> Step:
-        return self.message({"method": method, "params": {} if params is None else params})
+    def notification(self, method: str, params: Json = None, *, stream: RequestId | None = None) -> Step:
+        return self.message({"method": method, "params": {} if params is None else params}, stream=stream)
 
-    def progress(self, token: Json, progress: Json, **more: Json) -> Step:
-        return self.notification(
-            "notifications/progress", {"progressToken": token, "progress": progress, **more}
-        )
+    def progress(self, token: Json, progress: Json, *, stream: RequestId | None = None, **more: Json) -> Step:
+        params = {"progressToken": token, "progress": progress, **more}
+        return self.notification("notifications/progress", params, stream=stream)
 
     def request(self, id: Json, method: str, params: Json = None) -> Step:
         return self.message({"id": id, "method": method, "params": {} if params is None else params})

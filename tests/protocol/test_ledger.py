@@ -55,7 +55,7 @@ def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> No
         at(1).progress("mcp-tui-2", 6),
         "Progress 2 progress=6",
         at(1).progress(1, 7),
-        "Violation rule=unknown-progress-token detail='progress for the token 1'",
+        "Violation rule=unknown-progress-token detail='progress under the unknown token 1'",
     )
 
 

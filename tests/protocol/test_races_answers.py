@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.messages import shown
 from tests.protocol.playbook import (
     EVERYWHERE,
@@ -81,6 +81,86 @@ def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent
     at(1).result(sent).run(ledger)
     assert [type(out).__name__ for out in ledger.take()] == ["Unknown"]
     assert ledger.book.order[0].open
+
+
+# -- whose progress is -----------------------------------------------------------------------------------------
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("sent", "shown"), [("1", "\"the progress token '1'\""), (1.0, "'the progress token 1.0'")]
+)
+def test_a_token_of_another_type_is_progress_of_its_request_and_flagged(
+    wire: Wire, sent: object, shown: str
+) -> None:
+    flag = f"Violation 1 rule=progress-token-type detail={shown[:-1]} for 1{shown[-1]}"
+    play(
+        wire.in_flight(),
+        at(50).progress(sent, 1),
+        flag,
+        "Progress 1 progress=1",
+        at(50).deadline(110),  # the idle timeout runs anew
+    )
+    if wire.signal is not Signal.STREAM_CLOSED:
+        play(
+            wire.cancelled(),
+            at(3).progress(sent, 1),
+            flag,
+            "Late 1 kind=progress after=1 usual=0.5 progress=1",
+        )
+
+
+def test_a_token_of_another_type_names_the_request_to_which_the_caller_gave_it() -> None:
+    ledger = ON_STDIO[0].ledger()
+    ledger.call("tools/call", {"_meta": {"progressToken": 7}}, at=0)
+    play(
+        after(ledger, at(0).wrote(1)),
+        at(1).progress("7", 1),
+        "Violation 1 rule=progress-token-type detail=\"the progress token '7' for 1\"",
+        "Progress 1 progress=1",
+    )
+
+
+@on_shared
+def test_progress_under_an_unknown_token_names_the_only_call_that_is_open_or_watched(wire: Wire) -> None:
+    rule = "rule=unknown-progress-token"
+    play(
+        wire.in_flight("tools/call", "ping"),
+        at(1).progress("x", 1),
+        f"Violation 1 {rule} detail=\"progress under the unknown token 'x', while only 1 was open\"",
+        at(1).progress(True, 1),
+        f"Violation 1 {rule} detail='progress under the unknown token True, while only 1 was open' count=2",
+        at(1).notification("notifications/progress"),
+        f"Violation 1 {rule} detail='progress without a token, while only 1 was open' count=3",
+        at(1).deadline(60),  # it may be anybody's, so it sets no clock back
+    )
+    play(
+        wire.cancelled(),
+        at(2.4).progress("x", 1),
+        f"Violation 1 {rule} detail=\"progress under the unknown token 'x', while only 1 was watched\"",
+        at(2.5).result(1),
+        "Late 1 kind=result after=0.5",
+        "Settled 1 detail='answered late'",
+        at(7).progress("x", 2),
+        f"Violation {rule} detail=\"progress under the unknown token 'x'\"",
+    )
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).progress("x", 1),
+        f"Violation {rule} detail=\"progress under the unknown token 'x'\"",
+    )
+
+
+@on_http
+def test_progress_under_an_unknown_token_on_the_stream_of_a_call_names_that_call(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).progress("x", 1, stream=2),
+        "Violation 2 rule=unknown-progress-token detail=\"progress under the unknown token 'x', on the stream of 2\"",
+    )
+
+
+# -- a response without an id ----------------------------------------------------------------------------------
 
 
 @on_stdio

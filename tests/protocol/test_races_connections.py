@@ -179,7 +179,7 @@ def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_a_minute(wire:
         at(4).tick(),
         "Settled 1",
         at(5).progress(1, 1),
-        "Late 1 kind=progress after=3 usual=0.5",
+        "Late 1 kind=progress after=3 usual=0.5 progress=1",
         at(5).deadline(62),
         at(62).tick(),
         "-> release 1",

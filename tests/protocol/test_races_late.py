@@ -107,20 +107,43 @@ def test_c14_c15_progress_after_cancel_is_counted_and_arms_nothing_and_a_log_mes
     play(
         wire.cancelled(),
         at(3).progress(1, 5, message="still at it"),
-        "Late 1 kind=progress after=1 usual=0.5 summary='still at it'",
+        "Late 1 kind=progress after=1 usual=0.5 summary='still at it' progress=5",
         at(3).notification("notifications/message", {"level": "info", "data": "row 17"}),
         "Log level=info data='row 17'",
         at(3).deadline(4),
         at(4).tick(),
         *wire.settles(),
         at(5).progress(1, 6),
-        "Late 1 kind=progress after=3 usual=0.5",
+        "Late 1 kind=progress after=3 usual=0.5 progress=6",
         at(5).look(
             1,
             "cancelled elapsed=2 cause=user reason=no signal=notification reason delivered late=progress×2+1",
         ),
         at(6).result(1),
         "Late 1 kind=result after=4",
+    )
+
+
+def test_wrong_progress_after_a_cancel_is_evidence_and_each_says_what_it_is() -> None:
+    play(
+        Wire("stdio", "2025-11-25").cancelled(),
+        at(2.1).progress(1, 5),
+        "Late 1 kind=progress after=0.1 usual=0.5 progress=5",
+        at(2.5).progress(1, 5),
+        "Violation 1 rule=progress-not-increasing detail='progress 5 after 5: it must increase'",
+        "Late 1 kind=progress after=0.5 usual=0.5 progress=5",
+        at(2.9).progress(1, "half"),
+        "Violation 1 rule=malformed-progress detail=\"progress 'half'\"",
+        "Late 1 kind=progress after=0.9 usual=0.4",
+        at(3.3).notification("notifications/progress", {"progressToken": 1}),
+        "Violation 1 rule=malformed-progress detail='progress without a value' count=2",
+        "Late 1 kind=progress after=1.3 usual=0.4",
+        at(3.7).progress(1, 6),
+        "Late 1 kind=progress after=1.7 usual=0.4 progress=6",
+        at(3.7).look(
+            1,
+            "cancel_requested elapsed=2 cause=user reason=no signal=notification reason delivered late=progress×5+0.1",
+        ),
     )
 
 
