@@ -25,7 +25,7 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.ports import Live
-from mcp_tui.protocol.requests import TRANSITIONS, Book, Request, State
+from mcp_tui.protocol.requests import RUNNING, TRANSITIONS, Book, Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.tasks import Rounds, Tasks
@@ -236,9 +236,13 @@ def the_maximum_is_not_looked_at(patch: Patch) -> None:
 
 
 def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
+    original = Inbound._advance
+
     def advance(self: Inbound, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
         value = messages.number(params.get("progress"))
-        if value is not None:
+        if value is None or row.state not in RUNNING:
+            original(self, row, params, at, seq)
+        else:
             self._core.emit(ev.Progress(at=at, id=row.id, progress=value, seq=seq))
             self._core.arm(row)
 

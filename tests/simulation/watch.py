@@ -335,7 +335,8 @@ class Watch:
 
     def _progressed(self, event: ev.Progress, seen: Seen) -> None:
         token, value = self._progress or (None, None)
-        own = type(token) is type(seen.token) and token == seen.token and value == event.progress
+        alike = token == seen.token or str(token) == str(seen.token)  # "4" and 4.0 stand for 4
+        own = alike and not isinstance(token, bool) and value == event.progress
         self.expect(3, own, "progress of {!r} moved {}, whose token is {!r}", token, event.id, seen.token)
         increasing = seen.progress is None or event.progress > seen.progress
         self.expect(3, increasing, "progress {} after {} moved {}", event.progress, seen.progress, event.id)
