@@ -24,6 +24,7 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
+from mcp_tui.transport.standstill import Alarm, Limit
 
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall
@@ -152,7 +153,7 @@ class _Watch:
         self.client = session.client
         self.options = session.given.options
         self.reason = self.options.reason or DEFAULT_REASON
-        self.timer: asyncio.TimerHandle | None = None
+        self.timer: Alarm | None = None
         self.enough = asyncio.Event()
         """Set to stop listening: a signal comes with nothing left to cancel, or the connection is gone."""
         self.client.listen(self._heard)
@@ -169,7 +170,7 @@ class _Watch:
     def _arm(self) -> None:
         after = self.options.cancel_after
         if after is not None and self.timer is None:
-            self.timer = asyncio.get_running_loop().call_later(after, self._cancel)
+            self.timer = Alarm(asyncio.get_running_loop().time() + after, self._cancel)
 
     def _cancel(self) -> None:
         self.client.cancel(self.row.id, ev.Cause.USER, self.reason, leave=True)
@@ -200,7 +201,7 @@ class _Watch:
             # from the signal on; the settling of the row falls due at the same moment
             since = row.signalled_at if row.signalled_at is not None else self.client.now()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, since + seconds - self.client.now())):
+                async with Limit(max(0.0, since + seconds - self.client.now())):
                     await self.enough.wait()
         await asyncio.sleep(0)
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:

@@ -84,8 +84,9 @@ def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
         print(text, end=end, flush=flush)
     except OSError as error:
         give_up()
-        text = "" if isinstance(error, BrokenPipeError) else f"Cannot write to stdout: {error.strerror}."
-        raise Failure(text, Exit.STDOUT_CLOSED) from None
+        if isinstance(error, BrokenPipeError):
+            raise Failure("", Exit.STDOUT_CLOSED) from None
+        raise Failure(f"Cannot write to stdout: {error.strerror}.", Exit.DEFECT) from None
 
 
 def give_up() -> None:

@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from mcp_tui.cli.output import colourful, dump, give_up
+from mcp_tui.cli.output import Exit, colourful, dump, give_up
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
@@ -79,10 +79,10 @@ def summary(row: Request, now: float) -> str:
 class Printer:
     """Prints the events of a command. ``t`` counts from ``began``, monotonic seconds.
 
-    ``closed`` is called once when stdout has lost its reader.
+    ``closed`` is called once when stdout cannot be written, with the exit status that this means.
     """
 
-    def __init__(self, *, as_json: bool, began: float, closed: Callable[[], None]) -> None:
+    def __init__(self, *, as_json: bool, began: float, closed: Callable[[Exit], None]) -> None:
         self.json = as_json
         self._began = began
         self.streams = Streams(closed)
@@ -171,10 +171,11 @@ LAST_WORDS: Final = 1.0
 class Streams:
     """Writes to stdout and stderr in order, in a thread. Must be created in a running loop.
 
-    ``closed`` is called once, in the loop, when stdout cannot be written; later output to it is dropped.
+    ``closed`` is called once, in the loop, when stdout cannot be written: it has lost its reader, or the disk is full. Later
+    output to it is dropped.
     """
 
-    def __init__(self, closed: Callable[[], None]) -> None:
+    def __init__(self, closed: Callable[[Exit], None]) -> None:
         self._closed = closed
         self._loop = asyncio.get_running_loop()
         self._hurry: asyncio.Future[None] = self._loop.create_future()
@@ -240,10 +241,11 @@ class Streams:
         except (OSError, ValueError) as error:
             self._broken = True
             give_up()
-            if not isinstance(error, (BrokenPipeError, ValueError)):
+            unread = isinstance(error, (BrokenPipeError, ValueError))
+            if not unread:
                 _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
             with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short
-                self._loop.call_soon_threadsafe(self._closed)
+                self._loop.call_soon_threadsafe(self._closed, Exit.STDOUT_CLOSED if unread else Exit.DEFECT)
 
 
 def _write_err(text: str) -> None:

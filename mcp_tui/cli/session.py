@@ -16,7 +16,6 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,8 +70,7 @@ class Headless:
         self.insecure = isinstance(where, HttpTarget) and where.insecure
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
-        closed = partial(self.stop, Exit.STDOUT_CLOSED)
-        self.printer = Printer(as_json=given.options.json, began=began, closed=closed)
+        self.printer = Printer(as_json=given.options.json, began=began, closed=self.stop)
         self._said: set[str] = set()
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -98,7 +96,7 @@ class Headless:
             os._exit(Exit.INTERRUPTED)
         self.stopped = self.stopped or status
         self.printer.streams.hurry()
-        if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
+        if self.wind_down is not None and status not in (Exit.STDOUT_CLOSED, Exit.DEFECT):
             self.wind_down(status)
         elif self._task is not None:
             self._task.cancel()

@@ -8,6 +8,7 @@ of it happens in the event loop's thread and in one call, so a cancel changes it
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ from mcp_tui.protocol.requests import TERMINAL, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
+from mcp_tui.transport.standstill import Alarm
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -41,6 +43,11 @@ DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
+
+BEAT: Final = 0.1
+"""Seconds between two looks at the clock while a request is open, by which a standstill is noticed and measured."""
+STANDSTILL: Final = 0.5
+"""Seconds from which a standstill is reported."""
 
 BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
@@ -94,8 +101,8 @@ class Client:
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at: float | None = None
+        self._alarm: Alarm | None = None
+        self._alarm_at = math.inf
         self.interactions = Interactions(self, respond)
         # the part of the ledger's port that is about questions
         self.prompt, self.prompt_over = self.interactions.prompt, self.interactions.prompt_over
@@ -144,9 +151,9 @@ class Client:
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
         await self.disconnect()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = self._timer_at = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_at = None, math.inf
         self.store.flush()
 
     async def terminate(self) -> None:
@@ -525,17 +532,29 @@ class Client:
     # -- time ------------------------------------------------------------------------------------------------
 
     def _keep_time(self) -> None:
-        """Sets the timer for the ledger's next deadline."""
-        due = self.ledger.deadlines.next()
-        if due is None or (self._timer_at is not None and self._timer_at <= due):
+        """Sets the alarm for the ledger's next deadline, or for the next beat while a request is open."""
+        due, now = self.ledger.deadlines.next(), self.now()
+        if due is None and not self.ledger.live:
             return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = due
-        self._timer = asyncio.get_running_loop().call_later(max(0.0, due - self.now()), self._tick)
+        due = now + BEAT if due is None else min(due, now + BEAT)
+        if self._alarm_at <= due:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = due
+        self._alarm = Alarm(asyncio.get_running_loop().time() + due - now, self._tick, self._late)
+
+    def _late(self, seconds: float) -> None:
+        """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""
+        self._alarm_at = -math.inf
+        stood = seconds + BEAT / 2  # it began between the last beat and this one
+        self.ledger.standstill = stood
+        if stood >= STANDSTILL:
+            self.tell(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
 
     def _tick(self) -> None:
-        self._timer = self._timer_at = None
+        self._alarm, self._alarm_at = None, math.inf
+        self.ledger.standstill = 0.0
         self.ledger.tick(self.now())
         self.drain()
 

@@ -28,6 +28,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
+from mcp_tui.transport.standstill import Limit
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
@@ -106,7 +107,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     client.steps.clear()
     attempt = _Attempt(client)
     try:
-        async with asyncio.timeout(client.settings.connect_timeout) as client.held.limit:
+        async with Limit(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
     except TimeoutError:
         raise ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else "")) from None
@@ -277,7 +278,7 @@ class _Attempt:
 
     async def _initialize_reply(self, id_: RequestId) -> Reply:
         """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
-        client, limit = self.client, asyncio.timeout(None)
+        client, limit = self.client, Limit(None)
 
         def listener(event: ev.Event) -> None:
             if isinstance(event, ev.Late) and event.id == self.unanswered and event.kind is ev.Kind.RESULT:
@@ -366,11 +367,11 @@ class _Attempt:
         if client.connection is not None:
             client.connection = replace(client.connection, speaking=revision)
 
-    async def _reply(self, id_: RequestId, wait: float | None, limit: asyncio.Timeout | None = None) -> Reply:
+    async def _reply(self, id_: RequestId, wait: float | None, limit: Limit | None = None) -> Reply:
         """Waits for a request of the handshake and returns what came of it, by default after ``wait`` seconds at most."""
         client = self.client
         try:
-            async with limit or asyncio.timeout(wait):
+            async with limit or Limit(wait):
                 frame = await client.wait(id_)
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
@@ -383,7 +384,7 @@ class _Attempt:
             raise Unauthorized(why or f"HTTP {status}", refusal.challenge)
         if lost and self.kind == "stdio":
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EXIT_WAIT):
+                async with Limit(EXIT_WAIT):
                     await client.disconnected.wait()
                 why = client.last_words or why  # the exit code says more than the broken pipe
         if frame is None or lost:

@@ -271,6 +271,8 @@ _TABLE: Final = (
                 source="oversize", headless=True, json="oversize id bytes"),
     Description(ev.Stderr, lambda e: _cut(unpainted(e.line), LONG), IN, source="stderr", headless=True, json="stderr line"),
     Description(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
+    Description(ev.StoodStill, lambda e: f"mcp-tui stood still for {e.seconds:.1f} s", HERE, "warning", source="client",
+                headless=True, json="stood_still seconds"),
     Description(ev.Connected,
                 lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
                 HERE, "success", source="client", json="connected transport revision server"),

@@ -387,6 +387,16 @@ class Note(Event):
 
 
 @fact
+class StoodStill(Event):
+    """The process stood still for ``seconds``: stopped, suspended, starved, or with its event loop blocked.
+
+    Messages that were read right after it may have come at any time in it.
+    """
+
+    seconds: float
+
+
+@fact
 class Connected(Event):
     """The connection is ready. ``server`` is name and version as the server gives them."""
 

@@ -101,6 +101,8 @@ class Ledger:
         self.port = port
         self.negotiated = Negotiated(transport=transport)
         self.grace = grace
+        self.standstill = 0.0
+        """Seconds for which this process stood still, while what came meanwhile is read."""
         self.book = Book()
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}

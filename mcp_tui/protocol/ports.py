@@ -111,6 +111,7 @@ class Core(Protocol):
     port: LedgerPort
     negotiated: Negotiated
     grace: float
+    standstill: float
     book: Book
     deadlines: Deadlines
     live: dict[RequestId, Live]

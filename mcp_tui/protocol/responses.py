@@ -219,7 +219,7 @@ class Responses:
         identity, error = frame.id, frame.error
         nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._core.last_signal() if nameless else None
-        after = None if last is None or last.signalled_at is None else at - last.signalled_at
+        after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)
         rejects = after is not None and after <= REJECTED
         self._core.emit(
             ev.Unknown(
@@ -347,7 +347,7 @@ class Responses:
         """
         core = self._core
         since = row.cancel_at if row.cancel_at is not None else row.ended_at
-        after = 0.0 if since is None else max(0.0, at - since)
+        after = 0.0 if since is None else self._since(since, at)
         overdue = (
             core.negotiated.modern
             and after > CROSSING
@@ -373,6 +373,10 @@ class Responses:
         if overdue and not known:
             text = f"{kind.value} {after:.3f} s after the cancel: nothing further may be sent"
             core.violation("late-response", text, at, seq, row.id)
+
+    def _since(self, since: float, at: float) -> float:
+        """Returns the seconds until a message came; the least, if it came while this process stood still."""
+        return max(0.0, at - since - self._core.standstill)
 
     # -- the outcome -----------------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ from mcp_tui.transport.http_exchanges import (
     opened,
     read_events,
 )
+from mcp_tui.transport.standstill import Limit
 from mcp_tui.transport.targets import HttpTarget
 
 LISTENS: Final = 0.5
@@ -246,7 +247,7 @@ class SseTransport(HttpTransport):
         self._endpoint = asyncio.get_running_loop().create_future()
         self._stream = spawn(self._read(), name="the server's stream")
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT):
+            async with Limit(CONNECT_TIMEOUT):
                 await self._endpoint
         except BaseException as error:
             self._stream.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
@@ -16,6 +15,7 @@ from mcp_tui.protocol.framing import HEAD, LineFramer, Oversized
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
+from mcp_tui.transport.standstill import Limit
 
 FIELDS: Final = 1024
 """Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
@@ -117,7 +117,7 @@ async def read_head(stream: AsyncIterable[bytes], limit: int = HEAD) -> bytes:
     """Returns the start of a body that is not an answer: ``limit`` bytes at most, and what comes before it breaks."""
     body = bytearray()
     with contextlib.suppress(*EXPECTED):
-        async with asyncio.timeout(PATIENCE):
+        async with Limit(PATIENCE):
             async for chunk in stream:
                 body += chunk
                 if len(body) >= limit:

@@ -23,6 +23,7 @@ from mcp_tui.transport.base import TransportError, Turn
 from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
+from mcp_tui.transport.standstill import Limit
 from mcp_tui.transport.targets import HttpTarget
 
 MAX_BODY: Final = 512 * 1024
@@ -87,7 +88,7 @@ class Fetcher:
             peer=lambda ip: self._check(address, [ip]),
         )
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with Limit(PATIENCE):
                 if not self._allowed:
                     found = {address_kind(ip) for ip in await _resolved(self.server)} or {"public"}
                     self._allowed = self._allowed.union(*(_FROM[each] for each in found))

@@ -103,7 +103,7 @@ def test_a_stdout_on_a_full_disk_is_told_in_one_sentence(words: str):
         if words == "nonsense"
         else "Cannot write to stdout: No space left on device."
     )
-    assert done.returncode == (Exit.USAGE if words == "nonsense" else Exit.STDOUT_CLOSED)
+    assert done.returncode == (Exit.USAGE if words == "nonsense" else Exit.DEFECT)
     told = done.stderr.decode()
     assert told.startswith(f"mcp-tui: {said}")
     assert told.count("Cannot write") == (words != "nonsense")

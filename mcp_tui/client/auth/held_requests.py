@@ -11,6 +11,7 @@ from typing import Final
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Challenge, Refusal, TransportError, Unauthorized, spawn, within
+from mcp_tui.transport.standstill import Limit
 
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
@@ -23,7 +24,7 @@ class HeldRequests:
     """The held requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
 
     def __init__(self, client: Caller) -> None:
-        self.limit: asyncio.Timeout | None = None
+        self.limit: Limit | None = None
         """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
         self._times = Counter[RequestId]()

@@ -1,0 +1,98 @@
+"""Timers for a process that may stand still: stopped, suspended, starved, or with its event loop blocked.
+
+A timer that fires late says nothing about the server: its answer may lie in the pipe or the socket, in time. So what is
+ready is read first, and only then is the limit judged. This needs nothing of the loop but turns: each asks the operating
+system for what is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final
+
+LATE: Final = 0.1
+"""Seconds behind its time from which a timer is late; a loop that merely has much to do is not."""
+
+TURNS: Final = 500
+"""Turns of the loop in which all that was ready is read: a full socket takes less than half of them."""
+
+AT_MOST: Final = 2.0
+"""Seconds that this may take if a server never stops sending; :data:`FEWEST` turns are taken all the same."""
+FEWEST: Final = 50
+
+
+def _no_matter(_: float) -> None:
+    pass
+
+
+class Alarm:
+    """Calls ``ring`` at a time of the running loop; if the loop comes late, once all that was ready has been read.
+
+    ``late`` is called before the reading, with the seconds by which the loop came late.
+    """
+
+    def __init__(
+        self, when: float, ring: Callable[[], None], late: Callable[[float], None] = _no_matter
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._when = when
+        self._ring = ring
+        self._late = late
+        self._handle: asyncio.Handle = self._loop.call_at(when, self._fire)
+
+    def cancel(self) -> None:
+        """Stops it."""
+        self._handle.cancel()
+
+    def _fire(self) -> None:
+        now = self._loop.time()
+        if now - self._when < LATE:
+            self._ring()
+        else:
+            self._handle = self._loop.call_soon(self._read, TURNS, now + AT_MOST)
+            self._late(now - self._when)
+
+    def _read(self, turns: int, until: float) -> None:
+        if turns and (turns > TURNS - FEWEST or self._loop.time() < until):
+            self._handle = self._loop.call_soon(self._read, turns - 1, until)
+        else:
+            self._ring()
+
+
+class Limit:
+    """A context like :func:`asyncio.timeout` whose time is up only when all that was ready in it has been read."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._timeout = asyncio.timeout(None)
+        self._alarm: Alarm | None = None
+        self._when: float | None = None
+
+    def when(self) -> float | None:
+        """Returns the time of the loop at which it is up; ``None`` if never."""
+        return self._when
+
+    def reschedule(self, when: float | None) -> None:
+        """Sets another time of the loop."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._when = when
+        self._alarm = None if when is None else Alarm(when, self._up)
+
+    def _up(self) -> None:
+        self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    async def __aenter__(self) -> Limit:
+        await self._timeout.__aenter__()
+        if self._seconds is not None:
+            self.reschedule(asyncio.get_running_loop().time() + self._seconds)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        return await self._timeout.__aexit__(kind, error, trace)
