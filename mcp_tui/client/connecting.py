@@ -262,7 +262,7 @@ class _Attempt:
         client, loop = self.client, asyncio.get_running_loop()
         if wait is None:
             return await self._reply(id_, None)
-        limit = asyncio.timeout(None if client.ledger.row(id_).sent_at is None else wait)
+        limit = Limit(None if client.ledger.row(id_).sent_at is None else wait)
 
         def listener(event: ev.Event) -> None:
             if isinstance(event, (ev.Sent, ev.Resumed)) and event.id == id_:
