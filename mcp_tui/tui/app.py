@@ -6,10 +6,12 @@ import asyncio
 import gc
 import os
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property, partial
+from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from textual import events
 from textual.app import SuspendNotSupported
@@ -24,8 +26,6 @@ from mcp_tui.tui.themes import first_theme, load_themes, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
-    from textual.command import CommandPalette, Provider
-
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.index import LoggedCancellation
@@ -45,12 +45,8 @@ def collect_again() -> None:
 # Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
 
 
-def commands() -> type[Provider]:
-    """Returns the provider of the palette's commands."""
-    from mcp_tui.tui.commands import Commands
-
-    return Commands
-
+AIMED: Final = 64
+"""Keys whose screen is remembered: more than can be on their way at once."""
 
 EMPTY: Final = "empty"
 """The mode without a server."""
@@ -70,7 +66,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     TITLE = "mcp-tui"
     BINDINGS = bindings(EVERYWHERE)
-    COMMANDS = {commands}
+    ENABLE_COMMAND_PALETTE = False  # Textual's; ours is a dialog like the others
     DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     NOTIFICATION_TIMEOUT = 8
@@ -88,10 +84,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.benches: dict[Session, Workbench] = {}
         """The workbenches of the open servers, and of those whose connections still end."""
         self._ahead: list[events.Event] | None = None
+        self._aimed: deque[tuple[events.Event, Screen[Any]]] = deque(maxlen=AIMED)
         self._target = target
         self._client = client
         self._opening = opening
         self._leaving = False
+        self._asks_to_quit: Screen[bool] | None = None
         self._typed = ""
         self._watch: Timer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -138,9 +136,15 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.guard.release()
         if isinstance(event, events.Key) and self._swallows(event):
             return
-        if self._ahead is not None and isinstance(event, events.InputEvent | events.Paste):
+        if not isinstance(event, events.InputEvent | events.Paste):
+            await super().on_event(event)
+        elif self._ahead is not None:
             self._ahead.append(event)
-        else:
+        elif event.is_forwarded:
+            if all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
+                await super().on_event(event)  # otherwise it comes up from a screen that is gone
+        elif await self.arrived(self.screen):
+            self._aimed.append((event, self.screen))
             await super().on_event(event)
 
     def _swallows(self, event: events.Key) -> bool:
@@ -168,22 +172,29 @@ class WorkbenchApp(Host, inherit_bindings=False):
         use(chosen)
         return problems
 
-    def action_command_palette(self) -> None:
-        """Opens the palette."""
-        from mcp_tui.tui.commands import Palette
+    async def action_palette(self) -> None:
+        """Opens the list of commands for what is on the screen; pressed again, it closes."""
+        from mcp_tui.tui.commands import Commands
+        from mcp_tui.tui.screens.help import HelpScreen
+        from mcp_tui.tui.screens.palette import PaletteScreen
 
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        if isinstance(self.screen, HelpScreen):
+            self.screen.action_close()
+        if isinstance(self.screen, PaletteScreen):
+            self.screen.action_close()
+            return
+        commands = Commands(self, self.screen)
 
-    def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
-        """Previews a theme while it is highlighted in the palette."""
-        from mcp_tui.tui.commands import theme_of
+        async def chosen(offer: Offer | None) -> None:
+            self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
+            if offer is not None:
+                if commands.lasting(offer):
+                    self.preferences.look.remember(offer.name)
+                done = offer.run()
+                if isawaitable(done):
+                    await done
 
-        self.chosen_theme = self.chosen_theme or self.theme
-        self.theme = theme_of(event.highlighted_event.option) or self.chosen_theme
-
-    def on_command_palette_closed(self) -> None:
-        self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
+        await self.open_over(PaletteScreen(commands.find), chosen)
 
     async def action_help(self) -> None:
         """Shows the keys of the focused place, or closes them."""
@@ -194,7 +205,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             screen.action_close()
         else:
             nodes = (screen.focused or screen).ancestors_with_self
-            await self.push_screen(HelpScreen(scopes_of(nodes)))
+            await self.open_over(HelpScreen(scopes_of(nodes)))
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Registers every theme; reports broken files, and other ``problems``, in one toast."""
@@ -284,9 +295,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
             name = servers.name(server)
             running = safe("{}, {} in flight", server.link.value, plural(len(server.calls)))
             if not server.shown:
-                yield safe("Server: {}", name), running, partial(self.show, server)
-            yield safe("Close server {}", name), running, partial(self.close_server, server)
-        yield words("Add a server…"), words("connect to one more server"), self.pick
+                yield Offer(safe("Server: {}", name), running, partial(self.show, server))
+            yield Offer(safe("Close server {}", name), running, partial(self.close_server, server))
+        yield Offer(words("Add a server…"), words("connect to one more server"), self.pick)
 
     def offers_elsewhere(self, query: str) -> Iterator[Offer]:
         from mcp_tui.tui.commands import narrowed, row_text
@@ -295,7 +306,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         for server in self.servers.all:
             for row in narrowed([] if server.shown else server.calls[::-1], row_text, query):
                 said = safe("Cancel {} {} at {}", row.id, request(row), self.servers.name(server))
-                yield said, words("go there and ask for a reason"), partial(self._cancel_at, server, row)
+                run = partial(self._cancel_at, server, row)
+                yield Offer(said, words("go there and ask for a reason"), run)
 
     async def _cancel_at(self, server: Session, row: Request) -> None:
         self.show(server)
@@ -396,9 +408,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         current = [writer.path for each in self.servers.all for writer in each.client.store.writers]
-        await self.push_screen(RecordingsScreen(journal_folder(), current=current), self._open_recording)
+        await self.open_over(RecordingsScreen(journal_folder(), current=current), self._open_recording)
 
-    def action_history(self) -> None:
+    async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
@@ -407,7 +419,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             if entry is not None:
                 self._open_recording(entry.session.path, entry.row.id)
 
-        self.push_screen(HistoryScreen(journal_folder()), chosen)
+        await self.open_over(HistoryScreen(journal_folder()), chosen)
 
     # -- defects ---------------------------------------------------------------------------------------------
 
@@ -436,7 +448,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         from mcp_tui.tui.view.rows import listed, plural
 
         running = [(server, server.calls) for server in self.servers.all if server.calls]
-        asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
+        asked = self._asks_to_quit is not None and self._asks_to_quit in self.screen_stack
         if (not running and not ask) or asked or self._leaving:
             self.leave(0)
             return
@@ -446,9 +458,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
         yes = "Cancel and quit" if running else "Quit"
-        screen = ConfirmScreen(title, lines, yes=yes, no="Stay", interrupt=True)
-        screen.id = "quit"
-        await self.push_screen(screen, lambda yes: self.leave(0) if yes else None)
+        screen = self._asks_to_quit = ConfirmScreen(title, lines, yes=yes, no="Stay", interrupt=True)
+        await self.open_over(screen, lambda yes: self.leave(0) if yes else None)
 
     def leave(self, status: int) -> None:
         """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once."""

@@ -1,58 +1,104 @@
-"""The command palette: a command for every key, and for what can be done now: cancel 212, call slow_sql, themes."""
+"""The commands of the palette: one for every key, and for what can be done now: cancel 212, call slow_sql, themes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
-from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
-from textual.widgets import Button, Input
-from textual.widgets.option_list import Option
+from textual.screen import Screen
 
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import DIALOG, bindings, hint
-from mcp_tui.tui.screens.dialog import copied
+from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.screens.parts.filtering import LEVELS
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.view.text import brief, safe, words
 
 MOST: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched against."""
 
+MEANINGS: Final = tuple(
+    frozenset(group.split())
+    for group in (
+        "cancel stop kill abort interrupt terminate",
+        "quit exit leave",
+        "history recording cancellations sessions replay past earlier",
+        "call new run invoke execute send tool",
+        "again repeat retry rerun resend",
+        "copy clipboard yank json raw",
+        "save write export download file json",
+        "filter search find grep",
+        "theme color colour dark light",
+        "reconnect restart connect disconnect stop",
+        "sign login authorize oauth credentials",
+        "help keys shortcuts bindings",
+        "follow tail autoscroll",
+        "zoom maximize fullscreen",
+        "sort order",
+        "mark select",
+        "expand collapse fold unfold",
+        "wire messages frames traffic raw json",
+        "log stderr output console",
+        "subscribe watch",
+        "answer reply question",
+        "edit change modify arguments",
+        "extend +30s longer timeout",
+        "suspend background shell",
+        "probe test check",
+    )
+)
+"""Words that mean the same here. One of each group is in the names of commands."""
+
 T = TypeVar("T")
 
 
-class Commands(Provider):
-    """Provides the commands. Names that come from a server are never read as markup."""
+class Commands:
+    """The commands of one screen, and those that a text means. Names that come from a server are never read as markup."""
+
+    def __init__(self, app: Host, screen: Screen[Any]) -> None:
+        self._app = app
+        self._screen = screen
+
+    def find(self, query: str) -> list[Offer]:
+        """Returns the commands that ``query`` may mean, the best first; all that stay, if it is empty."""
+        dynamic = self._dynamic(query) if query.strip() else ()
+        return best((*self._static(), *dynamic), query, self._app.preferences.look.recent)
+
+    def lasting(self, offer: Offer) -> bool:
+        """Returns whether a command is there whatever the server does, so that it is worth remembering."""
+        return any(each.name == offer.name for each in self._static())
 
     def _static(self) -> Iterator[Offer]:
         """Yields the commands that are listed before anything is typed."""
-        screen, app = self.screen, cast("Host", self.app)
+        screen, app = self._screen, self._app
+        idle = screen.idle() if isinstance(screen, SessionScreen) else frozenset[str]()
         for key in screen.offered() if isinstance(screen, SessionScreen) else ():
             if not key.hidden and key.id != "app.quit":
-                action = partial(screen.run_action, key.action)
-                yield clean(key.label), safe("{}  ({})", key.help, key.shown), action
+                run = partial(screen.run_action, key.action)
+                yield Offer(
+                    words(key.title or key.label), words(key.help), run, key.shown, key.id not in idle
+                )
         if isinstance(screen, Workbench):
             note = words("open a recorded session (read-only) beside this one")
-            yield words("Open a recording…"), note, partial(app.run_action, "recordings")
+            yield Offer(words("Open a recording…"), note, partial(app.run_action, "recordings"))
             note = words("list cancellations and their outcomes")
-            yield words("Cancellations of all sessions…"), note, partial(app.run_action, "history")
-        note = hint("cancel running requests and quit ({app.quit})")
-        yield words("Quit"), note, partial(app.run_action, "quit")
+            yield Offer(words("Cancellations of all sessions…"), note, partial(app.run_action, "history"))
+        note = words("cancel running requests and quit")
+        yield Offer(words("Quit"), note, partial(app.run_action, "quit"), key_of("app.quit"))
         if isinstance(screen, Workbench):
             yield from app.offers()
         for name in app.theme_names:
-            yield safe("Theme: {}", name), words("colours"), partial(setattr, app, "theme", name)
+            run = partial(setattr, app, "theme", name)
+            yield Offer(safe("Theme: {}", name), words("colors"), run, theme=name)
 
     def _dynamic(self, query: str) -> Iterator[Offer]:
         """Yields the commands about requests and entries of the catalogue that ``query`` may mean."""
-        screen = self.screen
+        screen = self._screen
         if not isinstance(screen, Workbench):
             return
         session = screen.session
@@ -62,86 +108,43 @@ class Commands(Provider):
         for row in narrowed(session.running[::-1], row_text, query):
             named = safe("{} {}", row.id, request(row))
             note = session.named(words("with a reason"))
-            yield safe("Cancel {}", named), note, partial(screen.cancelling.ask_reason, row)
+            yield Offer(safe("Cancel {}", named), note, partial(screen.cancelling.ask_reason, row))
             if row.state is State.TASK:
                 note = words("the task keeps running on the server")
-                yield (
-                    safe("Stop waiting for {}", named),
-                    note,
-                    partial(screen.connection.stop_waiting, row.id),
-                )
-        yield from cast("Host", self.app).offers_elsewhere(query)
+                run = partial(screen.connection.stop_waiting, row.id)
+                yield Offer(safe("Stop waiting for {}", named), note, run)
+        yield from self._app.offers_elsewhere(query)
         for uri in (entry.raw.get("uri") for entry in entries["resources"]):
             if isinstance(uri, str):
                 on = uri in session.client.subscriptions.uris
                 verb = words("Unsubscribe from" if on else "Subscribe to")
                 note = words("stop change notifications" if on else "get a notification when it changes")
                 subscribe = partial(screen.connection.subscribe, uri, wanted=not on)
-                yield safe("{} {}", verb, brief(uri, 80)), note, subscribe
+                yield Offer(safe("{} {}", verb, brief(uri, 80)), note, subscribe)
         for level in LEVELS:
             note = words("set the log level of the server")
-            yield safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level)
+            yield Offer(safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level))
         for name in narrowed(session.optional_tasks(), str, query):
             note = words("run it as a task on the server and poll for its result")
             call = partial(screen.calling.tools, name, task=True)
-            yield safe("Call as a task {}", brief(name, 80)), note, call
+            yield Offer(safe("Call as a task {}", brief(name, 80)), note, call)
         for task_id, name in session.left_behind().items():
             said = safe("Resume the task {} {}", brief(task_id, 40), brief(name, 40))
             resume = partial(screen.connection.call, "tasks/get", {"taskId": task_id})
-            yield said, words("started in an earlier session"), resume
+            yield Offer(said, words("started in an earlier session"), resume)
         yield from screen.calling.saved_offers()
         for kind, verb in VERBS.items():
             for entry in entries[kind]:
                 said = entry.raw.get("description")
                 note = brief(said, 120) if isinstance(said, str) else words("")
-                yield safe("{} {}", verb, brief(entry.name, 80)), note, partial(screen.calling.entry, entry)
-
-    async def discover(self) -> Hits:
-        for text, note, command in self._static():
-            yield DiscoveryHit(Content(text), command, text=text, help=_plain(note))
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        wanted = set(query.casefold().split())
-        for text, note, command in (*self._dynamic(query), *self._static()):
-            score = matcher.match(text)
-            if score > 0:
-                score += wanted <= set(text.casefold().split())  # ``cancel 212`` means 212, not 2124
-                yield Hit(score, Content(text), command, text=text, help=_plain(note))
-
-
-class Palette(CommandPalette):
-    """The palette, closed by the keys that close a dialog."""
-
-    BINDINGS = bindings(DIALOG)
-
-    def action_close(self) -> None:
-        self._action_escape()
-
-    def action_interrupt(self) -> None:
-        """Copies the selected text, or else closes the palette."""
-        if not copied(self):
-            self.dismiss()
-
-    def _action_command_list(self, action: str) -> None:
-        if self.query(CommandList):  # keys may be typed ahead of it
-            super()._action_command_list(action)
-
-    def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
-        if self.is_current:  # enter twice runs a command once
-            super()._select_or_command(event)
-
-
-def theme_of(option: Option) -> str:
-    """Returns the theme that a command of the palette would choose; empty for any other command."""
-    command = option.hit.command if isinstance(option, Command) else None
-    return str(command.args[-1]) if isinstance(command, partial) and command.func is setattr else ""
+                run = partial(screen.calling.entry, entry)
+                yield Offer(safe("{} {}", verb, brief(entry.name, 80)), note, run)
 
 
 def narrowed(among: Sequence[T], text_of: Callable[[T], str], query: str) -> Sequence[T]:
     """Returns :data:`MOST` items that a query may mean: those whose text has its last word, as a whole word first.
 
-    The palette itself matches letters anywhere, which takes too long with ten thousand items.
+    To look at every word of ten thousand items takes too long between two keys.
     """
     last = query.casefold().split()[-1:]
     if len(among) <= MOST or not last:
@@ -160,6 +163,50 @@ def _entry_text(entry: Entry) -> str:
     return f"call read get subscribe unsubscribe from to {entry.name} {entry.raw.get('uri', '')}"
 
 
-def _plain(note: SafeText) -> str | None:
-    """Returns a help text as content: the palette reads plain text as markup."""
-    return cast("str", Content(note)) if note else None
+def best(offers: Iterable[Offer], query: str, recent: Sequence[str]) -> list[Offer]:
+    """Returns the commands that ``query`` may mean, the best first.
+
+    Of equal ones, those that do something now come first, then the ``recent`` ones, then those with fewer other words.
+    """
+    places = {name: place for place, name in enumerate(recent)}
+    meant = [(word, meanings(word)) for word in query.casefold().split()]
+    found: list[tuple[tuple[int, bool, int, int], Offer]] = []
+    for offer in offers:
+        rank = ranked(offer, meant)
+        if rank is not None:
+            others = len(offer.name.split()) if meant else 0
+            found.append(((rank, not offer.now, places.get(offer.name, len(places)), others), offer))
+    return [offer for _, offer in sorted(found, key=lambda each: each[0])]
+
+
+def meanings(word: str) -> frozenset[str]:
+    """Returns the words that a typed one, perhaps its beginning, may stand for."""
+    if len(word) < 3:
+        return frozenset()
+    groups = (group for group in MEANINGS if any(each.startswith(word) for each in group))
+    return frozenset[str]().union(*groups)
+
+
+def ranked(offer: Offer, meant: Sequence[tuple[str, frozenset[str]]]) -> int | None:
+    """Returns how far a command is from what was typed, 0 for nothing else; ``None`` if a word does not lead to it.
+
+    A word is looked for as a word of the name, as the beginning of one, within it, by its meanings, and in the note.
+    """
+    name, note = offer.name.casefold(), offer.note.casefold()
+    parts = frozenset(name.split()) | frozenset(_WORD.findall(name))
+    total = 0
+    for word, others in meant:
+        ways = (
+            word in parts,
+            any(part.startswith(word) for part in parts),
+            word in name,
+            not parts.isdisjoint(others),
+            word in note,
+        )
+        if not any(ways):
+            return None
+        total += ways.index(True)
+    return total
+
+
+_WORD: Final = re.compile(r"\w+")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from textual.app import App
 from textual.filter import LineFilter
 from textual.keys import key_to_character
+from textual.screen import Screen
 
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
@@ -19,8 +22,34 @@ from mcp_tui.tui.widgets.canvas import AsciiTwins
 STYLESHEET: Final = Path(__file__).with_name("app.tcss")
 """The stylesheet of all screens and widgets."""
 
-Offer = tuple[SafeText, SafeText, Callable[[], object]]
-"""A command of the palette: its name, a note, and its function."""
+
+HOPS: Final = 50
+"""Steps of the event loop until an opened screen receives keys."""
+
+PATIENCE: Final = 2.0
+"""Seconds that a key waits for its screen."""
+
+Result = TypeVar("Result")
+
+
+class Offer(NamedTuple):
+    """A command of the palette.
+
+    Attributes:
+        name: its name.
+        note: its effect, for a person.
+        run: its function.
+        key: the key with the same effect, if there is one.
+        now: whether it would do something now.
+        theme: the theme that it chooses, if it does.
+    """
+
+    name: SafeText
+    note: SafeText
+    run: Callable[[], object]
+    key: SafeText = NOTHING
+    now: bool = True
+    theme: str = ""
 
 
 class Host(App[int], inherit_bindings=False):
@@ -55,6 +84,25 @@ class Host(App[int], inherit_bindings=False):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._twins]
+
+    async def open_over(
+        self,
+        screen: Screen[Result],
+        answered: Callable[[Result | None], Awaitable[None] | None] | None = None,
+    ) -> None:
+        """Opens a screen and waits until it receives keys, so that keys typed ahead reach it."""
+        await self.push_screen(screen, cast("Callable[[Result | None], None] | None", answered))
+        for _ in range(HOPS):
+            if screen.focused is not None:
+                break
+            await asyncio.sleep(0)
+
+    async def arrived(self, screen: Screen[Any]) -> bool:
+        """Waits until a screen that was pushed has its widgets; returns false if that never happens."""
+        until = time.monotonic() + PATIENCE
+        while not screen.is_mounted and time.monotonic() < until:  # noqa: ASYNC110 - Textual has no event for it
+            await asyncio.sleep(0)
+        return screen.is_mounted
 
     @property
     def whose(self) -> SafeText:

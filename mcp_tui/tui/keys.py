@@ -23,8 +23,9 @@ class Key(NamedTuple):
         id: its name in the settings. The same id in several scopes is the same key.
         keys: the default keys by Textual's names, separated by commas; a character may stand for itself.
         action: Textual's name of the action.
-        label: for footer and palette.
+        label: for the footer and, without a title, for the palette.
         help: its effect, for a person.
+        title: for the palette, if the label means more than this key.
         footer: its place in the footer, the least first; 0 for none.
         wide: leaves the footer first if there is no room.
         hidden: not in the palette.
@@ -39,6 +40,7 @@ class Key(NamedTuple):
     action: str
     label: LiteralString
     help: LiteralString
+    title: LiteralString = ""
     footer: int = 0
     wide: bool = False
     hidden: bool = False
@@ -156,7 +158,7 @@ def all_shown(names: Iterable[str]) -> SafeText:
 
 # fmt: off
 EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
-    Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
+    Key("app.palette", "ctrl+p", "palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1", "app.help", "Keys", "the keys of where you are", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
@@ -193,7 +195,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.copy", "y", "copy", "Copy result", "copy the result, without secrets", footer=10, wide=True),
     Key("request.copy-both", "Y", "copy(True)", "Copy request and result", "copy the request and its answer as JSON, without secrets"),
     Key("request.save", "w", "save", "Save", "write request and answer to a file"),
-    Key("view.pane-1", "1", "pane('detail')", "Pane", "the pane Detail", footer=11, priority=True, others=_PANES),
+    Key("view.pane-1", "1", "pane('detail')", "Pane", "the pane Detail", title="Detail", footer=11, priority=True, others=_PANES),
     Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),
     Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "the pane Cancellations", priority=True),
     Key("view.pane-4", "4", "pane('log')", "Log", "the pane Log: stderr, log messages, broken rules", priority=True),
@@ -222,7 +224,7 @@ RECORDED: Final = (
     Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
     Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4),
     Key("replay.previous-cancellation", "[", "cancellation(-1)", "Cancelled before", "to the cancellation before"),
-    Key("replay.start", "{", "start", "Ends", "to the start of the recording", footer=-3, wide=True, others=("replay.end",)),
+    Key("replay.start", "{", "start", "Ends", "to the start of the recording", title="Start", footer=-3, wide=True, others=("replay.end",)),
     Key("replay.end", "}", "end", "End", "to its end"),
     Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
     Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
@@ -376,7 +378,7 @@ ANSWER: Final = Scope("answer", "A question with two answers: confirm, consent",
     Key("answer.down", "down", "scroll(1)", "Down", "scroll on"),
 ))
 
-CHOOSE: Final = Scope("choose", "A list below a field: servers, tools, cancellations of all sessions", within=("dialog", "picker", "call"), field=True, keys=(
+CHOOSE: Final = Scope("choose", "A list below a field: commands, servers, tools, cancellations of all sessions", within=("dialog", "picker", "call"), field=True, keys=(
     Key("choose.up", "up", "choose('cursor_up')", "Up", "the line above"),
     Key("choose.down", "down", "choose('cursor_down')", "Down", "the line below"),
     Key("choose.page-up", "pageup", "choose('page_up')", "Page up", "a page up"),

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ASK: Final = 10.0
 """Seconds between the timeout of a request and its cancel, in which a person is asked."""
 
+RECENT: Final = 20
+"""Commands of the palette that are remembered."""
+
 MORE: Final = 30.0
 """Seconds that ``+`` and *Wait 30 s more* give."""
 
@@ -29,6 +32,8 @@ MORE: Final = 30.0
 @dataclass(slots=True)
 class Look:
     """The settings that a person makes with keys. ``pane`` and ``theme`` are empty if none was chosen.
+
+    ``recent`` are the names of commands that were run from the palette, the latest first.
 
     It is kept in a small file from one start to the next: ``path``, ``None`` for none. ``themed`` says that the settings
     name a theme, so that none is kept.
@@ -39,6 +44,7 @@ class Look:
     theme: str = ""
     follow: bool = True
     internal: bool = False
+    recent: tuple[str, ...] = ()
     path: Path | None = None
     themed: bool = False
 
@@ -47,15 +53,21 @@ class Look:
         """Reads a file; returns the defaults if there is none, or for what we did not write."""
         told: object = read_own(path, 65_536)
         said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
-        placed = said.get("shares")
+        placed, ran = said.get("shares"), said.get("recent")
+        recent = cast("list[object]", ran if isinstance(ran, list) else [])
         return cls(
             shares=shares(cast("dict[str, object]", placed) if isinstance(placed, dict) else {}),
             pane=_word(said.get("pane")),
             theme=_word(said.get("theme")),
             follow=said.get("follow") is not False,
             internal=said.get("own") is True,
+            recent=tuple(name for each in recent if (name := _word(each)))[:RECENT],
             path=path,
         )
+
+    def remember(self, command: str) -> None:
+        """Takes over a command that was run from the palette."""
+        self.recent = (command, *(each for each in self.recent if each != command))[:RECENT]
 
     def keep(self, shares: Shares, pane: str, theme: str) -> None:
         """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""
@@ -70,6 +82,7 @@ class Look:
             "theme": self.theme,
             "follow": self.follow,
             "own": self.internal,
+            "recent": self.recent,
         }
         with suppress(ConfigError):  # that it cannot be written is no reason to stop
             write_own(self.path, kept)

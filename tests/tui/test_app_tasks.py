@@ -35,7 +35,7 @@ async def test_c86_to_stop_waiting_is_another_word_in_the_palette_and_the_row_sa
         await driven.press("ctrl+p")
         await driven.type("stop waiting")
         await driven.until(lambda: f"Stop waiting for {id_}" in driven.text())
-        await driven.press("down", "enter")
+        await driven.press("enter")
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
         assert "task keeps running on the server" in driven.inside("keys")
         assert "stopped waiting" in driven.text()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
-from mcp_tui.tui.commands import MOST, Commands
+from mcp_tui.tui.commands import MOST, Commands, best
+from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import ReasonScreen
+from mcp_tui.tui.view.text import clean
+from tests.tui.driving import Driven, driving
 from tests.tui.playing import TARGET
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
-
-# The far end is a script; ten thousand requests take their time.
-pytestmark = [pytest.mark.sends_anything, pytest.mark.slow]
 
 MANY = 10_000
 
@@ -26,7 +27,76 @@ def call_many(stage: Stage) -> list[int]:
     return [id_ for id_ in ids if isinstance(id_, int)]
 
 
-async def choose(stage: Stage, query: str, found: str) -> None:
+def offers(*said: str) -> list[Offer]:
+    """Commands, each told as name and note."""
+    pairs = (each.partition(" – ") for each in said)
+    return [Offer(clean(name), clean(note), str) for name, _, note in pairs]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("cancel 212", "Cancel 212 tools/call slow"),
+        ("kill 212", "Cancel 212 tools/call slow"),
+        ("abort", "Cancel"),
+        ("stop", "Cancel"),
+        ("histo", "Open a recording…"),
+        ("exit", "Quit"),
+        ("json", "Copy both"),
+        ("dark", "Theme: mcp-tui-dark"),
+        ("ZOO", "Zoom"),
+        ("own", "Own requests"),
+        ("nothing like it", None),
+    ],
+)
+def test_a_word_finds_the_command_that_it_means(typed: str, meant: str | None):
+    known = offers(
+        "Cancel 2120 tools/call slow",
+        "Cancel 212 tools/call slow",
+        "Cancel – cancel the selected request",
+        "Copy both – as JSON",
+        "Own requests – down below",
+        "Open a recording…",
+        "Theme: mcp-tui-dark",
+        "Quit",
+        "Zoom",
+    )
+    assert next((each.name for each in best(known, typed, ())), None) == meant
+
+
+def test_what_applies_now_comes_first_then_what_was_run_last():
+    known = [*offers("New", "Zoom", "Sort"), Offer(clean("Again"), clean(""), str, now=False)]
+    names = [each.name for each in best(known, "", ("Again", "Sort"))]
+    assert names == ["Sort", "New", "Zoom", "Again"]
+
+
+def packet(driven: Driven, keys: str) -> None:
+    """Send keys at once: nothing happens between two of them."""
+    for key in keys.split():
+        event = events.Key(key, None)
+        event.set_sender(driven.app)
+        driven.app.post_message(event)
+
+
+async def test_keys_in_one_packet_open_and_close_the_palette_as_often_as_they_say():
+    async with driving() as driven:
+        for keys in ("ctrl+p f1 ctrl+p", "ctrl+p pagedown enter escape", "f1 ctrl+p f1", "q ctrl+p f1 q"):
+            packet(driven, keys)
+            await driven.pilot.pause()
+            await driven.until(lambda: driven.top.is_mounted)
+            while driven.top is not driven.bench:
+                await driven.press("escape")
+
+
+async def test_what_was_run_from_the_palette_comes_first_the_next_time():
+    async with driving() as driven:
+        await choose(driven, "wire", "every message")
+        await driven.until(lambda: driven.bench.pane == "wire")
+        await driven.press("ctrl+p")
+        await driven.until(lambda: "›Wire" in driven.text())
+
+
+async def choose(stage: Driven, query: str, found: str) -> None:
     """Take the first thing that the palette finds."""
     await stage.press("ctrl+p")
     await stage.type(query)
@@ -34,6 +104,8 @@ async def choose(stage: Stage, query: str, found: str) -> None:
     await stage.press("enter")
 
 
+@pytest.mark.slow
+@pytest.mark.sends_anything  # the far end is a script; ten thousand requests take their time
 async def test_what_is_named_is_found_among_ten_thousand_requests_and_a_thousand_tools():
     with at_noon():
         async with staged((80, 24), told=False) as stage:
@@ -52,7 +124,7 @@ async def test_what_is_named_is_found_among_ten_thousand_requests_and_a_thousand
             assert "Call zebra" in stage.text()
             await stage.press("escape")
             for query in ("c", "cancel 212", "slow"):
-                found = [hit async for hit in Commands(stage.bench).search(query)]
+                found = Commands(stage.app, stage.bench).find(query)
                 assert 0 < len(found) < 3 * MOST
             first = stage.app.screen
             stage.app.open(TARGET)

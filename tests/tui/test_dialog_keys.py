@@ -25,6 +25,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
+from mcp_tui.tui.host import Offer
 from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
@@ -32,6 +33,7 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
+from mcp_tui.tui.screens.palette import PaletteScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen
@@ -120,6 +122,10 @@ def history() -> ModalScreen[Any]:
     return HistoryScreen(Path().absolute())
 
 
+def palette() -> ModalScreen[Any]:
+    return PaletteScreen(lambda text: [Offer(words("Zoom"), words("in"), lambda: None) for _ in range(60)])
+
+
 def servers() -> ModalScreen[Any]:
     found = Servers()
     for number in range(9):
@@ -159,6 +165,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "LinkScreen": lambda: asked("elicitation/create", {**LINK, "message": "word \n" * 200}),
     "MarkedScreen": lambda: MarkedScreen([row(started())], recent=RECENT),
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),
+    "PaletteScreen": palette,
     "PickerScreen": picker,
     "ReasonScreen": lambda: prompt(book(started()), Clock(8.0), recent=RECENT),
     "RecordingsScreen": lambda: RecordingsScreen(Path()),
@@ -280,6 +287,7 @@ CHECKS: dict[str, Check[Dialog]] = {
 ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     **{("ConfirmScreen", id_): answers(False) for id_ in BACK},
     **{("HistoryScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
+    **{("PaletteScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
     ("LinkScreen", "question.send"): answers({"action": "accept"}),
     ("LinkScreen", "question.copy"): Check(sees=lambda host: host.clipboard == LINK["url"]),
     ("PickerScreen", "app.back"): changes(pending, "x"),
@@ -347,7 +355,7 @@ async def show(host: Dialog, made: Callable[[], Screen[Any]]) -> Pilot[Any]:
         await host.pilot.pause()
     if isinstance(host.screen, TimeoutScreen):
         host.screen.tick()
-    if isinstance(host.screen, HistoryScreen):
+    if isinstance(host.screen, HistoryScreen | PaletteScreen):
         await until(lambda: marked(host))
     return host.pilot
 

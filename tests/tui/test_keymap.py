@@ -141,7 +141,7 @@ async def test_where_text_is_typed_a_character_on_a_key_of_the_app_is_text_and_f
             await stage.press("f1")
             assert stage.bench.filtering.input.value == "name:Nx"
             await stage.press("escape", ":")
-            assert type(stage.app.screen).__name__ == "Palette"
+            assert type(stage.app.screen).__name__ == "PaletteScreen"
 
 
 async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):

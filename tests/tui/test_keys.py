@@ -118,7 +118,7 @@ CHECKS: dict[str, Check[Any]] = {
     "server.next": Check(changes=lambda stage: stage.app.screen),
     "server.probe": opens("ProbeScreen"),
     "server.sign-in": Check(sees=lambda stage: "No sign-in here" in snapshot(stage.app)),
-    "app.palette": opens("Palette"),
+    "app.palette": opens("PaletteScreen"),
     "app.help": opens("HelpScreen"),
     "app.interrupt": opens("ReasonScreen"),
     "app.back": Check(sees=lambda stage: not stage.bench.maximized, first=("z",)),

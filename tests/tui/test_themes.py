@@ -18,7 +18,6 @@ from mcp_tui.config.files import shipped_folder
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.commands import Palette
 from mcp_tui.tui.host import STYLESHEET
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.themes import FIRST, MAX_BYTES, load_themes, theme_files
@@ -207,19 +206,10 @@ async def test_the_palette_shows_a_theme_that_is_looked_at_and_keeps_the_one_tha
             await driven.press("ctrl+p")
             await driven.type("theme paper")
             await driven.until(lambda: "Theme: paper" in driven.text())
-            await driven.press("down")
             await driven.until(lambda: app.theme == "paper")
             await driven.press(key)
             await driven.until(lambda: driven.top is driven.bench)
             await driven.until(lambda: (app.theme, app.chosen_theme) == (theme, ""))  # noqa: B023 - awaited here
-
-
-async def test_keys_typed_ahead_of_the_palette_and_enter_twice_do_no_harm():
-    async with driving() as driven:
-        palette = Palette(providers=[])
-        palette._action_command_list("cursor_down")  # pyright: ignore[reportPrivateUsage] - before it is mounted
-        palette._select_or_command()  # pyright: ignore[reportPrivateUsage] - it is not on the screen any more
-        assert driven.top is driven.bench
 
 
 @pytest.mark.parametrize("name", ["moonlight", "../../x"])

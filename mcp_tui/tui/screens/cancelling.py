@@ -278,7 +278,7 @@ class TimeoutScreen(Dialog[None]):
             self._version = book.version
             self._rows = [row for row in book.unfinished.values() if row.overdue_until is not None]
         if not self._rows:
-            if self.is_current:
+            if self.on_top:
                 self.dismiss(None) if self._chosen else self.close_by_itself()
             return
         if self.focused is None and not self.deaf:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString
 
 from textual import getters
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
@@ -74,6 +75,11 @@ class Dialog(ModalScreen[ScreenResultType]):
                 yield from self.foot
                 yield self._key_line
 
+    @property
+    def on_top(self) -> bool:
+        """Whether no other screen covers this one; false as soon as it was dismissed."""
+        return self.app.screen is self
+
     def heading(self) -> SafeText:
         """Returns the title in the frame."""
         return self._declared[0]
@@ -97,7 +103,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.call_after_refresh(self._on_tick)
 
     def _on_tick(self) -> None:
-        if self.is_mounted and self.is_current:
+        if self.is_mounted and self.on_top:
             self.tick()
 
     def tick(self) -> None:
@@ -140,6 +146,10 @@ class Dialog(ModalScreen[ScreenResultType]):
         return before[0]
 
     # -- keys ------------------------------------------------------------------------------------------------
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Closes the dialog with a result. A second key that does so on its way out would close the screen below it."""
+        return super().dismiss(result) if self.on_top else AwaitComplete.nothing()
 
     def action_close(self) -> None:
         """Closes the dialog without an answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, LiteralString, TypeVar
 
@@ -49,9 +48,6 @@ BESIDE: Final = 100
 
 STEP: Final = 0.02
 """The share of the screen by which a key moves a border."""
-
-HOPS: Final = 50
-"""Steps of the event loop until an opened screen receives keys."""
 
 
 class LayoutScreen(Screen[None]):
@@ -107,17 +103,9 @@ class LayoutScreen(Screen[None]):
     async def ask(
         self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
     ) -> None:
-        """Opens a dialog over this screen and waits until it receives keys, so that keys typed ahead reach it.
-
-        A second dialog that is asked for before the first one is open is ignored.
-        """
-        if not self.on_top:
-            return
-        await self.app.push_screen(screen, answered)
-        for _ in range(HOPS):
-            if screen.focused is not None:
-                break
-            await asyncio.sleep(0)
+        """Opens a dialog over this screen; a second one that is asked for before the first is open is ignored."""
+        if self.on_top:
+            await self.app.open_over(screen, answered)
 
     def look(self, *, lists: bool = True) -> None:
         """Draws what changed, with ``lists`` also in the lists."""

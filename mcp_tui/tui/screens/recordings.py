@@ -81,7 +81,7 @@ class RecordingsScreen(MenuScreen):
             known = {each.name: each for each in await asyncio.to_thread(index.sessions, self._folder)}
         except RecordingError:
             return
-        if self.is_mounted and self.is_current:
+        if self.is_mounted and self.on_top:
             for at, each in enumerate(self._found):
                 line = self._row(each, known.get(each.name))
                 self.list.replace_option_prompt_at_index(at, Content(line))

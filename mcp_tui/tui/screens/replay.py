@@ -397,7 +397,7 @@ class ReplayScreen(SessionScreen):
         busy = self.filtering.display or self.maximized is not None or self.selections
         if busy or self.focused is not self.table or len(self.app.screen_stack) <= 2:
             super().action_back()
-        else:
+        elif self.on_top:
             self.dismiss(None)
 
     def action_read_only(self) -> None:

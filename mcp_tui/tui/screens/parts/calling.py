@@ -203,12 +203,12 @@ class Calling:
         row = self._table.selected
         if row is not None and row.method == "tools/call" and not row.internal:
             title = safe("Save call {} {}", row.id, request(row))
-            yield title, words("save it under a name to run it again"), partial(self._ask_name, row)
+            yield Offer(title, words("save it under a name to run it again"), partial(self._ask_name, row))
         for each in saved.load(self._folder)[0]:
             if each.server == self._server:
                 params = {"name": each.tool, "arguments": each.arguments}
                 run = partial(self._connection.call, "tools/call", params)
-                yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
+                yield Offer(safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run)
 
     async def choose_saved(self) -> None:
         """Opens a menu of the commands for saved calls."""
@@ -220,10 +220,10 @@ class Calling:
 
         def chosen(number: str | None) -> None:
             if number is not None:
-                found[int(number)][2]()
+                found[int(number)].run()
 
         if found:
-            choices = [(str(number), title) for number, (title, _, _) in enumerate(found)]
+            choices = [(str(number), each.name) for number, each in enumerate(found)]
             await self._screen.ask(MenuScreen(words("Saved calls"), choices), chosen)
         else:
             said = "No saved calls yet. Select a call, then press the key again to save it."

@@ -1,0 +1,105 @@
+"""The list of commands: one line for each, found by its name or by what it may be called elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mcp_tui.tui.host import Offer
+from mcp_tui.tui.keys import CHOOSE, bindings
+from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.view.lines import Line, Lines
+from mcp_tui.tui.view.text import NOTHING, fit, safe, width, words
+from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_list import LineList
+
+HIGH: Final = 20
+"""Lines of the list, at most."""
+
+
+class PaletteScreen(Dialog[Offer | None]):
+    """Dismisses the command to run, or ``None`` on esc. ``find`` returns the commands that a text may mean, the best first.
+
+    A theme under the cursor is shown at once.
+    """
+
+    BINDINGS = bindings(CHOOSE)
+    HINTS = [("enter", "Run"), ("choose.up choose.down", "Choose"), ("app.back", "Close")]
+
+    def __init__(self, find: Callable[[str], Sequence[Offer]]) -> None:
+        self._find = find
+        self._found = find("")
+        self._changes = 0
+        self._most = len(self._found)
+        self._input = LineInput(placeholder="type to search", id="filter", compact=True)
+        source = Lines(
+            lambda: range(len(self._found)),
+            lambda number: self._found[number],
+            self._line,
+            lambda: self._changes,
+        )
+        self._lines = LineList(source, from_top=True, empty="No matching command.", id="entries")
+        self._lines.can_focus = False
+        super().__init__(self._input, self._lines, title=words("Commands"))
+
+    def on_resize(self) -> None:
+        """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
+        self._lines.styles.height = max(1, min(self._most, HIGH, self.size.height - 10))
+        self.call_after_refresh(self._point)
+
+    def on_input_changed(self) -> None:
+        self._found = self._find(self._input.value)
+        self._changes += 1
+        self._lines.source = self._lines.source  # starts at its first line
+        self._point()
+
+    def _point(self) -> None:
+        """Puts the cursor on the first line, unless it is on another one."""
+        if self.on_top and self._lines.cursor_line is None:
+            self._lines.action_top()
+            self._preview()
+
+    def _line(self, number: int, room: int) -> Line:
+        offer = self._found[number]
+        names = min(max(width(each.name) for each in self._found), max(32, room * 2 // 5))
+        keys = max(width(each.key) for each in self._found)
+        if width(offer.name) > names:  # one that is long takes the room of its note
+            names = min(width(offer.name), room - keys - 1)
+        note = max(0, room - names - keys - 3)
+        tone = "" if offer.now else "muted"
+        return Line(
+            (
+                (fit(offer.name, names), tone),
+                (safe("  {} ", fit(offer.note, note)) if note else NOTHING, "muted"),
+                (fit(offer.key, keys, right=True), "accent"),
+            ),
+            offer,
+        )
+
+    @property
+    def chosen(self) -> Offer | None:
+        """The command under the cursor; the first one before the list was drawn."""
+        at = self._lines.cursor_line or 0
+        return self._found[at] if at < len(self._found) else None
+
+    def _preview(self) -> None:
+        offer, app = self.chosen, self.app
+        app.chosen_theme = app.chosen_theme or app.theme
+        app.theme = (offer.theme if offer is not None else "") or app.chosen_theme
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def action_choose(self, step: str) -> None:
+        if self._found:
+            getattr(self._lines, f"action_{step}")()
+
+    def on_list_canvas_selected(self) -> None:
+        if self.on_top:
+            self._preview()
+
+    def on_list_canvas_activated(self) -> None:
+        self.on_input_submitted()
+
+    def on_input_submitted(self) -> None:
+        if self.chosen is not None:
+            self.dismiss(self.chosen)
