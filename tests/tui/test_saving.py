@@ -63,5 +63,5 @@ async def test_calls_of_other_servers_are_not_offered():
         call = SavedCall(name=f"of {server}", tool="echo", server=SavedServer(name=server))
         saved.save(DEFAULTS.saved_folder, call)
     async with driving() as driven:
-        offered = [str(title) for title, _, _ in driven.bench.calling.saved_offers()]
+        offered = [str(each.name) for each in driven.bench.calling.saved_offers()]
         assert [title for title in offered if title.startswith("Saved")] == ["Saved call: of demo"]

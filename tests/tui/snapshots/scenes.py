@@ -462,7 +462,7 @@ async def recordings(stage: Stage) -> None:
     await stage.until(lambda: "5 cancelled" in snapshot(stage.app))
     await stage.shoot("recordings")
     await stage.back()
-    stage.app.action_history()
+    await stage.app.action_history()
     await stage.until(lambda: "late result" in snapshot(stage.app))
     await stage.shoot("history")
 
