@@ -214,6 +214,7 @@ class _Watch:
 def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) -> int:
     printer, now = session.printer, session.client.now()
     printer.end()
+    session.client.stop_watching(now)  # what the outcome says is what the recording says
     result = frame.result if frame is not None and frame.error is None else None
     if printer.json:
         data = frame.error.data if frame is not None and frame.error is not None else None

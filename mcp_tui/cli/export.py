@@ -39,7 +39,7 @@ from mcp_tui.tui.view.text import brief, clean, pretty
 
 HEAD: Final = (
     "id", "method", "name", "internal", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
-    "cause", "reason", "signal", "reason_delivered", "outcome", "late",
+    "cause", "reason", "signal", "reason_delivered", "outcome", "outcomes", "late",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -171,6 +171,9 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         None if asked is None or row.signal is None else row.signal.value,
         None if asked is None else row.reason_delivered,
         None if asked is None else evidence.outcome(row, recording.ended_at).value,
+        None
+        if asked is None
+        else " ".join(each.value for each in evidence.outcomes(row, recording.ended_at)),
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
     ]
 
@@ -338,9 +341,10 @@ class _Har:
         entry["_mcp"] = about
         if row is None:
             return 200 if answered else 0 if self._is_undelivered(head.method, text) else 202
-        about["state"] = row.state.value
+        about["state"] = evidence.ended(row)
         if row.cause is not None:
-            about["cancel"] = {"cause": row.cause.value, "reason": row.reason}
+            came = [each.value for each in evidence.outcomes(row, self._recording.ended_at)]
+            about["cancel"] = {"cause": row.cause.value, "reason": row.reason, "outcomes": came}
         if row.state in {State.FAILED, State.LOST}:
             entry["comment"] = row.error
         return 200 if answered and row.rule != "http" else 0
@@ -370,7 +374,7 @@ def _query(url: str) -> list[tuple[str, str]]:
 
 def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     """Yields one request: its facts, timeline, and payloads."""
-    yield from _head(f"{code(row.label)}: {badge(row).word}", recording)
+    yield from _head(f"{code(row.label)}: {badge(row, recording.ended_at).word}", recording)
     yield from fence(line.text.rstrip() for line in list(facts(row, recording.ended_at))[1:])
     yield ""
     yield "#### Timeline"
@@ -391,7 +395,7 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
     yield from _table("Cancellations", recording, head, cells)
     for row in rows:
         yield ""
-        yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row).word}"
+        yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row, recording.ended_at).word}"
         yield from _markdown_timeline(row)
 
 
@@ -405,7 +409,7 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
         id_, name, said = map(_code_cell, (str(row.id), row.label, ", ".join(came)))
-        cells.append((id_, name, badge(row).word, ran, said))
+        cells.append((id_, name, badge(row, recording.ended_at).word, ran, said))
     return _table("Requests", recording, ("id", "request", "state", "after", "what came"), cells)
 
 

@@ -30,8 +30,8 @@ CAPS: Final = (19, 10, 32, 8, 96, 240)
 """Widths of the columns at most: time, id, request, cause, outcome, reason."""
 
 HEAD: Final = (
-    "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
-    "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
+    "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
+    "reason", "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -178,15 +178,12 @@ def _row(entry: LoggedCancellation) -> dict[str, Any]:
     made = as_json(entry)
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
     lost = made["disconnected"]
+    made["outcomes"] = " ".join(made["outcomes"])
     made["disconnected"] = None if lost is None else f"{lost['detail']} +{lost['after']}"
     return made
 
 
 # -- sums and sessions -----------------------------------------------------------------------------------------
-
-
-_LAGGING: Final = frozenset({*evidence.LATE.values(), Outcome.STILL_PROGRESSING})
-"""Outcomes with a lag, of which the worst is told."""
 
 
 def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
@@ -201,10 +198,14 @@ def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
     for tool, some in sorted(tools.items(), key=lambda tool: (-len(tool[1]), tool[0])):
         said: list[str] = []
         outcomes: dict[str, Any] = {}
-        came = Counter(outcome for each in some for outcome in each.outcomes)  # one may have several
+        came, lags = Counter[Outcome](), dict[Outcome, float]()
+        for each in some:
+            came.update(each.outcomes)  # one may have several
+            for outcome, lag in zip(each.outcomes, each.lags, strict=True):
+                if lag is not None:
+                    lags[outcome] = max(lag, lags.get(outcome, lag))
         for outcome, count in sorted(came.items(), key=lambda each: (-each[1], each[0].value)):
-            lags = (each.worst for each in some if outcome in _LAGGING and outcome in each.outcomes)
-            worst = max((lag for lag in lags if lag is not None), default=None)
+            worst = lags.get(outcome)
             rows.append(dict(zip(head, (tool, outcome.value, count, worst), strict=True)))
             outcomes[outcome.value] = {"count": count} | ({} if worst is None else {"worst": round(worst, 6)})
             said.append(_summed(outcome, count, worst))

@@ -163,13 +163,17 @@ class Client:
 
     async def disconnect(self) -> None:
         """Ends the connection at once, and waits until nothing is left of it, or of one that ended by itself."""
-        self.ledger.unheard("", at=self.now(), expected=True)
-        self.drain()
+        self.stop_watching(self.now())
         if self.transport is not None:
             await self.transport.close()
         if self._ended is not None:
             await self._ended.transport.close()
             self._ended = None
+
+    def stop_watching(self, at: float) -> None:
+        """Ends the watching of all cancelled requests: what they send from now on is no evidence any more."""
+        self.ledger.unheard("", at=at, expected=True)
+        self.drain()
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
         """Cancels everything in flight, or ``ids``, and waits at most two seconds until the signals have left.

@@ -149,7 +149,7 @@ class EventTable:
             if not flags[row] & (_CANCELLED | _HOUSEKEEPING):
                 flags[row] |= _CANCELLED
                 self.cancels.append(number)
-        elif code == _LATE:
+        elif code == _LATE and b'"after_end":true' not in line:
             if b'"kind":"progress"' in line:
                 move = LATE_PROGRESS
             elif not flags[row] & (_ANSWERED_LATE | _HOUSEKEEPING):

@@ -29,14 +29,14 @@ from mcp_tui.journal.records import RecordingError, decode_event, encode_event
 from mcp_tui.journal.state import replace_file
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
-from mcp_tui.protocol.evidence import LATE, Outcome
+from mcp_tui.protocol.evidence import LATE_OUTCOMES, Outcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.values import fact
 
 _Named = TypeVar("_Named", bound=Enum)
 
-NAME: Final = "index-9.cache"
+NAME: Final = "index-10.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 LONG: Final = 64 * 1024 * 1024
@@ -76,8 +76,8 @@ class RecordedSession:
 class LoggedCancellation:
     """A cancellation in the index. ``wall`` is its time in seconds since the epoch; the connection is that of the time.
 
-    ``until`` is the time, on the clock of the row, up to which it was watched. ``kept`` is JSON, from which the row is
-    folded when it is needed.
+    ``until`` is the time, on the clock of the row, up to which it was watched. ``lags`` are those of the ``outcomes``, in
+    seconds. ``kept`` is JSON, from which the row is folded when it is needed.
     """
 
     session: RecordedSession
@@ -91,7 +91,7 @@ class LoggedCancellation:
     cause: ev.Cause
     internal: bool
     outcomes: tuple[Outcome, ...]
-    worst: float | None
+    lags: tuple[float | None, ...]
     kept: str
 
     @cached_property
@@ -100,6 +100,7 @@ class LoggedCancellation:
         kept: Any = records.parse_json(self.kept.encode())
         row = fold([decode_event(record) for record in kept["events"]]).order[0]
         row.late = [Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"]]
+        row.longest_gap = kept["longest"]  # of a long history only a part is kept
         return row
 
 
@@ -206,7 +207,9 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
         kept: Json = {
             "late": [asdict(each) for each in row.late],
             "events": [encode_event(event) for event in row.history],
+            "longest": row.longest_gap,
         }
+        outcomes = evidence.outcomes(row, until)
         yield {
             "wall": recording.wall(asked.at),
             "until": until,
@@ -217,8 +220,8 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
             "name": row.name,
             "cause": asked.cause,
             "internal": row.cancel_is_internal or recording.header.purpose == "probe",
-            "outcomes": evidence.outcomes(row, until),
-            "worst": evidence.worst(row),
+            "outcomes": outcomes,
+            "lags": [evidence.lag(row, each) for each in outcomes],
             "kept": messages.encode(kept).decode(),
         }
 
@@ -264,7 +267,7 @@ def find(sessions: Iterable[RecordedSession], query: Query) -> list[LoggedCancel
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:
     more: dict[str, Any] = {"cause": ev.Cause(values["cause"])}
-    more["outcomes"] = tuple(map(Outcome, values["outcomes"]))
+    more |= {"outcomes": tuple(map(Outcome, values["outcomes"])), "lags": tuple(values["lags"])}
     return LoggedCancellation(session, **values | more)
 
 
@@ -273,7 +276,6 @@ def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellat
 QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
 """The fields of a query that the user can give."""
 
-_LATE: Final = frozenset(LATE.values())
 _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
@@ -285,7 +287,7 @@ def parse_query(texts: Mapping[str, str], *, mark: str = "") -> Query:
         ValueError: a value is invalid; the error is a sentence for the user.
     """
     since, until = texts.get("since"), texts.get("until")
-    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": _LATE}
+    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": LATE_OUTCOMES}
     causes = {each.value: frozenset({each}) for each in ev.Cause}
     return Query(
         server=texts.get("server", ""),

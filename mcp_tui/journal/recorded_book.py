@@ -20,7 +20,6 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import (
     HISTORY,
-    TRANSIT,
     Book,
     IllegalTransition,
     Request,
@@ -200,7 +199,7 @@ def _is_counted(row: Request, move: int) -> bool:
     if move != LATE_PROGRESS:
         return move in {COUNTED, STALLED}
     signalled, last = row.signalled_at, row.progress_at
-    return signalled is None or (last is not None and last - signalled > TRANSIT)
+    return signalled is None or (last is not None and last - signalled > evidence.TRANSIT)
 
 
 def _add_count(row: Request, kind: type[ev.Event], count: int) -> None:
@@ -208,16 +207,17 @@ def _add_count(row: Request, kind: type[ev.Event], count: int) -> None:
     row.version += count
     if kind is ev.Progress:
         row.progress_count += count
+        row.progress_at = None  # the next gap is none of one message to the next
     elif kind is ev.Delivered:
         row.delivered += count
     elif kind is ev.Duplicate:
         row.duplicates += count
     elif kind is ev.Late:
         row.progress_count += count
+        row.progress_at = None
         for each in row.late:
             if each.kind is ev.Kind.PROGRESS:
                 each.count += count
-                each.after_transit += 0 if row.signalled_at is None else count
 
 
 def left_at_end(row: Request, at: float) -> Request:

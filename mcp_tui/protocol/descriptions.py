@@ -14,6 +14,7 @@ from json import dumps
 from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import rejected_words
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import KIND_WORDS, Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
@@ -154,7 +155,7 @@ def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
     said = _join("late", KINDS[event.kind], code, bytes_, _cut(event.summary), f"at +{span(event.after)}")
-    return f"{said}, ignored"
+    return f"{said}, after the end of watching" if event.after_end else f"{said}, ignored"
 
 
 def _cancel_requested(event: ev.CancelRequested) -> str:
@@ -169,8 +170,7 @@ def _answered(event: ev.ServerRequestAnswered) -> str:
 def _unknown(event: ev.Unknown) -> str:
     code = "" if event.code is None else f" ({event.code})"
     if event.cancelled is not None:
-        after = span(event.after or 0.0)
-        return f"the server rejected a message without naming it{code}, {after} after the cancel of {event.cancelled}"
+        return f"{rejected_words(event.code, event.after or 0.0)} of {event.cancelled}"
     name = "no id" if event.id_type == "missing" else f"the id {_cut(dumps(event.response_id), 80)}"
     return f"{KINDS[event.kind]}{code} for no request of ours: {name}"
 
@@ -223,6 +223,7 @@ _TABLE: Final = (
     Description(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
                 repeats=True, json="cancel_delayed id detail"),
     Description(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
+    Description(ev.Rejected, lambda e: rejected_words(e.code, e.after), IN, "warning", repeats=True),
     Description(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
     Description(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
                 json="late id kind after code!",

@@ -145,11 +145,21 @@ class CancelDelayed(RequestEvent):
 class Unwatched(RequestEvent):
     """Nothing more can be heard of a cancelled request: its own stream ended or was closed (C-37), or the connection.
 
-    ``disconnected`` says that it was the connection, soon after the cancel, and that this client did not end it.
+    ``disconnected`` says that it was the connection, soon after the cancel, and that this client did not end it. ``final``
+    says that this client listens no more: what comes after that is no evidence.
     """
 
     detail: str = ""
     disconnected: bool = False
+    final: bool = False
+
+
+@fact
+class Rejected(RequestEvent):
+    """An error that names no request came soon after the cancel, ``after`` seconds: it most likely rejects its signal."""
+
+    code: int | None
+    after: float
 
 
 @fact
@@ -163,12 +173,14 @@ class Lost(RequestEvent):
 class Late(RequestEvent):
     """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result.
 
-    Of progress, ``usual`` is the usual interval in seconds, and ``progress`` the value, ``None`` if that is no number.
+    Of progress, ``longest`` is the longest interval so far in seconds, and ``progress`` the value, ``None`` if that is no
+    number. ``after_end`` says that this client listened no more and only its closing made the server send it.
     """
 
     kind: Kind
     after: float
-    usual: float = 0.0
+    longest: float = 0.0
+    after_end: bool = False
     code: int | None = None
     summary: str = ""
     size: int = 0

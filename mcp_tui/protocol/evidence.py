@@ -36,25 +36,29 @@ class Delivery(Enum):
 
 
 class Outcome(Enum):
-    """The observed outcome of a cancel. The names are those of ``--outcome``, filters, CSV and JSON."""
+    """The observed outcomes of a cancel, the worst first. The names are those of ``--outcome``, filters, CSV and JSON."""
 
-    LATE_RESULT = "late_result"
-    LATE_ERROR = "late_error"
-    LATE_MALFORMED = "late_malformed"
-    LATE_OVERSIZE = "late_oversize"
-    LATE_INPUT_REQUIRED = "late_input_required"
-    LATE_TASK = "late_task"
     STILL_PROGRESSING = "still_progressing"
     """Progress went on to the end of watching."""
+    LATE_RESULT = "late_result"
+    LATE_INPUT_REQUIRED = "late_input_required"
+    LATE_TASK = "late_task"
+    LATE_MALFORMED = "late_malformed"
+    LATE_OVERSIZE = "late_oversize"
     DISCONNECTED = "disconnected"
     """The connection ended soon after the cancel."""
+    LATE_ERROR = "late_error"
+    PROGRESS_THEN_QUIET = "progress_then_quiet"
+    """Progress went on after the cancel, and then nothing came for clearly longer than ever before."""
+    REFUSED = "refused"
+    FAILED = "failed"
     TASK_CANCELLED = "task_cancelled"
     """The server confirmed it."""
     NO_REPLY = "no_reply"
     STREAM_CLOSED = "stream_closed"
     """Closing the stream was the cancel, so nothing more can be seen."""
-    REFUSED = "refused"
-    FAILED = "failed"
+    NOT_WATCHED = "not_watched"
+    """Nobody could hear anything after the signal."""
     NOT_SENT = "not_sent"
     WITHDRAWN = "withdrawn"
     """The reply came first, and counts."""
@@ -63,6 +67,8 @@ class Outcome(Enum):
 
 
 LATE: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
+
+LATE_OUTCOMES: Final = frozenset(LATE.values())
 
 OUTCOME_WORDS: Final = {
     **{each: each.value.replace("_", " ") for each in Outcome},
@@ -140,32 +146,44 @@ def delivery(row: Request) -> Delivery:
     return Delivery.WRITTEN if row.accepted_at is None else Delivery.ACCEPTED
 
 
-def watched_until(row: Request, until: float) -> float:
-    """Returns the time at which watching a cancelled request ended, ``until`` at the latest (monotonic seconds)."""
-    return until if row.unwatched_at is None else min(until, row.unwatched_at)
+TRANSIT: Final = 0.3
+"""Seconds after the signal's writing within which a message may have crossed it on its way."""
 
+QUIET: Final = 0.5
+"""Seconds without progress that are no quiet yet, however close together the messages came."""
 
 WARM: Final = 60.0
-"""Seconds after the last event of a cancelled request in which its words change with time alone."""
+"""Seconds after the last event of a cancelled request in which its words change with time alone, at least."""
+
+FOREVER: Final = float("inf")
+"""The ``until`` of a view that has no clock: all that can still change with time has."""
+
+
+def watched_until(row: Request, until: float) -> float:
+    """Returns the time at which watching a cancelled request ended, ``until`` at the latest (monotonic seconds).
+
+    As long as nothing ends it, it is taken to end some time after the last event, so that words stand still at last.
+    """
+    return min(until, _cools(row) if row.unwatched_at is None else row.unwatched_at)
 
 
 def is_warm(row: Request, now: float) -> bool:
     """Whether the words about a cancelled request still change with time alone."""
-    watching = (
-        row.signalled_at is not None and row.unwatched_at is None and row.signal is not Signal.STREAM_CLOSED
-    )
-    return watching and not row.open and late_answer(row) is None and now < _heard(row) + WARM
+    if row.signalled_at is None or row.unwatched_at is not None or row.signal is Signal.STREAM_CLOSED:
+        return False
+    changing = late_answer(row) is None or late_progress(row) is not None
+    return changing and not row.open and now < _cools(row)
 
 
-def end_of_watching(row: Request, now: float | None = None) -> float:
-    """Returns the ``until`` that a view uses: ``now``, but at most :data:`WARM` seconds after the last event."""
-    end = _heard(row) + WARM
-    return end if now is None else min(now, end)
-
-
-def _heard(row: Request) -> float:
+def _cools(row: Request) -> float:
     last = max((each.last_after for each in row.late), default=0.0)
-    return max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
+    heard = max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
+    return heard + max(WARM, _quiet_after(row) + 1.0)
+
+
+def _quiet_after(row: Request) -> float:
+    """Returns the seconds without progress after which a request is quiet: clearly longer than anything seen."""
+    return max(QUIET, 2 * row.longest_gap)
 
 
 def watched(row: Request, until: float) -> float:
@@ -184,16 +202,37 @@ def unconfirmed(row: Request, until: float) -> float | None:
 
 
 def is_still_progressing(row: Request, until: float) -> bool:
-    """Whether progress goes on: two messages that were not in transit, the last within a usual interval of the end."""
-    progress = late_progress(row)
-    if (
-        progress is None
-        or progress.after_transit < 2
-        or row.cancel_at is None
-        or late_answer(row) is not None
-    ):
+    """Whether progress went on to the end of watching: until it is quiet, nobody can know that it ended."""
+    return _went_on(row) and _silence(row, until) <= _quiet_after(row)
+
+
+def is_quiet(row: Request, until: float) -> bool:
+    """Whether progress went on after the cancel and then ended, with nothing that tells why."""
+    told = is_confirmed(row) or delivery(row) is Delivery.NONE
+    return _went_on(row) and _silence(row, until) > _quiet_after(row) and not told
+
+
+def _went_on(row: Request) -> bool:
+    """Whether progress came that cannot have crossed the cancel, and no answer after it that would explain its end."""
+    if row.cancel_at is None or row.signalled_at is None or row.progress_at is None:
         return False
-    return watched_until(row, until) - (row.cancel_at + progress.last_after) <= progress.usual
+    return row.progress_at - row.signalled_at > TRANSIT and not _ended_by_answer(row)
+
+
+def _ended_by_answer(row: Request) -> bool:
+    """Whether a late answer came, and no progress after it."""
+    answer, progress = late_answer(row), late_progress(row)
+    return answer is not None and (progress is None or progress.last_after <= answer.after)
+
+
+def _silence(row: Request, until: float) -> float:
+    """Returns the seconds without progress up to the end of watching."""
+    return watched_until(row, until) - (row.progress_at or 0.0)
+
+
+def _is_deaf(row: Request) -> bool:
+    """Whether the watching was over before the signal was written, so that nobody heard what came."""
+    return row.unwatched_at is not None and row.unwatched_at <= (row.signalled_at or 0.0)
 
 
 def is_confirmed(row: Request) -> bool:
@@ -213,37 +252,46 @@ def unsubscribed(row: Request) -> bool:
 
 
 def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
-    """Returns all outcomes of a row's cancel, the most important first."""
+    """Returns all outcomes of a row's cancel, the worst first."""
     if row.cancel_at is None:
         return (Outcome.WITHDRAWN,)
-    came: list[Outcome] = []
+    came: set[Outcome] = set()
     answer = late_answer(row)
     if answer is not None:
-        came.append(LATE[answer.kind])
+        came.add(LATE[answer.kind])
+    elif _became_task(row) and not (is_confirmed(row) or _is_watching(row)):
+        came.add(Outcome.LATE_TASK)
     if is_confirmed(row):
-        came.append(Outcome.TASK_CANCELLED)
+        came.add(Outcome.TASK_CANCELLED)
     if is_still_progressing(row, until):
-        came.append(Outcome.STILL_PROGRESSING)
+        came.add(Outcome.STILL_PROGRESSING)
+    elif is_quiet(row, until):
+        came.add(Outcome.PROGRESS_THEN_QUIET)
     if is_disconnected(row):
-        came.append(Outcome.DISCONNECTED)
+        came.add(Outcome.DISCONNECTED)
     if row.undelivered:
-        came.append(Outcome.REFUSED if row.refused else Outcome.FAILED)
-    return tuple(came) or (_nothing_came(row),)
+        came.add(Outcome.REFUSED if row.refused else Outcome.FAILED)
+    return tuple(each for each in Outcome if each in came) if came else (_nothing_came(row),)
 
 
 def outcome(row: Request, until: float) -> Outcome:
-    """Returns the most important outcome of a row's cancel."""
+    """Returns the worst outcome of a row's cancel."""
     return outcomes(row, until)[0]
 
 
+def _is_watching(row: Request) -> bool:
+    """Whether the grace is not over, and more may still come."""
+    return row.state is State.CANCEL_REQUESTED and not row.watching_over
+
+
 def _nothing_came(row: Request) -> Outcome:
-    if row.state is State.CANCEL_REQUESTED:
+    if _is_watching(row):
         return Outcome.WATCHING
-    if _became_task(row):
-        return Outcome.LATE_TASK
     if row.signal is None or row.signal is Signal.NONE:
         return Outcome.NOT_SENT
-    return Outcome.STREAM_CLOSED if row.signal is Signal.STREAM_CLOSED else Outcome.NO_REPLY
+    if row.signal is Signal.STREAM_CLOSED:
+        return Outcome.STREAM_CLOSED
+    return Outcome.NOT_WATCHED if _is_deaf(row) else Outcome.NO_REPLY
 
 
 # -- in words --------------------------------------------------------------------------------------------------
@@ -301,12 +349,14 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield f"became task {row.task_id}"
     if progress is not None:
         # silence may be reported only if the client listened to the end
-        quiet = answer is None and not is_disconnected(row) and delivery(row) is not Delivery.NONE
-        yield _progress(row, progress, until, quiet=quiet)
+        heard = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
+        yield _progress(row, progress, until, quiet=heard and not _ended_by_answer(row))
     if is_disconnected(row):
         yield disconnected_words(row)
     if not row.late and not is_disconnected(row) and not is_confirmed(row):
         yield from _nothing(row, until)
+    if row.rejection is not None:
+        yield rejected_words(row.rejection.code, row.rejection.after)
     if answer is not None:
         return  # the answer says how it ended
     told = (
@@ -320,10 +370,9 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
 
 def _nothing(row: Request, until: float) -> Iterator[str]:
     sent = delivery(row)
-    if sent is Delivery.NONE or (row.state is State.CANCEL_REQUESTED and sent is not Delivery.REFUSED):
+    if sent is Delivery.NONE or (_is_watching(row) and sent is not Delivery.REFUSED):
         return
-    deaf = row.unwatched_at is not None and row.unwatched_at < (row.signalled_at or 0.0)
-    if row.signal is Signal.STREAM_CLOSED or deaf:
+    if row.signal is Signal.STREAM_CLOSED or _is_deaf(row):
         yield "nothing more can be seen"
     elif sent is not Delivery.FAILED:
         yield f"{_unanswered(row)} (watched {span(watched(row, until))})"
@@ -338,13 +387,11 @@ def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) ->
     last = span(progress.last_after)
     if is_still_progressing(row, until):
         whole = span(watched_until(row, until) - (row.cancel_at or 0.0))
-        return f"still progressing: {progress.count:,} messages, last at +{last} of {whole}"
+        count = "1 message" if progress.count == 1 else f"{progress.count:,} messages"
+        return f"still progressing: {count}, last at +{last} of {whole}"
     count = "1 progress message" if progress.count == 1 else f"{progress.count:,} progress messages"
     said = f"{count}, last at +{last}"
-    if not quiet:
-        return said
-    silence = watched_until(row, until) - ((row.cancel_at or 0.0) + progress.last_after)
-    return f"{said}, then quiet for {span(silence)}"
+    return f"{said}, then quiet for {span(_silence(row, until))}" if quiet else said
 
 
 def late_words(evidence: Evidence, *, task: bool = False) -> str:
@@ -364,24 +411,30 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
 def disconnected_words(row: Request) -> str:
     """Returns how and how long after the cancel the connection ended."""
     after = (row.disconnected_at or 0.0) - (row.cancel_at or 0.0)
-    return f"{row.disconnected or 'the connection ended'} {span(after)} after the cancel"
+    return f"{row.disconnected or 'the connection ended'}, {span(after)} after the cancel"
+
+
+def rejected_words(code: int | None, after: float) -> str:
+    """Returns the words for an error without an id, ``after`` seconds after a cancel."""
+    said = "the server rejected a message without naming it"
+    return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
 
 
 def short_words(row: Request, until: float) -> str:
-    """Returns the most important fact about a cancelled request, for a narrow row."""
+    """Returns the worst outcome of a cancelled request, for a narrow row."""
     if row.cancel_at is None:
         return ""
     if unsubscribed(row):
         return UNSUBSCRIBED
     answer, progress = late_answer(row), late_progress(row)
-    if answer is not None:
-        return late_words(answer, task=bool(row.task_id))
     came = outcome(row, until)
     match came:
         case Outcome.STILL_PROGRESSING if progress is not None:
             return f"still progressing ×{progress.count:,}"
         case Outcome.DISCONNECTED:
             return disconnected_words(row)
+        case _ if answer is not None:
+            return late_words(answer, task=bool(row.task_id))
         case Outcome.WATCHING:
             return f"cancel {delivery_words(row, until).partition(':')[0]}"
         case Outcome.REFUSED | Outcome.FAILED | Outcome.NOT_SENT | Outcome.STREAM_CLOSED:
@@ -419,21 +472,26 @@ def late_json(each: Evidence) -> dict[str, Any]:
 
 def as_json(row: Request, until: float) -> dict[str, Any]:
     """Returns the members of a request's outcome about its cancel, null without one. Times are in seconds."""
+    came = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
+    said: dict[str, Any] = {"outcome": came[0] if came else None, "outcomes": came}
     if row.cancel_at is None:
-        nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected")
-        return dict.fromkeys(nothing) | {"reason_delivered": False, "late": list(map(late_json, row.late))}
+        nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected", "rejection")
+        said |= dict.fromkeys(nothing)
+        return said | {"reason_delivered": False, "late": list(map(late_json, row.late))}
     waits = unconfirmed(row, until)
     lost: dict[str, Any] | None = None
     if is_disconnected(row):
         after = (row.disconnected_at or 0.0) - row.cancel_at
         lost = {"detail": row.disconnected, "after": round(max(0.0, after), 6)}
-    return {
+    no = row.rejection
+    return said | {
         "signal": Signal.NONE.value if row.signal is None else row.signal.value,
         "reason_delivered": row.reason_delivered,
         "delivery": delivery(row).value,
         "unconfirmed": None if waits is None else round(waits, 6),
         "watched": round(watched(row, until), 6),
         "disconnected": lost,
+        "rejection": None if no is None else {"code": no.code, "after": round(no.after, 6)},
         "late": [late_json(each) for each in row.late],
     }
 
@@ -441,6 +499,14 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
 def worst(row: Request) -> float | None:
     """Returns the greatest lag after the cancel in seconds; ``None`` if nothing came."""
     return max((each.last_after for each in row.late), default=None)
+
+
+def lag(row: Request, outcome: Outcome) -> float | None:
+    """Returns how many seconds after the cancel an outcome was last seen; ``None`` for one that has no time."""
+    answer, progress = late_answer(row), late_progress(row)
+    if outcome in (Outcome.STILL_PROGRESSING, Outcome.PROGRESS_THEN_QUIET) and progress is not None:
+        return progress.last_after
+    return None if answer is None or outcome is not LATE[answer.kind] else answer.after
 
 
 def cancellation_json(row: Request, until: float) -> dict[str, Any]:
@@ -453,7 +519,6 @@ def cancellation_json(row: Request, until: float) -> dict[str, Any]:
         "name": row.name or None,
         "tool": row.name if row.method == "tools/call" else None,
         "state": ended(row),
-        "outcome": outcome(row, until).value,
         "cause": asked.cause.value,
         "reason": asked.reason,
         **as_json(row, until),

@@ -66,9 +66,8 @@ ACKNOWLEDGED: Final = 10.0
 WATCHED: Final = 60.0
 """Seconds after the signal for which the stream of a cancelled request is kept open, for what may still come."""
 
-UNANSWERED_THEN: Final = 60.0
-ANSWERED_THEN: Final = 10.0
-"""Seconds after a cancel in which the end of the connection counts as evidence: without and with a late answer."""
+CONCERNED: Final = 60.0
+"""Seconds after a cancel in which the end of the connection counts as evidence, or the grace if that is longer."""
 
 BROKEN: Final = 4096
 """Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
@@ -474,7 +473,7 @@ class Ledger:
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
         watched = list(map(self.row, self._watched))
         unanswered = [row for row in watched if row.id not in self.live and not answered(row)]
-        waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= UNANSWERED_THEN]
+        waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= CONCERNED]
         cancelled = [*watched, *(live.row for live in self.live.values())]
         cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
         self.unheard(detail, at=at, expected=expected)
@@ -512,16 +511,20 @@ class Ledger:
         """
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
-            told = not expected and since <= (ANSWERED_THEN if answered(row) else UNANSWERED_THEN)
-            self._stop_watching(row, detail if told else "", at, disconnected=told)
+            told = not expected and since <= max(CONCERNED, self.grace)
+            self._stop_watching(row, detail if told else "", at, disconnected=told, final=expected)
         if expected:
             self._watched.clear()
 
-    def _stop_watching(self, row: Request, detail: str, at: float, *, disconnected: bool = False) -> None:
+    def _stop_watching(
+        self, row: Request, detail: str, at: float, *, disconnected: bool = False, final: bool = False
+    ) -> None:
         """Ends the watching of a cancelled request."""
         self.deadlines.arm(Timer.RELEASE, row.id, None)
-        if row.id in self._watched and (disconnected or row.unwatched_at is None):
-            self.emit(ev.Unwatched(at=at, id=row.id, detail=detail, disconnected=disconnected))
+        more = disconnected or (final and row.disconnected_at is None)
+        if row.id in self._watched and (more or row.unwatched_at is None):
+            over = ev.Unwatched(at=at, id=row.id, detail=detail, disconnected=disconnected, final=final)
+            self.emit(over)
 
     # -- what the server sends -------------------------------------------------------------------------------
 

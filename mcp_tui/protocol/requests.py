@@ -24,6 +24,7 @@ _NOTED: dict[type[ev.RequestEvent], State | None] = {
     ev.CancelDelayed: None,
     ev.Undelivered: None,
     ev.Unwatched: None,
+    ev.Rejected: None,
     ev.Late: None,
     ev.Duplicate: None,
     ev.TaskCreated: None,
@@ -93,8 +94,7 @@ class IllegalTransition(Exception):
 class Evidence:
     """A message that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
 
-    ``after_transit`` counts the progress that cannot have crossed the cancel; ``last_after`` is the time of the last
-    message and ``usual`` the usual interval, in seconds; ``progress`` is the last value that was a number.
+    ``last_after`` is the time of the last message, in seconds; ``progress`` is the last value that was a number.
     """
 
     kind: ev.Kind
@@ -105,8 +105,6 @@ class Evidence:
     last_after: float = 0.0
     seq: int = 0
     size: int = 0
-    after_transit: int = 0
-    usual: float = 0.0
     progress: float | None = None
 
 
@@ -146,8 +144,8 @@ class Request:
     total: float | None = None
     message: str | None = None
     progress_count: int = 0
-    progress_gaps: tuple[float, ...] = ()
     progress_at: float | None = None
+    longest_gap: float = 0.0
     # more than one message
     parent: ev.RequestId | None = None
     round_ids: tuple[ev.RequestId, ...] = ()
@@ -185,6 +183,8 @@ class Request:
     refused: bool = False
     unwatched_at: float | None = None
     unwatched: str = ""
+    watching_over: bool = False
+    rejection: ev.Rejected | None = None
     disconnected_at: float | None = None
     disconnected: str = ""
     settled: str = ""
@@ -250,12 +250,6 @@ class Request:
         )
         return idle, maximum
 
-
-GAPS: Final = 16
-"""Progress intervals kept of a request, the newest."""
-
-TRANSIT: Final = 0.3
-"""Seconds after the signal's writing within which a message may have crossed it on its way."""
 
 HISTORY: Final = 128
 """Events of a row kept for its details, at least. Beyond twice as many, the oldest events that a server can repeat
@@ -350,8 +344,11 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
                 row.unwatched_at, row.unwatched = event.at, event.detail
             elif row.unwatched == row.disconnected:
                 row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
+            row.watching_over |= event.final
             if event.disconnected:
                 row.disconnected_at, row.disconnected = event.at, event.detail
+        case ev.Rejected():
+            row.rejection = row.rejection or event
         case ev.Settled():
             row.settled, row.settled_at = event.detail, event.at
         case ev.Duplicate():
@@ -423,30 +420,28 @@ def _progressed(row: Request, event: ev.Progress) -> None:
 
 def _counted(row: Request, at: float) -> None:
     """Counts a progress notification, in time or late."""
-    row.progress_gaps = progress_intervals(row, at)
+    row.longest_gap = longest_gap(row, at)
     row.progress_count += 1
     row.heard_at = row.progress_at = at
 
 
-def progress_intervals(row: Request, at: float) -> tuple[float, ...]:
-    """Returns the last intervals between progress notifications in seconds, including one that comes now."""
-    if row.progress_at is None:
-        return row.progress_gaps
-    return (*row.progress_gaps[1 - GAPS :], at - row.progress_at)
+def longest_gap(row: Request, at: float) -> float:
+    """Returns the longest interval between two progress notifications in seconds, including one that comes at ``at``."""
+    return row.longest_gap if row.progress_at is None else max(row.longest_gap, at - row.progress_at)
 
 
 def _gather(row: Request, event: ev.Late) -> None:
+    if event.after_end:
+        return  # what is said was decided
     if row.disconnected_at is None:  # its own stream had ended, and it was heard of by another
         row.unwatched_at, row.unwatched = None, ""
-    after_transit = 0
     if event.kind is ev.Kind.PROGRESS:
         _counted(row, event.at)
-        after_transit = int(row.signalled_at is not None and event.at - row.signalled_at > TRANSIT)
+        row.longest_gap = max(row.longest_gap, event.longest)
         for evidence in row.late:
             if evidence.kind is ev.Kind.PROGRESS:
                 evidence.count += 1
-                evidence.after_transit += after_transit
-                evidence.last_after, evidence.usual = event.after, event.usual
+                evidence.last_after = event.after
                 if event.progress is not None:
                     evidence.progress = event.progress
                 return
@@ -459,8 +454,6 @@ def _gather(row: Request, event: ev.Late) -> None:
             last_after=event.after,
             seq=event.seq,
             size=event.size,
-            after_transit=after_transit,
-            usual=event.usual,
             progress=event.progress,
         )
     )

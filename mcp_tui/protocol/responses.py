@@ -12,7 +12,6 @@ then the outcome, the evidence, or the duplicate.
 from __future__ import annotations
 
 from enum import Enum
-from statistics import median
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
@@ -20,7 +19,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, MalformedFrame, PollutionFrame, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import Request, State, progress_intervals
+from mcp_tui.protocol.requests import Request, State, longest_gap
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Rounds, Tasks
 
@@ -42,14 +41,6 @@ OPENING: Final = frozenset({"initialize", "server/discover"})
 
 REJECTED: Final = 2.0
 """Seconds after a signal in which an error without an id is taken as its rejection."""
-
-USUAL: Final = 0.5
-"""The usual interval of progress, in seconds, where there were fewer than three notifications."""
-
-
-def usual_interval(intervals: tuple[float, ...]) -> float:
-    """Returns the median progress interval in seconds."""
-    return median(intervals) if len(intervals) > 1 else USUAL
 
 
 def answered(row: Request) -> bool:
@@ -221,13 +212,16 @@ class Responses:
         last = self._core.last_signal() if nameless else None
         after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)
         rejects = after is not None and after <= REJECTED
+        code = None if error is None else error.code
+        if last is not None and after is not None and rejects:
+            self._core.emit(ev.Rejected(at=at, id=last.id, code=code, after=after, seq=seq))
         self._core.emit(
             ev.Unknown(
                 at=at,
                 response_id=messages.storable_id(identity),
                 id_type=messages.json_type(identity),
                 kind=Kind.RESULT if error is None else Kind.ERROR,
-                code=None if error is None else error.code,
+                code=code,
                 message="" if error is None else error.message[:NAME],
                 cancelled=last.id if last is not None and rejects else None,
                 after=after if rejects else None,
@@ -321,7 +315,7 @@ class Responses:
 
     def _settle_answered(self, row: Request, at: float) -> None:
         if row.state is State.CANCEL_REQUESTED:
-            self._core.settle(row, "answered late", at)
+            self._core.settle(row, "" if row.watching_over else "answered late", at)
 
     def _duplicate(self, row: Request, kind: Kind, at: float, seq: int) -> None:
         # C-58: a subscription may be ended by its result and by a notification, in either order, and both are right.
@@ -350,11 +344,12 @@ class Responses:
         after = 0.0 if since is None else self._since(since, at)
         overdue = (
             core.negotiated.modern
+            and not row.watching_over
             and after > CROSSING
             and row.signalled_at is not None
             and row.method != LISTEN
         )
-        usual = usual_interval(progress_intervals(row, at)) if kind is Kind.PROGRESS else 0.0
+        longest = longest_gap(row, at) if kind is Kind.PROGRESS else 0.0
         known = overdue and any(e.kind is kind and e.last_after > CROSSING for e in row.late)
         core.emit(
             ev.Late(
@@ -362,7 +357,8 @@ class Responses:
                 id=row.id,
                 kind=kind,
                 after=after,
-                usual=usual,
+                longest=longest,
+                after_end=row.watching_over,
                 code=code,
                 summary=summary,
                 size=size,

@@ -407,6 +407,7 @@ class Tasks:
                 id=row.id,
                 kind=kind,
                 after=max(0.0, at - since),
+                after_end=row.watching_over,
                 summary="the task finished anyway",
                 seq=seq,
             )

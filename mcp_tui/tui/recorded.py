@@ -15,10 +15,11 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.keys import hint
-from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
+from mcp_tui.tui.view.badges import GOING_ON, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, fact_lines
@@ -127,8 +128,9 @@ class RecordedScene:
         while len(places) < 2 * COUNTED and (until := table.kinds.rfind(_LOST, 0, until)) >= 0:
             places.append(table.rows[until])
         rows = [row for row in map(self.book.row, {*places} - {NONE}) if not row.internal]
-        said = [badge(row, self.clock) for row in rows]
-        return Counts(*self.book.counts(), progressing=said.count(GOING_ON), lost=said.count(LOST))
+        progressing = sum(badge(row, self.clock) is GOING_ON for row in rows)
+        lost = sum(row.state is State.LOST or is_disconnected(row) for row in rows)
+        return Counts(*self.book.counts(), progressing=progressing, lost=lost)
 
     def server(self) -> str:
         """Returns the server's command line or URL, and its own name."""

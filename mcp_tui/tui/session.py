@@ -21,7 +21,6 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.evidence import (
-    end_of_watching,
     is_disconnected,
     is_still_progressing,
     late_answer,
@@ -39,7 +38,7 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import has, put
+from mcp_tui.tui.view.index import put
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
@@ -529,8 +528,8 @@ class Counters:
         late = late_answer(row) is not None
         lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
         put(self._late, place, present=late and not own)
-        put(self._lost, place, present=lost and not late)
-        if row.late and row.cancel_at is not None and not own:
+        put(self._lost, place, present=lost)
+        if row.late and row.cancel_at is not None and not (own or lost):
             self._progressing[place] = row
         else:
             self._progressing.pop(place, None)
@@ -544,12 +543,10 @@ class Counters:
             else:
                 requested += 1
         self._progressing = {
-            place: row
-            for place, row in self._progressing.items()
-            if is_still_progressing(row, end_of_watching(row, now))
+            place: row for place, row in self._progressing.items() if is_still_progressing(row, now)
         }
-        lost = len(self._lost) - sum(has(self._lost, place) for place in self._progressing)
-        return Counts(in_flight, requested, len(self._late), progressing=len(self._progressing), lost=lost)
+        progressing, lost = len(self._progressing), len(self._lost)
+        return Counts(in_flight, requested, len(self._late), progressing=progressing, lost=lost)
 
 
 _COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})

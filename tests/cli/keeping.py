@@ -100,8 +100,7 @@ def cancelled(
 def late(
     id: ev.RequestId, after: float, kind: Kind = Kind.RESULT, *, code: int | None = None, seq: int = 0
 ) -> ev.Event:
-    usual = 0.5 if kind is Kind.PROGRESS else 0.0
-    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, usual=usual, code=code, seq=seq)
+    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, code=code, seq=seq)
 
 
 def kept() -> None:

@@ -68,8 +68,10 @@ async def test_a_session_over_http_as_har(tmp_path: Path, revision: str):
     (call,) = calls
     assert call["request"]["url"] == url
     assert json.loads(call["request"]["postData"]["text"])["params"]["name"] == "stubborn"
-    assert call["_mcp"]["cancel"] == {"cause": "user", "reason": "too slow"}
     answered = revision == HANDSHAKE
+    came = ran.outcome["outcomes"]
+    assert came == ["late_result" if answered else "stream_closed"]
+    assert call["_mcp"]["cancel"] == {"cause": "user", "reason": "too slow", "outcomes": came}
     assert call["response"]["status"] == (200 if call["response"]["content"]["text"] else 0)
     assert ("finished" in call["response"]["content"]["text"]) == answered
     signals = [entry for entry in log["entries"] if entry["_mcp"].get("method") == "notifications/cancelled"]

@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from mcp_tui.protocol import events as ev
@@ -19,6 +18,20 @@ from mcp_tui.protocol.events import Kind, Signal
 from mcp_tui.protocol.requests import Request
 
 LISTEN = "subscriptions/listen"
+
+WORST = [
+    *(
+        "still_progressing",
+        "late_result",
+        "late_input_required",
+        "late_task",
+        "late_malformed",
+        "late_oversize",
+    ),
+    *("disconnected", "late_error", "progress_then_quiet", "refused", "failed", "task_cancelled"),
+    *("no_reply", "stream_closed", "not_watched", "not_sent", "withdrawn", "watching"),
+]
+"""The outcomes, the worst first."""
 
 NAMES = {
     Kind.RESULT: "result",
@@ -56,6 +69,7 @@ class Facts:
     details: set[str] = field(default_factory=set[str])
     task: str = ""
     status: str = ""
+    rejected: ev.Rejected | None = None
 
     @property
     def answers(self) -> list[ev.Late]:
@@ -75,14 +89,17 @@ class Facts:
         return [each.at for each in self.late if each.kind is Kind.PROGRESS]
 
     def end(self, until: float) -> float:
-        """The end of watching."""
-        return until if self.unwatched_at is None else min(until, self.unwatched_at)
+        """The end of watching: without one, at least a minute after all that was seen, so that words stand still."""
+        if self.unwatched_at is not None:
+            return min(until, self.unwatched_at)
+        heard = max((each.at for each in self.late), default=self.cancelled_at or 0.0)
+        return min(until, max(heard, self.signalled_at or 0.0) + max(60.0, quiet_after(self.progress) + 1.0))
 
     @property
     def deaf(self) -> bool:
         """Whether the watching was over before the signal was written."""
         end, written = self.unwatched_at, self.written_at
-        return end is not None and written is not None and end < written
+        return end is not None and written is not None and end <= written
 
     def watched(self, until: float) -> float:
         """Seconds for which somebody listened."""
@@ -91,19 +108,33 @@ class Facts:
         return max(0.0, self.end(until) - self.written_at)
 
     def goes_on(self, until: float) -> bool:
-        """Two messages later than 0.3 s after the signal, the last within one usual interval of the end of watching.
+        """A message later than 0.3 s after the signal and after an answer, and no quiet up to the end of watching.
 
         Without a signal, that was when it was clear that there is none.
         """
-        if self.signalled_at is None or self.answers:
-            return False  # answered, it does not go on
-        later = [each for each in self.late_progress if each - self.signalled_at > 0.3]
-        return len(later) > 1 and self.end(until) - later[-1] <= usual(self.progress)
+        return self.went_on and self.end(until) - self.progress[-1] <= quiet_after(self.progress)
+
+    def fell_quiet(self, until: float) -> bool:
+        """The same, and then quiet, of one that was told to stop and that nothing else explains."""
+        told = self.confirmed or self.failed or self.written_at is None
+        return self.went_on and not self.goes_on(until) and not told
+
+    @property
+    def went_on(self) -> bool:
+        last = self.late_progress[-1:]
+        if not last or self.signalled_at is None or last[0] - self.signalled_at <= 0.3:
+            return False
+        return not self.explained
+
+    @property
+    def explained(self) -> bool:
+        """Whether an answer came behind the last progress."""
+        return bool(self.answers) and self.late_progress[-1:] <= [self.answers[0].at]
 
 
-def usual(times: Sequence[float]) -> float:
-    """The usual interval of progress that came at these times, in seconds."""
-    return 0.5 if len(times) < 3 else median(b - a for a, b in itertools.pairwise(times))
+def quiet_after(times: Sequence[float]) -> float:
+    """Twice the longest gap of progress that came at these times, and half a second at least, in seconds."""
+    return max(0.5, *(2 * (b - a) for a, b in itertools.pairwise(times))) if len(times) > 1 else 0.5
 
 
 def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an event
@@ -126,6 +157,10 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 facts.refused, facts.failed, facts.trouble = event.refused, not event.refused, event.detail
             case ev.Progress():
                 facts.progress.append(event.at)
+            case ev.Late(after_end=True):
+                pass  # nobody listened
+            case ev.Rejected():
+                facts.rejected = facts.rejected or event
             case ev.Late():
                 facts.late.append(event)
                 if facts.lost_at is None:  # its own stream had ended, and it was heard of by another
@@ -226,7 +261,8 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     assert any(each.startswith("still progressing") for each in told) is facts.goes_on(until), "goes on"
     ignored = [each for each in told if each.endswith(", ignored")]
     assert len(ignored) == min(1, len(answers)), "its answer"
-    assert any(each.endswith("after the cancel") for each in told) is (facts.lost_at is not None), "the end"
+    ends = (facts.lost_at is not None) + (facts.rejected is not None)
+    assert sum(each.endswith("after the cancel") for each in told) == ends, "the end"
     if facts.confirmed and not answers:
         assert CONFIRMED in told, "its confirmation"
 
@@ -246,7 +282,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
             and not facts.failed
             and same(found[1], facts.watched(until))
         )
-    if found := re.fullmatch(f"still progressing: ([\\d,]+) messages, last at \\+{TIME} of {TIME}", clause):
+    if found := re.fullmatch(f"still progressing: ([\\d,]+) messages?, last at \\+{TIME} of {TIME}", clause):
         counted = int(found[1].replace(",", "")) == len(times)
         return (
             counted and facts.goes_on(until) and same(found[2], times[-1]) and same(found[3], end - cancelled)
@@ -255,7 +291,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
         f"([\\d,]+) progress messages?, last at \\+{TIME}(?:, then quiet for {TIME})?", clause
     ):
         counted = int(found[1].replace(",", "")) == len(times)
-        quiet = found[3] is None or (not facts.answers and same(found[3], end - cancelled - times[-1]))
+        quiet = found[3] is None or (not facts.explained and same(found[3], end - cancelled - times[-1]))
         return counted and same(found[2], times[-1]) and quiet
     if found := re.fullmatch(f"late (.+?)( -?\\d+)?(?: \\(.+\\))? at \\+{TIME}, ignored", clause):
         first = facts.answers[0]
@@ -264,7 +300,15 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
     if found := re.fullmatch(f"task (finished|failed) anyway( -?\\d+)? at \\+{TIME}, ignored", clause):
         kind = Kind.RESULT if found[1] == "finished" else Kind.ERROR
         return bool(facts.task) and facts.answers[0].kind is kind and same(found[3], facts.answers[0].after)
-    if found := re.fullmatch(f"(.+) {TIME} after the cancel", clause):
+    without_name = r"the server rejected a message without naming it(?: \((-?\d+)\))?"
+    if found := re.fullmatch(f"{without_name}, {TIME} after the cancel", clause):
+        code = None if found[1] is None else int(found[1])
+        return (
+            facts.rejected is not None
+            and facts.rejected.code == code
+            and same(found[2], facts.rejected.after)
+        )
+    if found := re.fullmatch(f"(.+), {TIME} after the cancel", clause):
         return facts.lost_at is not None and same(found[2], facts.lost_at - cancelled)
     if clause.startswith("became task "):
         return clause == f"became task {facts.task}" and any(each.kind is Kind.TASK for each in facts.late)
@@ -280,6 +324,7 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     expected = {
         "task_cancelled": facts.confirmed,
         "still_progressing": facts.goes_on(until),
+        "progress_then_quiet": facts.fell_quiet(until),
         "disconnected": facts.lost_at is not None,
         "refused": facts.refused,
         "failed": facts.failed,
@@ -293,10 +338,9 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
         if handle and not facts.answers
         else late == [f"late_{each.kind.value}" for each in facts.answers[:1]]
     ), f"{late} is late"
-    if facts.answers:
-        assert named[0] == late[0], "an answer weighs most"
+    assert named == sorted(named, key=WORST.index), "not the worst first"
     nothing = not (any(expected.values()) or late)
-    silent = {"watching", "not_sent", "stream_closed", "no_reply"}
+    silent = {"watching", "not_sent", "stream_closed", "not_watched", "no_reply"}
     assert bool(silent & set(named)) is nothing, f"{named} of nothing"
     if not nothing:
         return
@@ -305,7 +349,8 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     elif facts.written_at is None:
         assert named == ["not_sent"]
     else:
-        assert named == ["stream_closed" if facts.signal is Signal.STREAM_CLOSED else "no_reply"]
+        heard = "not_watched" if facts.deaf else "no_reply"
+        assert named == ["stream_closed" if facts.signal is Signal.STREAM_CLOSED else heard]
 
 
 def _json(made: dict[str, Any], facts: Facts, until: float) -> None:

@@ -39,8 +39,8 @@ def _late(kind: Kind, after: float, **more: Any) -> ev.Late:
     return ev.Late(at=10.0 + after, id=1, kind=kind, after=after, **more)
 
 
-def _progress(*after: float, usual: float = 0.5) -> list[ev.Event]:
-    return [_late(Kind.PROGRESS, each, usual=usual) for each in after]
+def _progress(*after: float) -> list[ev.Event]:
+    return [_late(Kind.PROGRESS, each) for each in after]
 
 
 def _settled(detail: str = "", at: float = 12.0) -> ev.Settled:
@@ -157,21 +157,66 @@ AFTER = {
         {"late": [{"kind": "progress", "after": 0.002, "count": 1, "last": 0.002}]},
     ),
     "two messages in transit": Case(
-        [SENT, CANCEL, WRITTEN, *_progress(0.1, 0.25, usual=4.0), _settled()],
+        [SENT, CANCEL, WRITTEN, *_progress(0.1, 0.25), _settled()],
         "sent", "2 progress messages, last at +250 ms, then quiet for 2.8 s", ["no_reply"], {},
     ),
     "one message behind those in transit": Case(
         [SENT, CANCEL, WRITTEN, *_progress(0.1, 0.2, 2.9), _settled()],
-        "sent", "3 progress messages, last at +2.9 s, then quiet for 100 ms", ["no_reply"], {},
+        "sent", "still progressing: 3 messages, last at +2.9 s of 3.0 s", ["still_progressing"], {},
     ),
     "progress to the end": Case(
-        [SENT, CANCEL, WRITTEN, *_progress(*STEADY, usual=0.2), _settled()],
+        [SENT, CANCEL, WRITTEN, *_progress(*STEADY), _settled()],
         "sent", "still progressing: 14 messages, last at +2.8 s of 3.0 s", ["still_progressing"], {},
     ),
     "slow progress to the end": Case(
         [SENT, *(ev.Progress(at=each, id=1, progress=each) for each in (4.0, 6.0, 8.0)), CANCEL, WRITTEN,
-         *_progress(0.5, 1.5, usual=2.0), _settled()],
+         *_progress(0.5, 1.5), _settled()],
         "sent", "still progressing: 2 messages, last at +1.5 s of 3.0 s", ["still_progressing"], {},
+    ),
+    "progress, and a silence of more than twice its longest gap": Case(
+        [SENT, ev.Progress(at=9.5, id=1, progress=1), CANCEL, WRITTEN, *_progress(0.35, 0.5), _settled()],
+        "sent", "2 progress messages, last at +500 ms, then quiet for 2.5 s", ["progress_then_quiet"],
+        {"outcome": "progress_then_quiet", "late": [{"kind": "progress", "after": 0.35, "count": 2, "last": 0.5}]},
+    ),
+    "one message that was not in transit, then quiet": Case(
+        [SENT, CANCEL, WRITTEN, *_progress(0.4), _settled()],
+        "sent", "1 progress message, last at +400 ms, then quiet for 2.6 s", ["progress_then_quiet"], {},
+    ),
+    "an early error, and progress that goes on": Case(
+        [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.002, code=0), _settled("answered late", 10.002),
+         *_progress(*STEADY)],
+        "sent", "late error 0 at +2 ms, ignored; still progressing: 14 messages, last at +2.8 s of 3.0 s",
+        ["still_progressing", "late_error"],
+        {"outcome": "still_progressing", "outcomes": ["still_progressing", "late_error"]},
+    ),
+    "an early error, and progress for a while": Case(
+        [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.002, code=0), _settled("answered late", 10.002),
+         *_progress(0.2, 0.6, 1.0)],
+        "sent", "late error 0 at +2 ms, ignored; 3 progress messages, last at +1.0 s, then quiet for 2.0 s",
+        ["late_error", "progress_then_quiet"], {},
+    ),
+    "progress until the connection ended": Case(
+        [SENT, CANCEL, WRITTEN, *_progress(0.2, 0.4, 0.6), _lost(0.709, "server exited with code 4"),
+         _settled("server exited with code 4", 10.709)],
+        "sent", "still progressing: 3 messages, last at +600 ms of 709 ms; "
+        "server exited with code 4, 709 ms after the cancel",
+        ["still_progressing", "disconnected"], {},
+    ),
+    "an error without an id": Case(
+        [SENT, CANCEL, WRITTEN, ev.Rejected(at=10.001, id=1, code=-32600, after=0.001), _settled()],
+        "sent", "no reply (watched 3.0 s); "
+        "the server rejected a message without naming it (-32600), 1 ms after the cancel", ["no_reply"],
+        {"rejection": {"code": -32600, "after": 0.001}},
+    ),
+    "nobody listened": Case(
+        [SENT, CANCEL, _ended(0.0, "its stream was closed and is not resumed"), WRITTEN, _settled()],
+        "sent", "nothing more can be seen; its stream was closed and is not resumed", ["not_watched"],
+        {"watched": 0.0},
+    ),
+    "only behind the end of watching": Case(
+        [SENT, CANCEL, WRITTEN, _settled(), ev.Unwatched(at=12.5, id=1, final=True),
+         _late(Kind.RESULT, 2.6, after_end=True), _late(Kind.PROGRESS, 2.7, after_end=True)],
+        "sent", "no reply (watched 2.5 s)", ["no_reply"], {"late": [], "watched": 2.5},
     ),
     "a result": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.RESULT, 1.5), _settled("answered late", 11.5)],
@@ -199,14 +244,14 @@ AFTER = {
     ),
     "the session ended": Case(
         [SENT, CANCEL, POSTED, ev.CancelAccepted(at=10.1, id=1), _lost(1.1, GONE), _settled(GONE, 11.1)],
-        "sent, accepted", f"{GONE} 1.1 s after the cancel", ["disconnected"],
+        "sent, accepted", f"{GONE}, 1.1 s after the cancel", ["disconnected"],
         {"watched": 1.1, "disconnected": {"detail": GONE, "after": 1.1}},
     ),
     "an error, and the session ended": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.2, code=0), _settled("answered late", 10.2), _lost(1.1, GONE)],
-        "sent", f"late error 0 at +200 ms, ignored; {GONE} 1.1 s after the cancel",
-        ["late_error", "disconnected"],
-        {"state": "cancelled", "outcome": "late_error", "elapsed": 10.0, "worst": 0.2,
+        "sent", f"late error 0 at +200 ms, ignored; {GONE}, 1.1 s after the cancel",
+        ["disconnected", "late_error"],
+        {"state": "cancelled", "outcome": "disconnected", "elapsed": 10.0, "worst": 0.2,
          "disconnected": {"detail": GONE, "after": 1.1}},
     ),
     "progress, and a result": Case(
@@ -277,7 +322,7 @@ def test_what_was_never_cancelled_has_no_cancel(events: list[ev.Event]) -> None:
 def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
     row = _book([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled()]).order[0]
     assert evidence.outcome(row, 11.0) is Outcome.STILL_PROGRESSING
-    assert evidence.outcome(row, 12.0) is Outcome.NO_REPLY
+    assert evidence.outcome(row, 12.0) is Outcome.PROGRESS_THEN_QUIET
     assert evidence.delivery_words(row, 12.0) == "sent, not confirmed for 2.0 s"
     gone = _book([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled(), _ended(4.0, "it ended")]).order[0]
     assert [evidence.summary_words(gone, until) for until in (14.0, 15.0, 900.0)] == [
@@ -291,13 +336,13 @@ def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
 def test_what_comes_by_another_stream_shows_that_the_watching_goes_on() -> None:
     told = [SENT, CANCEL, POSTED, _ended(0.5, "it ended"), _settled("it ended", 10.5), *_progress(2.4, 6.6)]
     row = _book(told).order[0]
-    assert evidence.aftermath_words(row, 80.0) == (
-        "2 progress messages, last at +6.6 s, then quiet for 63.4 s; it ended"
+    assert evidence.aftermath_words(row, 70.0) == (
+        "2 progress messages, last at +6.6 s, then quiet for 53.4 s; it ended"
     )
-    assert evidence.watched(row, 80.0) == 70.0
+    assert evidence.watched(row, 70.0) == 60.0
 
 
-def test_the_usual_interval_is_that_of_progress_alone() -> None:
+def test_the_longest_gap_is_that_of_progress_alone() -> None:
     ledger = Wire("stdio", "2025-11-25").ledger()
     ledger.agree(cancels_tasks=True)
     ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
@@ -312,7 +357,7 @@ def test_the_usual_interval_is_that_of_progress_alone() -> None:
     ):
         step.run(ledger)
     at(40).progress(1, 40).run(ledger)
-    assert [each.usual for each in ledger.take() if isinstance(each, ev.Late)] == [10.0]
+    assert [each.longest for each in ledger.take() if isinstance(each, ev.Late)] == [10.0]
 
 
 # -- no word without its fact ----------------------------------------------------------------------------------
@@ -404,8 +449,7 @@ class Recording:
     def _progress(self) -> None:
         if self.heard or (self.row.state is State.CANCEL_REQUESTED and self.row.signalled_at is None):
             self.progress.append(self.now)
-            usual = claims.usual(self.progress)
-            self._came(Kind.PROGRESS, usual=usual)
+            self._came(Kind.PROGRESS)
 
     def _came(self, kind: Kind, **more: Any) -> None:
         self.add(ev.Late(at=self.now, id=1, kind=kind, after=self.now - self.row.cancel_at, **more))

@@ -179,7 +179,7 @@ def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_a_minute(wire:
         at(4).tick(),
         "Settled 1",
         at(5).progress(1, 1),
-        "Late 1 kind=progress after=3 usual=0.5 progress=1",
+        "Late 1 kind=progress after=3 progress=1",
         at(5).deadline(62),
         at(62).tick(),
         "-> release 1",
@@ -193,7 +193,7 @@ def test_c44_the_stream_of_a_cancelled_request_is_no_matter_while_we_leave(wire:
     play(
         wire.cancelled(),
         at(3).stop_watching(),
-        "Unwatched 1",
+        "Unwatched 1 final=True",
         at(4).tick(),
         "Settled 1",
         at(5).closed("disconnected", expected=True),
@@ -207,7 +207,7 @@ def test_c44_a_connection_that_we_end_says_nothing_of_a_cancelled_request(wire: 
     play(
         wire.cancelled(),
         at(3).closed("closed", expected=True),
-        "Unwatched 1",
+        "Unwatched 1 final=True",
         "Settled 1",
         "Disconnected detail=closed expected=True after=1 ids=(1,)",
     )
@@ -252,7 +252,7 @@ def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     )
     left = play(deepcopy(ledger), at(9).stop_watching()).row(1)
     assert evidence.as_json(left, 9.0)["watched"] == 1
-    assert "server closed its stdout 1.0 s after the cancel" in evidence.summary_words(left, 9.0)
+    assert "server closed its stdout, 1.0 s after the cancel" in evidence.summary_words(left, 9.0)
     exited = play(
         ledger,
         at(5).closed("server exited with code 4"),
@@ -261,7 +261,7 @@ def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     ).row(1)
     assert evidence.as_json(exited, 9.0)["watched"] == 1
     words = evidence.summary_words(exited, 9.0)
-    assert "server exited with code 4 3.0 s after the cancel" in words
+    assert "server exited with code 4, 3.0 s after the cancel" in words
     assert "stdout" not in words
 
 

@@ -75,8 +75,7 @@ def late(
     code: int | None = None,
     size: int = 0,
 ) -> ev.Late:
-    usual = 0.5 if kind is Kind.PROGRESS else 0.0
-    return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size, usual=usual)
+    return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size)
 
 
 def row(*events: ev.Event | Sequence[ev.Event]) -> Request:

@@ -173,7 +173,8 @@ class ReasonScreen(CancelPrompt):
             self.set_focus(None if over else self.field.input)
         why = clean(self.way.why)
         if not row.open:
-            mark, came = badge(row), info(row, self.now(), wide=True)
+            now = self.now()
+            mark, came = badge(row, now), info(row, now, wide=True)
             style = _COLOURS.get(mark.style, "bold $warning")
             self.say(self._over, (mark.glyph, style), words(" "), (_ended(row), "bold"))
             why = join((words("nothing was sent to the server"), came), " · ")

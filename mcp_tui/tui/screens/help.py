@@ -31,6 +31,8 @@ _MEANINGS: Final = {
     badges.CANCELLED: words("cancelled, no answer came"),
     badges.LATE: words("an answer came after the cancel; it was not used"),
     badges.GOING_ON: words("cancelled, and the server still reports progress"),
+    badges.QUIET: words("cancelled; progress went on for a while and then ended"),
+    badges.CUT_OFF: words("cancelled, and then the connection ended"),
     badges.TIMED_OUT: words("cancelled because its timeout ran out"),
     badges.COMPLETED: words("answered"),
     badges.TOOL_ERROR: words("answered; the tool says that it failed"),

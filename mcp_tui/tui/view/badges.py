@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.evidence import end_of_watching, is_disconnected, is_still_progressing, late_answer
+from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, Outcome, is_disconnected, late_answer, outcomes
 from mcp_tui.protocol.states import Cause, State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -31,11 +31,21 @@ CANCEL_REQUESTED: Final = Badge(words("cancel requested"), words("◔"), "cancel
 CANCELLED: Final = Badge(words("cancelled"), words("⊘"), "cancelled")
 LATE: Final = Badge(words("late, ignored"), words("↯"), "late")
 GOING_ON: Final = Badge(words("progressing"), words("↻"), "overdue")
+QUIET: Final = Badge(words("quiet"), words("⇣"), "late")
+CUT_OFF: Final = Badge(words("connection lost"), words("∅"), "overdue")
 TIMED_OUT: Final = Badge(words("timed out"), words("◷"), "timed-out")
 COMPLETED: Final = Badge(words("completed"), words("✓"), "completed")
 TOOL_ERROR: Final = Badge(words("tool error"), words("✗"), "failed")
 FAILED: Final = Badge(words("failed"), words("✗"), "failed")
 LOST: Final = Badge(words("lost"), words("∅"), "lost")
+
+_SEEN: Final = {
+    **dict.fromkeys(LATE_OUTCOMES, LATE),
+    Outcome.STILL_PROGRESSING: GOING_ON,
+    Outcome.PROGRESS_THEN_QUIET: QUIET,
+    Outcome.DISCONNECTED: CUT_OFF,
+}
+"""The badges of outcomes that do not look like a cancel that was obeyed."""
 
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
 """All badges, in the order above."""
@@ -44,11 +54,8 @@ TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 """Causes with a badge of their own; their reason only repeats it."""
 
 
-def badge(row: Request, now: float | None = None) -> Badge:
-    """Returns the badge of a row at ``now``, in monotonic seconds; without it, at the end of what was seen.
-
-    One progress message after the cancel may have crossed it, so it does not mean that the work goes on.
-    """
+def badge(row: Request, now: float = FOREVER) -> Badge:
+    """Returns the badge of a row at ``now``, in monotonic seconds; without it, at the end of what was seen."""
     match row.state:
         case State.QUEUED:
             return QUEUED
@@ -59,12 +66,17 @@ def badge(row: Request, now: float | None = None) -> Badge:
         case State.TASK:
             return TASK
         case State.CANCEL_REQUESTED | State.CANCELLED:
-            if late_answer(row) is not None:
-                return LATE
-            if is_still_progressing(row, end_of_watching(row, now)):
-                return GOING_ON
-            if is_disconnected(row):
-                return LOST
+            if row.late or is_disconnected(row):
+                came = (
+                    _SEEN.get(each)
+                    for each in outcomes(row, now)
+                    if late_answer(row) or each not in LATE_OUTCOMES
+                )
+                found = next((each for each in came if each is not None), None)
+                if found is GOING_ON and is_disconnected(row):
+                    return CUT_OFF  # it went on until nothing more could be seen
+                if found is not None:
+                    return found
             if row.cause in TIMEOUTS:
                 return TIMED_OUT
             return CANCEL_REQUESTED if row.state is State.CANCEL_REQUESTED else CANCELLED

@@ -46,7 +46,7 @@ _BOTH: Final = 120
 
 def counted(rows: Iterable[Request], now: float) -> SafeText:
     """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
-    return tally(came for row in rows for came in evidence.outcomes(row, evidence.end_of_watching(row, now)))
+    return tally(came for row in rows for came in evidence.outcomes(row, now))
 
 
 def tally(came: Iterable[evidence.Outcome]) -> SafeText:
@@ -59,10 +59,7 @@ def tally(came: Iterable[evidence.Outcome]) -> SafeText:
 
 SORTS: Final = (
     NEWEST,
-    Sort(
-        "outcome",
-        lambda row, _: list(evidence.Outcome).index(evidence.outcome(row, evidence.end_of_watching(row))),
-    ),
+    Sort("outcome", lambda row, now: list(evidence.Outcome).index(evidence.outcome(row, now))),
     Sort("lag", lambda row, _: -max((each.last_after for each in row.late), default=-1.0)),
     BY_NAME,
 )
@@ -110,8 +107,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
 
 def logged(entry: LoggedCancellation) -> CancellationLine:
     """Returns the line of a cancellation of the index."""
-    until = evidence.end_of_watching(entry.row, entry.until)
-    line = cancellation(entry.row, origin=entry.session.wall - entry.session.mono, until=until)
+    line = cancellation(entry.row, origin=entry.session.wall - entry.session.mono, until=entry.until)
     assert line is not None  # only rows that were cancelled are in the index
     return line
 
@@ -121,7 +117,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 
     def measure(self, rows: Iterable[Request]) -> bool:
         """Measures more rows; returns whether a column needs more cells than before."""
-        lines = (cancellation(row, origin=0.0, until=evidence.end_of_watching(row)) for row in rows)
+        lines = (cancellation(row, origin=0.0, until=evidence.FOREVER) for row in rows)
         return self.grow(
             (*_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER), (line for line in lines if line is not None)
         )
@@ -215,5 +211,5 @@ class Cancellations:
             self._columns.reset()
             self._columns.measure(self._newest(self._fitted))
         row = self.item(number)
-        shown = cancellation(row, origin=self.origin, until=evidence.end_of_watching(row, self._now()))
+        shown = cancellation(row, origin=self.origin, until=self._now())
         return DAMAGED if shown is None else self._columns.line(shown, width, key=row.id)

@@ -123,12 +123,11 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         took = join((safe(" · {} {}", ran, durations.elapsed(row.elapsed(now))), silence(row, now)), ", ")
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
     if row.cancel_at is not None and row.cause is not None:
-        until = evidence.end_of_watching(row, now)
         yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
-        yield fact("via", _via(row, until))
-        came = brief(evidence.aftermath_words(row, until), 2000)
+        yield fact("via", _via(row, now))
+        came = brief(evidence.aftermath_words(row, now), 2000)
         if came:
-            yield fact("then", came, badge(row, until).style)
+            yield fact("then", came, shown.style)
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
@@ -313,7 +312,7 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
     """Yields Markdown about requests: the facts, the history, and the JSON that ``exported`` returns for each."""
     yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
     for row in rows:
-        yield from ("", f"## {code(f'{row.id} {request(row)}')}: {badge(row).word}", "")
+        yield from ("", f"## {code(f'{row.id} {request(row)}')}: {badge(row, now).word}", "")
         yield from fence(line.text.rstrip() for line in list(facts(row, now))[1:])
         yield from ("", "Timeline in seconds:", "")
         yield from fence(line.text.rstrip() for line in history(row))

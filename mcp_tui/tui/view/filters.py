@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
+from mcp_tui.protocol.evidence import FOREVER
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.badges import badge, server_request_badge
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -161,17 +162,19 @@ Filter = Terms[Shown]
 """A filter of the table."""
 
 
-def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
+def parse(
+    text: str, *, server: Callable[[], str] = str, now: Callable[[], float] = lambda: FOREVER
+) -> Filter:
     """Parses a filter of the request table, see :func:`read`.
 
     ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:`` (or
     ``tool:``), ``method:``, ``reason:``, ``cause:``, and ``server:`` a part. Expressions search the method, the name, the
-    error, and the summary; words search every text of a row. ``server`` returns the name of the server.
+    error, and the summary; words search every text of a row. ``server`` returns the name of the server, ``now`` the time.
     """
     return read(
         text,
         {
-            "state": _state,
+            "state": partial(_state, now),
             "name": part(_name),
             "tool": part(_name),
             "method": part(lambda row: row.method),
@@ -180,12 +183,12 @@ def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
             "cause": part(_cause),
             "server": part(lambda _: server()),
         },
-        said=_said,
+        said=partial(_said, now),
         searched=_searched,
     )
 
 
-def _state(value: str) -> Test[Shown]:
+def _state(now: Callable[[], float], value: str) -> Test[Shown]:
     if value == "open":
         return is_open
     if value == "done":
@@ -193,7 +196,7 @@ def _state(value: str) -> Test[Shown]:
     value = value.replace("-", " ").replace("_", " ")
 
     def test(row: Shown) -> bool:
-        shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row)
+        shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row, now())
         # "overdue" is a mark on a state: the style has its name, the word has not.
         spoken = f" {shown.word.replace(',', '')} {shown.style}"
         return f" {value}" in spoken
@@ -224,9 +227,9 @@ def _searched(row: Shown) -> Iterable[str]:
     return row.method, row.name, row.label, row.error, row.summary
 
 
-def _said(row: Shown) -> Iterable[str]:
+def _said(now: Callable[[], float], row: Shown) -> Iterable[str]:
     if isinstance(row, ServerRequest):
         return row.method, str(row.request_id), row.outcome, server_request_badge(row).word
     code = "" if row.code is None else str(row.code)
     said = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
-    return *said, badge(row).word
+    return *said, badge(row, now()).word

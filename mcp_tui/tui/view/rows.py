@@ -174,10 +174,9 @@ def number(value: float) -> SafeText:
 
 
 def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
-    until = evidence.end_of_watching(row, now)
-    came = brief(evidence.summary_words(row, until) if wide else evidence.short_words(row, until))
+    came = brief(evidence.summary_words(row, now) if wide else evidence.short_words(row, now))
     internal = row.cause in TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
-    if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, until)) > 1:
+    if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, now)) > 1:
         return came
     return join((came, brief(row.reason)), " · ")
 

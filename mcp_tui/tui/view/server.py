@@ -11,7 +11,7 @@ from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge
+from mcp_tui.tui.view.badges import CANCEL_REQUESTED, CUT_OFF, GOING_ON, IN_FLIGHT, LATE, Badge
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 
@@ -29,7 +29,7 @@ class Counts:
     """The numbers of requests in flight, being cancelled, and answered late, and of questions for the person.
 
     Internal requests in flight count as well, except subscriptions. ``progressing`` are cancelled requests whose progress
-    goes on, ``lost`` are rows with that badge; internal ones count in neither.
+    goes on, ``lost`` are those whose connection ended before or after a cancel; internal ones count in neither.
     """
 
     in_flight: int = 0
@@ -64,7 +64,7 @@ COUNTERS: Final = (
     BarCount(
         GOING_ON, "progressing", "cancelled requests that still report progress", lambda its: its.progressing
     ),
-    BarCount(LOST, "lost", "requests whose connection ended before an answer", lambda its: its.lost),
+    BarCount(CUT_OFF, "lost", "requests whose connection ended before an answer", lambda its: its.lost),
 )
 """The counts of the bar and the legend, from left to right."""
 

@@ -43,7 +43,9 @@ class TableLine(NamedTuple):
         assert item.row is not None  # it is one or the other
         if item.round_ is None:
             return badges.badge(item.row, self.now)
-        return badges.Badge(safe("round {}", item.round_.number), _OUT, badges.badge(item.row).style)
+        return badges.Badge(
+            safe("round {}", item.round_.number), _OUT, badges.badge(item.row, self.now).style
+        )
 
 
 # -- the cells --------------------------------------------------------------------------------------------------
@@ -57,6 +59,7 @@ _SHORTER: Final = {
     badges.AWAITING_INPUT.word: words("waiting"),
     badges.CANCEL_REQUESTED.word: words("cancelling"),
     badges.LATE.word: words("late"),
+    badges.CUT_OFF.word: words("conn. lost"),
 }
 
 
@@ -140,7 +143,7 @@ def _limit(line: TableLine) -> Piece:
 # -- the columns -----------------------------------------------------------------------------------------------
 
 _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
-_BY_STATE: Final = Sort("state", lambda row, _: badges.BADGES.index(badges.badge(row)))
+_BY_STATE: Final = Sort("state", lambda row, now: badges.BADGES.index(badges.badge(row, now)))
 """As badges are listed: open requests first."""
 
 _STATE: Final = Column(title=words("State"), cell=_short_state, usual=9, most=11, sort=_BY_STATE)

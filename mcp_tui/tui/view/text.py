@@ -328,7 +328,7 @@ class _Page:
 # -- ASCII ---------------------------------------------------------------------------------------------------
 
 _PAIRS: Final = (
-    ("◌▸◔⊘↯↻◷✓✗∅", ".>~-!oT+x?"),  # states of a request
+    ("◌▸◔⊘↯↻⇣◷✓✗∅", ".>~-!ovT+x?"),  # states of a request
     ("◂▪", "<*"),  # what the server asks, and a mark
     ("›‹…·–×→←↓↑≤", "><~--x><v^<"),  # furniture
     ("█▉▊▋▌▍▎▏", "#####   "),  # progress bars: what is less than half a cell is no cell

@@ -114,7 +114,7 @@ def bar(row: Request, window: Window, now: float) -> Segments:
     mark for each progress in the history and one for the cancel, and after that what came late, with the lag.
     """
     track = _Track(window.cells)
-    shown = badge(row)
+    shown = badge(row, now)
     until = now if row.ended_at is None else row.ended_at
     queued = until if row.sent_at is None else min(row.sent_at, until)
     track.fill(window.cell(row.called_at), window.cell(queued), "·", "muted")
@@ -190,9 +190,9 @@ def _label(row: Request) -> SafeText:
     return join((brief(str(row.id), 20), brief(row.name, 80) or brief(row.method, 80)), " ")
 
 
-def label(row: Request, cells: int, *, selected: bool) -> Segments:
+def label(row: Request, cells: int, now: float, *, selected: bool) -> Segments:
     """Returns the text left of a bar: the mark of the cursor, the badge, the id, and the name."""
-    shown = badge(row)
+    shown = badge(row, now)
     return (
         (words("›" if selected else " "), "accent"),
         (safe("{} ", shown.glyph), shown.style),

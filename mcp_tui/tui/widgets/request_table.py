@@ -152,7 +152,7 @@ class RequestTable(ListCanvas):
     def refilter(self, wanted: str | None = None, *, show_internal: bool | None = None) -> None:
         """Sets the filter, see :mod:`mcp_tui.tui.view.filters`, or whether finished internal requests are shown."""
         outline, anchor = self.outline, self.anchored()
-        filter = outline.filter if wanted is None else parse(wanted, server=self.server)
+        filter = outline.filter if wanted is None else parse(wanted, server=self.server, now=self.now)
         shown = outline.show_internal if show_internal is None else show_internal
         outline.refilter(filter, show_internal=shown)
         outline.resort(outline.sort, self.now())

@@ -201,9 +201,10 @@ class Timeline(ListCanvas):
         if line is not None:
             row = self._found[line]
             selected = row_key(row) == self._cursor
+            now = self.now()
             pieces = (
-                *view.label(row, self._gutter, selected=selected),
-                *view.bar(row, self.window, self.now()),
+                *view.label(row, self._gutter, now, selected=selected),
+                *view.bar(row, self.window, now),
             )
             return self.strip(pieces, cursor=selected)
         if y == self.header and not self._found:

@@ -114,7 +114,7 @@ def test_outcomes_are_counted_in_the_words_of_the_evidence():
         [*started(7), *cancelled(id=7), ev.Unwatched(at=3.0, id=7, detail="it exited", disconnected=True)],
     ).order
     assert counted(rows, UNTIL) == (
-        "2 no reply · 1 late result · 1 late error · 1 still progressing · 1 connection lost · 1 not delivered"
+        "2 no reply · 1 still progressing · 1 late result · 1 connection lost · 1 late error · 1 not delivered"
     )
     assert counted([], UNTIL) == ""
 

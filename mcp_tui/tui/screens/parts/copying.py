@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.results import free, save
-from mcp_tui.protocol.evidence import cancellation_json, end_of_watching
+from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.scene import Scene
@@ -146,7 +146,7 @@ class Copying:
         """Returns the cancellations on the screen as lines of ``log --json``, without secrets; says so if there are none."""
         secrets, now = self._scene.redactor(), self._scene.now()
         rows = self._filtering.cancellations.items()
-        made = [json.dumps(cancellation_json(row, end_of_watching(row, now))).encode() for row in rows]
+        made = [json.dumps(cancellation_json(row, now)).encode() for row in rows]
         if not made:
             self._screen.refuse(words("No cancellations to copy"))
         return [secrets.redact(each).decode(errors="replace") for each in reversed(made)]

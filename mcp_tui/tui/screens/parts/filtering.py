@@ -330,18 +330,19 @@ def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> T
             "reason": part(lambda row: row.reason),
             "id": lambda value: lambda row: str(row.id).casefold() == value,
         },
-        said=_said_of_cancel,
+        said=lambda row: _said_of_cancel(row, now),
     )
 
 
-def _said_of_cancel(row: Request) -> Iterable[str]:
+def _said_of_cancel(row: Request, now: Callable[[], float] | None) -> Iterable[str]:
     cause = "" if row.cause is None else CAUSES[row.cause]
-    until = evidence.end_of_watching(row)
-    came = evidence.delivery_words(row, until), evidence.aftermath_words(row, until), _outcomes(row)
+    until = evidence.FOREVER if now is None else now()
+    came = evidence.delivery_words(row, until), evidence.aftermath_words(row, until), _outcomes(row, now)
     return (row.label, str(row.id), row.reason, cause, *came)
 
 
 def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
-    """Returns all outcomes of a cancel in words."""
-    until = evidence.end_of_watching(row, None if now is None else now())
-    return " ".join(evidence.OUTCOME_WORDS[each] for each in evidence.outcomes(row, until))
+    """Returns all outcomes of a cancel in words, and their names where these differ."""
+    until = evidence.FOREVER if now is None else now()
+    named = ((evidence.OUTCOME_WORDS[each], each.value) for each in evidence.outcomes(row, until))
+    return " ".join(dict.fromkeys(text.replace("_", " ") for pair in named for text in pair))
