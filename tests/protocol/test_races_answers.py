@@ -221,6 +221,7 @@ def test_c28_nor_behind_a_cancel_that_was_sent(wire: Wire) -> None:
     play(
         ledger,
         at(4.0).error(None, -32600),
+        "Rejected 1 code=-32600 after=2",
         "Unknown response_id=None kind=error id_type=null code=-32600 message=no cancelled=1 after=2",
         at(5).look(2, "in_flight elapsed=1"),
     )

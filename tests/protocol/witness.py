@@ -124,7 +124,9 @@ class Witness:
                 row = self.shadow.get(event.id)
                 assert row is not None
                 assert row.id in self.unwanted, "watched, although it was not cancelled"
-                assert row.unwatched_at is None or event.disconnected, "told twice to be watched no more"
+                assert row.unwatched_at is None or event.disconnected or event.final, (
+                    "told twice to be watched no more"
+                )
             case ev.Disconnected():
                 assert self.closing, "a connection ended that nobody closed"
                 self.closing = False

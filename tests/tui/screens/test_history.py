@@ -67,7 +67,7 @@ async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
             await driven.press("escape")
             await driven.until(lambda: ids(screen) == [7, 2, 1])
         await driven.type("outcome:nice")
-        await driven.until(lambda: "Unknown outcome 'nice'. Choose from: late_result," in driven.text())
+        await driven.until(lambda: "Unknown outcome 'nice'. Choose from: still_progressing," in driven.text())
         await driven.press("escape")
         await driven.type("server:nobody")
         await driven.until(lambda: "No matching cancellations." in driven.text())
