@@ -22,6 +22,7 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import State
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
@@ -73,7 +74,9 @@ def summary(row: Request, now: float) -> str:
         return f"lost {after}: {row.error}"
     if row.sent_at is None:
         return "cancelled before it was sent"
-    return f"{state.replace('_', ' ')} {after}: {evidence.summary_words(row, now)}"
+    # without watching there are words about the cancel alone, so it is named
+    cancel = "cancel " if row.state is State.CANCEL_REQUESTED else ""
+    return f"{state.replace('_', ' ')} {after}: {cancel}{evidence.summary_words(row, now)}"
 
 
 class Printer:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.printer import outcome, text_of
+from mcp_tui.cli.printer import outcome, summary, text_of
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, as_json
 from mcp_tui.protocol.events import Cause, Kind, Signal
@@ -70,6 +70,17 @@ def test_an_outcome_is_as_the_schema_says_whatever_came():
         if row.open:
             made["state"] = "lost"
         event_schema("outcome").validate({"t": 4.0, **made})
+
+
+def test_a_cancel_that_nobody_watched_is_named_in_the_summary():
+    said: list[ev.Event] = [
+        ev.Called(at=0.0, id=1, method="ping"),
+        ev.Sent(at=0.0, id=1),
+        ev.CancelRequested(at=1.0, id=1, cause=Cause.TIMEOUT, reason="no"),
+        ev.CancelSignalled(at=1.0, id=1, signal=Signal.NOTIFICATION, reason_delivered=True),
+    ]
+    (row,) = fold(said).order
+    assert summary(row, 1.0) == "timed out after 1.000 s: cancel sent"
 
 
 def test_structured_content_alone_is_printed() -> None:
