@@ -68,6 +68,7 @@ def _options(groups: tuple[Any, ...]) -> Iterator[str]:
             yield f".PP\n{_roff(group.title[0].upper() + group.title[1:])}:"
         for option in group.options:
             value = option.how.get("metavar", "|".join(option.how.get("choices", ())))
+            value = value if isinstance(value, str) else " ".join(value)
             names = ", ".join(f"\\fB{_roff(name)}\\fR" for name in option.names)
             yield f".TP\n{names} {_roff(value)}\n{_roff(option.how['help'])}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, NoReturn
 
 from mcp_tui.cli.options import COMMANDS, PAIRS, VALUED, groups_of, options_of
@@ -117,6 +118,12 @@ def read(arguments: Sequence[str]) -> Words:
         raise HelpAsked(version.text())
     if command == []:
         raise Failure("No server command after --. Put the program and its arguments there.")
+    grouped: list[list[str]] = getattr(options, "before", [])
+    for group in grouped:
+        # argparse gives it every word up to the next option
+        own = 1 + len(list(takewhile(lambda word: PAIR.match(word) and not URL.match(word), group[1:])))
+        options.words += group[own:]
+        del group[own:]
     words, url = _server_url(name, options.words, command)
     pairs: list[tuple[str, str]] = []
     if name is not None and PAIRS in COMMANDS[name].words:

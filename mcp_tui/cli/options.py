@@ -54,7 +54,7 @@ class Option:
         if not value:
             self.how["action"] = "store_true"
         elif "choices" not in more:
-            self.how["metavar"] = value
+            self.how.setdefault("metavar", value)
         if many:
             self.how |= {"dest": many, "action": "append", "default": []}
 
@@ -133,6 +133,17 @@ _PROBE: Final = (
         Option("--list", "", "list the rules (no server needed)"),
         Option("--tool", "NAME", "tool to cancel (default: a slow, harmless tool that reports progress)"),
         Option("--args", "JSON|@FILE|-", _TOOL_ARGS_HELP),
+        Option(
+            "--before",
+            "TOOL",
+            "call TOOL first on every connection, to prepare what the slow tool needs (repeatable)",
+            many="before",
+            nargs="+",
+            metavar=("TOOL", "NAME=VALUE"),
+        ),
+        Option(
+            "--time", "S", "seconds for the whole run (10 times the tool's duration plus 30)", type=number
+        ),
         Option("--heartbeat", "FILE", "the tool writes to FILE while it works; detects whether it stopped"),
         Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),

@@ -7,16 +7,18 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.grammar import PAIR, Words
 from mcp_tui.cli.output import Exit, Failure, colourful, dump, out
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.store import Store
+from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import Probe
@@ -41,11 +43,11 @@ def run(_: str, given: Words) -> int:
         rules = [rule.fields() for rule in RULES.values()]
         out(dump(rules) if given.options.json else "\n".join(view.rule_list()))
         return Exit.COMPLETED
-    wish = _wish(given)
+    wish, before = _wish(given), [_named(words) for words in given.options.before]
     where = required(given)
     for option in ("junit", "markdown", "badge"):
         _writable(option, getattr(given.options, option))
-    return asyncio.run(_run(given, where, wish, time.monotonic()))
+    return asyncio.run(_run(given, where, wish, before, time.monotonic()))
 
 
 def _wish(given: Words) -> NamedTool:
@@ -54,6 +56,14 @@ def _wish(given: Words) -> NamedTool:
     if (given.pairs or arguments) and not options.tool:
         raise Failure("Arguments without a tool. Add --tool NAME.")
     return NamedTool(options.tool or "", tuple(given.pairs), arguments)
+
+
+def _named(words: Sequence[str]) -> NamedTool:
+    """Returns the tool of one ``--before TOOL NAME=VALUE…``."""
+    if PAIR.match(words[0]):
+        raise Failure(f"--before without a tool. Use --before TOOL {words[0]}")
+    pairs = (word.partition("=") for word in words[1:])
+    return NamedTool(words[0], tuple((name, value) for name, _, value in pairs))
 
 
 def _writable(option: str, name: str | None) -> None:
@@ -66,9 +76,11 @@ def _writable(option: str, name: str | None) -> None:
         raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
 
 
-async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> int:
+async def _run(
+    given: Words, where: Target, wish: NamedTool, before: Sequence[NamedTool], began: float
+) -> int:
     options, command = given.options, Headless(given, where, began)
-    tokens = tokens_for(where)
+    tokens, told = tokens_for(where), set[str]()
 
     def store(experiment: str) -> Store:
         """Returns the store of one connection, with a journal, and with a recording of its own if wanted."""
@@ -82,9 +94,11 @@ async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> in
         where,
         settings(given),
         wish=wish,
+        before=before,
+        limit=options.time or 0.0,
         heartbeat=Path(options.heartbeat) if options.heartbeat else None,
         store=store,
-        tell=lambda news: _tell(command, news),
+        tell=lambda news: _tell(command, news, told),
         patience=limits(given).timeout or WITHOUT_LIMIT,
         tokens=tokens,
     )
@@ -95,6 +109,8 @@ async def _run(given: Words, where: Target, wish: NamedTool, began: float) -> in
     except asyncio.CancelledError:
         command.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
         return command.stopped or Exit.INTERRUPTED
+    except Unprepared as error:
+        raise Failure(sentence(str(error)), Exit.SERVER_ERROR) from None
     except TransportError as error:
         raise failure(error, where) from None
     except Unsuitable as error:
@@ -109,15 +125,21 @@ def _status(report: Report, *, strict: bool) -> Exit:
         return Exit.BROKEN_RULE
     if report.lost:
         return Exit.LOST
+    if report.unjudged(strict=strict):
+        return Exit.TIMED_OUT
     return Exit.USAGE if report.no_tool else Exit.COMPLETED
 
 
 # -- what is told ------------------------------------------------------------------------------------------------
 
 
-def _tell(command: Headless, news: str | Finding) -> None:
+def _tell(command: Headless, news: str | Finding, told: set[str]) -> None:
     at = f"{time.monotonic() - command.began:5.1f} s"
     if isinstance(news, Finding):
+        if news.verdict in _SKIPPED:
+            if news.sentence in told:
+                return  # the report lists all rules that share a reason
+            told.add(news.sentence)
         news = f"  {news.rule} {_fit(view.word(news.verdict))}: {news.sentence}"
     command.printer.say(f"{at}  {news}", dim=True)
 

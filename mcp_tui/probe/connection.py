@@ -11,7 +11,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,14 @@ from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
+from mcp_tui.protocol.messages import (
+    Batch,
+    Json,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    as_object,
+)
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
 
@@ -49,6 +56,11 @@ BEAT: Final = 0.04
 OPENING: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
 
+PREPARING: Final = 200_000
+"""The first id of the calls that prepare a connection."""
+
+BEFORE: Final = "--before"
+
 ANSWERS: Final = ("result", "error")
 """The kinds of arrivals that are responses."""
 
@@ -56,21 +68,29 @@ CANCELLED: Final = "notifications/cancelled"
 REASON: Final = "mcp-tui probe"
 
 
+class Unprepared(base.TransportError):
+    """A tool that has to be called before the slow one failed. The text is a sentence with the tool's own words."""
+
+
 @frozen
 class Arrival:
     """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
 
     ``of`` is the id of the request that it belongs to: that of a response or, if it has none, of the request whose own
-    stream carried it; for progress the token. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28).
+    stream carried it; for progress the token, as it was sent. ``stream`` is the id of the request whose own stream carried
+    it. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28). ``said`` is the text of an error or of
+    a result that is one.
     """
 
     at: float
     kind: str
     frame: str
-    of: RequestId | None = None
+    of: Json = None
+    stream: RequestId | None = None
     code: int | None = None
     is_error: bool = False
     type: str = ""
+    said: str = ""
     result: dict[str, Json] = field(default_factory=dict[str, Json])
     """The result, unless it is large."""
 
@@ -81,6 +101,11 @@ class Arrival:
             return f"error {self.code}"
         return "tool error" if self.is_error else self.kind
 
+    @property
+    def quoted(self) -> str:
+        """The name, and for an error its own words: ``error -32602: "No such page"``."""
+        return f'{self.words}: "{self.said}"' if self.said else self.words
+
 
 def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
     """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
@@ -88,7 +113,7 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
     match frame:
         case ResponseFrame(id=id):
             of = stream if id is None or id is messages.MISSING else id
-            if of is not None and not messages.is_request_id(of):
+            if of is not None and not messages.is_request_id(_plain(of)):
                 return Arrival(at, "other", text)  # it answers no request, and no notification either
             fields = as_object(frame.result)
             type_ = fields.get("resultType", "complete")
@@ -97,20 +122,31 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
                 "result" if frame.error is None else "error",
                 text,
                 of,
+                stream,
                 code=None if frame.error is None else frame.error.code,
                 is_error=fields.get("isError") is True,
                 type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
+                said=messages.summary(frame)
+                if frame.error is not None or fields.get("isError") is True
+                else "",
                 result=fields if len(raw) < LARGE else {},
             )
         case NotificationFrame(method="notifications/progress"):
             token = as_object(frame.params).get("progressToken")
-            return Arrival(at, "progress", text, token if messages.is_request_id(token) else None)
+            return Arrival(at, "progress", text, token, stream)
         case NotificationFrame(method="notifications/message"):
             return Arrival(at, "log", text)
         case messages.PollutionFrame():
             return Arrival(at, "noise", text)
         case _:
             return Arrival(at, "other", text)
+
+
+def _plain(name: Json) -> Json:
+    """Returns an id or a token without its type: ``4``, ``"4"``, and ``4.0`` name the same request."""
+    if isinstance(name, float) and name.is_integer():
+        return str(int(name))
+    return str(name) if messages.is_request_id(name) else name
 
 
 async def watch(heartbeat: Path, beats: list[float]) -> None:
@@ -138,6 +174,7 @@ class Server(ProbedServer):
 
     Filled in by the first connection, that of ``client``; every further one is opened from it. ``beats`` are the times at
     which the heartbeat file was seen to change. ``connect`` makes a connection beside that of an experiment.
+    ``before`` are the calls that prepare each connection.
     ``choice`` is ``None`` where no slow tool was found, and ``control`` a run of no time; ``task`` is the tool to run as a
     task; ``brief`` are arguments with which the slow tool ends at once; ``connecting``: seconds that it took to connect.
     ``noise`` holds the lines of stdout that were not messages; ``traces`` are the requests on all connections; ``calls``
@@ -149,6 +186,7 @@ class Server(ProbedServer):
     connect: Callable[[str], ProbeConnection]
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     choice: Choice | None = None
+    before: tuple[Choice, ...] = ()
     control: ControlRun = field(default_factory=lambda: ControlRun(duration=None))
     task: Choice | None = None
     brief: dict[str, Json] | None = None
@@ -205,6 +243,8 @@ class ProbeConnection(base.Silence):
         self.transport: base.Transport = make_transport(server.client, server.transport)
         self._news = asyncio.Event()
         self.next_id = 1
+        self.prepared = 0
+        """Number of calls that prepared it."""
 
     def now(self) -> float:
         """Returns monotonic seconds."""
@@ -241,6 +281,7 @@ class ProbeConnection(base.Silence):
             why = opening.waited() if heard is None else f"{opening.method}: {heard.words}"
             raise base.TransportError(why)
         await self.greeted()
+        await self.prepare()
         kind, revision = self.server.transport, self.server.revision.name
         self.store.event(ev.Connected(at=self.now(), transport=kind, revision=revision, server=""))
 
@@ -252,6 +293,21 @@ class ProbeConnection(base.Silence):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(3.0):
                     await Connection(transport=self.transport, speaking=revision).initialized()
+
+    async def prepare(self) -> None:
+        """Calls the tools that the slow tool needs to be called before it.
+
+        Raises:
+            Unprepared: one of them failed.
+        """
+        for number, choice in enumerate(self.server.before):
+            trace = self.call(choice.name, choice.arguments, id=PREPARING + self.prepared + number)
+            heard = await trace.answered(self.now() + self.server.client.settings.connect_timeout)
+            if heard is None:
+                raise Unprepared(f"{choice.name} ({BEFORE}) got no answer: {trace.waited()}")
+            if heard.kind == "error" or heard.is_error:
+                raise Unprepared(f"{choice.name} ({BEFORE}) failed: {heard.quoted}")
+        self.prepared += len(self.server.before)
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
@@ -404,6 +460,24 @@ class ProbeConnection(base.Silence):
         return [each for each in self.heard if each.kind in ANSWERS and each.of is None and each.at >= since]
 
 
+def violations(connections: Sequence[ProbeConnection]) -> list[str]:
+    """Returns a sentence for each way in which messages named their call wrongly, with an example."""
+    found: dict[str, list[str]] = {}
+    for connection in connections:
+        known = {str(id): id for id in connection.traces}
+        for each in connection.heard:
+            if each.kind not in (*ANSWERS, "progress") or each.of is None:
+                continue
+            what = "progress messages have the token" if each.kind == "progress" else "responses have the id"
+            id = known.get(str(_plain(each.of)))
+            example = messages.shown(each.of)
+            if id is not None and type(id) is not type(each.of):
+                found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
+            elif id is None and each.kind == "progress":
+                found.setdefault(f"{what[:-9]}an unknown token", []).append(example)
+    return [f"Violation: {len(seen):,} {what} ({seen[0]})" for what, seen in found.items()]
+
+
 @dataclass(slots=True, eq=False)
 class Trace:
     """One request of an experiment. Times are monotonic seconds."""
@@ -434,13 +508,33 @@ class Trace:
     @property
     def responses(self) -> list[Arrival]:
         """Its responses, including those that have its id in another type."""
-        return [
-            each for each in self.connection.heard if each.kind in ANSWERS and str(each.of) == str(self.id)
-        ]
+        return [each for each in self.connection.heard if each.kind in ANSWERS and self._is_named(each)]
 
     def progress(self) -> list[Arrival]:
-        """Returns the progress messages with its token."""
-        return [each for each in self.connection.heard if each.kind == "progress" and each.of == self.id]
+        """Returns the progress messages with its token, including those that have it in another type."""
+        return [each for each in self.connection.heard if each.kind == "progress" and self._is_named(each)]
+
+    def foreign_progress(self) -> list[Arrival]:
+        """Returns progress under a token that nobody gave, as far as it may be about this call.
+
+        It is if it came on the call's own stream, or if no other call was made after this one.
+        """
+        known = {str(id) for id in self.connection.traces}
+        later = any(
+            each.sent_at > self.sent_at and each.method == self.method
+            for each in self.connection.traces.values()
+        )
+        return [
+            each
+            for each in self.connection.heard
+            if each.kind == "progress"
+            and each.at > self.sent_at
+            and _plain(each.of) not in known
+            and (each.stream == self.id if each.stream is not None else not later)
+        ]
+
+    def _is_named(self, arrival: Arrival) -> bool:
+        return _plain(arrival.of) == str(self.id)
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
         """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""

@@ -28,24 +28,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, replace
 from typing import Final
 
-from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
-from mcp_tui.probe import judging, left_behind
+from mcp_tui.probe import judging, left_behind, tasks
 from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, Trace
 from mcp_tui.probe.judging import Observation
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, UNANSWERED
-from mcp_tui.probe.tools import AIM
-from mcp_tui.probe.trial import MID, Judged, Trial
+from mcp_tui.probe.trial import Judged, Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
-from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
 
@@ -66,7 +62,7 @@ async def mid_work(trial: Trial) -> None:
     work = judging.work("P-03", seen, trial.control)
     closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
     if closing and closing[0].verdict is Verdict.FAIL:
-        text = "the close was not taken for a cancel (P-18), so the tool was never told to stop"
+        text = "the server did not treat the closed stream as a cancel (P-18), so the tool kept running"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
         judging.response("P-01", seen, trial.level("P-01")),
@@ -136,7 +132,7 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
     finally:
         await connection.close()
     if other.verdict is Verdict.WARNING:
-        text = "the tool runs on whatever cancels it, so it cannot be told what the server makes of the close"
+        text = "the tool ignores every cancel, so the effect of closing the stream is unknown"
         return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
     text = f"{broken}; a notification in {LATEST_HANDSHAKE.name} stops the same tool"
     return Finding("P-18", Verdict.FAIL, text, (*work.evidence, *other.evidence))
@@ -160,8 +156,7 @@ async def in_one_write(trial: Trial) -> None:
     trace = connection.call(choice.name, choice.arguments, behind=cancel)
     trace.cancel_at = trace.sent_at
     behind = connection.echo()
-    await trial.watch(trace, trace.sent_at + trial.end())
-    seen = trial.seen(trace, behind)
+    seen = await trial.watched(trace, trace.sent_at + trial.end(), behind)
     await trial.survives("P-27")
     trial.findings.append(_nothing_more(trial, "P-27", seen))
 
@@ -191,25 +186,52 @@ async def timed_out(trial: Trial) -> None:
 
 
 async def id_zero(trial: Trial) -> None:
-    """P-23: judged only where another id shows that a cancel has an effect at all."""
-    if Verdict.PASS not in (trial.server.verdict("P-01"), trial.server.verdict("P-03")):
+    """P-23: what it does worse than the next call, which has another id and is cancelled at the same time."""
+    passes = Verdict.PASS in (trial.server.verdict("P-01"), trial.server.verdict("P-03"))
+    if not passes or trial.server.verdict("P-04") is Verdict.FAIL:
         trial.give_up("P-23", "the cancel of another id has no visible effect either")
-    _, seen = await trial.cancelled_call(trial.mid, id=0)
+    zero = await _effect(trial, 0)
+    if zero.seen.early:
+        trial.give_up("P-23", f"the call with the id 0 was answered with {zero.seen.early}")
+    await trial.survives("P-23")
+    trial.told += [each.evidence for each in zero.seen.answers] or zero.seen.quotes
+    if zero.broken:
+        other = await _effect(trial, None)
+        if trouble := other.seen.early or trial.connection.lost:
+            trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
+        if worse := [sentence for rule, sentence in zero.broken.items() if rule not in other.broken]:
+            trial.warned("P-23", f"only with the id 0: {worse[0]}")
+            return
+    if not zero.shows:
+        trial.give_up("P-23", "the cancel of another id has no visible effect either")
+    trial.passed("P-23", "the cancel of id 0 had the effect that any other has")
+    trial.findings[-1] = judging.known(trial.findings[-1], zero.seen)
+
+
+@frozen
+class Effect:
+    """The effect of a cancel: the rules that were ``broken`` with the reasons, and whether anything ``shows`` an effect."""
+
+    seen: Observation
+    broken: dict[str, str]
+    shows: bool
+
+
+async def _effect(trial: Trial, id: RequestId | None) -> Effect:
+    """Cancels a call with this id, by default with the next one, in the middle of its work."""
+    _, seen = await trial.cancelled_call(trial.mid, id=id)
     # the heartbeat is that of all experiments that run side by side
-    seen = replace(seen, signs={**seen.signs, judging.BEATS: ()})
-    ran = judging.ran_to_end(seen, trial.control)
-    if not ran and judging.work("P-23", seen, trial.control).verdict is Verdict.WARNING:
-        ran = "the work went on"
-    if not (seen.early or ran):
-        await trial.survives("P-23")
-    answers = [] if seen.early else [each.evidence for each in seen.answers]
-    trial.told += answers or seen.quotes
-    if seen.early:
-        trial.unseen("P-23", f"the call with the id 0 was answered with {seen.early}")
-    elif ran:
-        trial.warned("P-23", f"the cancel of id 0 had no effect: {ran}")
-    else:
-        trial.passed("P-23", "the cancel of id 0 had the effect that any other has")
+    seen = replace(seen, signs={name: times for name, times in seen.signs.items() if name != judging.BEATS})
+    control = trial.control
+    findings = (
+        judging.response("P-01", seen, trial.level("P-01")),
+        judging.progress("P-02", seen, control, trial.level("P-02")),
+        judging.work("P-03", seen, control),
+    )
+    broken = {each.rule: each.sentence for each in findings if each.verdict in BAD}
+    # a tool that never answers gives no answer after a cancel either
+    telling = findings if control.duration is not None else findings[1:]
+    return Effect(seen, broken, any(each.verdict is Verdict.PASS for each in telling))
 
 
 async def two_in_flight(trial: Trial) -> None:
@@ -572,77 +594,6 @@ async def initialize(trial: Trial) -> None:
         trial.passed("P-15", "ignored: initialize and the next call were answered")
 
 
-# -- tasks -----------------------------------------------------------------------------------------------------
-
-SOON: Final = 0.2
-"""Seconds after which a task of unknown duration is cancelled."""
-
-
-async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-    """Sends a request about a task; returns the reason why it got no result, or empty, and the result."""
-    if trial.server.revision.modern:
-        params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
-    trace = trial.connection.request(method, params)
-    heard = await trace.answered(trial.connection.now() + trial.server.patience)
-    if heard is None:
-        trial.tell(f"{method}: no answer")
-        return "no answer", {}
-    trial.tell(f"{method}: {heard.words}", None, heard.frame)
-    return heard.words if heard.kind == "error" else "", heard.result
-
-
-async def tasks_cancel(trial: Trial) -> None:
-    """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
-    trial.found("P-20", *await _task(trial))
-
-
-async def _task(trial: Trial) -> tuple[Verdict, str]:
-    server, modern = trial.server, trial.server.revision.modern
-    choice = (server.choice or server.task) if modern else server.task
-    if choice is None:
-        return Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found"
-    # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
-    known = server.choice == choice
-    length = server.control.length if known else AIM
-    middle = MID * length if known else SOON
-    params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
-    if not modern:
-        params["task"] = {"ttl": 60_000}
-    began = time.monotonic()
-    refused, result = await _ask(trial, "tools/call", params)
-    task = (result if modern else as_object(result.get("task"))).get("taskId")
-    if refused or not isinstance(task, str):
-        return Verdict.NOT_OBSERVABLE, "the call did not become a task"
-
-    async def is_over() -> bool:
-        _, result = await _ask(trial, "tasks/get", {"taskId": task})
-        return result.get("status") in ("completed", "failed")
-
-    over = Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled"
-    await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
-    if not known and await is_over():
-        return over
-    refused, result = await _ask(trial, "tasks/cancel", {"taskId": task})
-    if refused:
-        return over if await is_over() else (Verdict.FAIL, f"tasks/cancel of a working task: {refused}")
-    status = result.get("status", "")
-    if not modern and status != "cancelled":
-        return Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}"
-    await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
-    gone, result = await _ask(trial, "tasks/get", {"taskId": task})
-    status = result.get("status", "")
-    if gone:
-        return Verdict.NOT_OBSERVABLE, "the task is gone after its cancel"
-    if status != "cancelled":
-        bad = Verdict.WARNING if modern else Verdict.FAIL
-        return bad, f"after its cancel the task became {status!r}"
-    if not modern:
-        refused, _ = await _ask(trial, "tasks/cancel", {"taskId": task})
-        if not refused:
-            return Verdict.FAIL, "a task that was cancelled could be cancelled again"
-    return Verdict.PASS, "the task was cancelled, and stayed so"
-
-
 @frozen
 class Experiment:
     """An experiment, which is run if one of its :attr:`rules` applies.
@@ -680,7 +631,7 @@ EXPERIMENTS: Final = (
     Experiment("a string cancelled for a number", string_id, spares=True),
     Experiment("odd reasons", odd_reasons, spares=True),
     Experiment("notified over HTTP", notified_over_http, spares=True),
-    Experiment("a task cancelled", tasks_cancel, tool=False),
+    Experiment("a task cancelled", tasks.tasks_cancel, tool=False),
     Experiment("initialize cancelled", initialize, tool=False, opened=False),
     Experiment("the id 0 cancelled", id_zero),
     Experiment("called and cancelled in one write", in_one_write),

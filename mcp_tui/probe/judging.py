@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from itertools import pairwise
-from statistics import median
 from typing import Final
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
@@ -13,7 +12,10 @@ from mcp_tui.probe.rules import SURVIVES, Level
 from mcp_tui.protocol.values import fact, frozen
 
 TRANSIT: Final = 0.3
-"""Seconds after a cancel in which a message may have been in transit, unless the server is known to have read it."""
+"""Seconds after a cancel in which a message may have been in transit."""
+
+QUIET: Final = 0.5
+"""Minimum number of seconds without a sign of work that count as quiet."""
 
 SOME: Final = 2
 """Number of signs of work that prove it: a single one may belong to the step in which the cancel was noticed."""
@@ -45,9 +47,10 @@ class Watched:
     """The observation of a call for ``watched`` seconds; all times are seconds since its writing.
 
     ``signs`` are the times of each sign of work that could be seen, by its name. ``lost`` is the reason if the server ended
-    by itself.
+    by itself. ``foreign`` is the token of progress that may be about the call, but that nobody gave; empty for none.
     """
 
+    foreign: str = ""
     watched: float = 0.0
     signs: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     lost: str = ""
@@ -87,25 +90,59 @@ class Observation(Watched):
 
     @property
     def due(self) -> float:
-        """The time from which no message of the call may come."""
-        latest = self.cancel + TRANSIT
-        return latest if self.read is None else min(latest, self.read)
+        """The time from which no message of the call is in transit any more."""
+        return self.cancel + TRANSIT
+
+    def late(self, sign: str) -> list[float]:
+        """Returns the times of the signs that were not in transit.
+
+        Those are also the second and later ones that came when the server was known to have read the cancel.
+        """
+        read = _after(self.times(sign), self.due if self.read is None else min(self.read, self.due))
+        return read if len(read) >= SOME else _after(self.times(sign), self.due)
+
+
+def longest_gap(*runs: Watched) -> float:
+    """Returns the longest time between two signs of work, in seconds, of the sign that shows most of it."""
+    signs = [run.times(PROGRESS) or run.times(LOG) for run in runs]
+    return max((late - early for times in signs for early, late in pairwise(times)), default=0.0)
+
+
+def quiet(control: ControlRun, *runs: Watched) -> float:
+    """Returns the seconds without a sign of work from which a call is quiet: clearly longer than any that was seen."""
+    return max(QUIET, 2 * longest_gap(control, *runs))
 
 
 def settling(control: ControlRun) -> float:
     """Returns the seconds after a cancel in which a sign of work may belong to the step under way."""
-    signs = control.times(PROGRESS) or control.times(LOG)
-    gaps = [late - early for early, late in pairwise(signs)]
-    usual = median(gaps) if gaps else 0.0
-    return max(1.25 * usual, min(TRANSIT, 0.35 * control.length))
+    return max(1.25 * longest_gap(control), min(TRANSIT, 0.35 * control.length))
 
 
-def _after(moments: tuple[float, ...], since: float) -> list[float]:
+def middle(control: ControlRun, share: float) -> float:
+    """Returns the time at which to cancel a call, at a ``share`` of its uncancelled run or a little before.
+
+    It is as far as possible from the signs of work around it: one that comes with the cancel may have crossed it.
+    """
+    at = share * control.length
+    gaps = pairwise(control.times(PROGRESS) or control.times(LOG))
+    return max((middle for early, late in gaps if (middle := (early + late) / 2) <= at), default=at)
+
+
+def _after(moments: Sequence[float], since: float) -> list[float]:
     return [moment for moment in moments if moment > since]
 
 
 def _bad(level: Level) -> Verdict:
     return Verdict.FAIL if level is Level.MUST else Verdict.WARNING
+
+
+def known(found: Finding, *runs: Watched) -> Finding:
+    """Returns a finding, but none of silence where progress came under a token that nobody gave: somebody may work."""
+    foreign = next((run.foreign for run in runs if run.foreign), "")
+    if not foreign or found.verdict in BAD:
+        return found
+    text = f"progress under the unknown token {foreign}"
+    return Finding(found.rule, Verdict.NOT_OBSERVABLE, text, found.evidence)
 
 
 def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
@@ -135,28 +172,43 @@ def response(rule: str, seen: Observation, level: Level) -> Finding:
 
 
 def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
-    """Judges that no progress message is sent once the cancel was read.
-
-    For a MUST each message counts; for a SHOULD a single one may be the end of a step.
-    """
+    """Judges that no progress message is sent after the cancel, except those in transit."""
     if (unseen := _unseen(rule, seen, "progress")) is not None:
         return unseen
-    late = _after(seen.times(PROGRESS), seen.due)
-    if late and (level is Level.MUST or len(late) >= SOME):
-        count = "1 progress message" if len(late) == 1 else f"{len(late)} progress messages"
-        text = f"{count} came after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
+    after = _after(seen.times(PROGRESS), seen.cancel)
+    if late := seen.late(PROGRESS):
+        text = (
+            f"{_messages(len(late))} came after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
+        )
         return Finding(rule, _bad(level), text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
     expected = len(_after(control.times(PROGRESS), seen.due))
     if not expected:
-        few = "reports too little progress to tell" if control.times(PROGRESS) else "reports no progress"
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}")
-    came = (
-        "1 progress message came after the cancel, then none" if late else "no progress came after the cancel"
-    )
-    text = f"{came}; the uncancelled run reported {expected} more"
-    return Finding(rule, Verdict.PASS, text, seen.quotes)
+        few = "sends too little progress to tell" if control.times(PROGRESS) else "sends no progress"
+        return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), seen, control)
+    if restless := _restless(rule, seen, control):
+        return restless
+    came = f"{_messages(len(after))} in transit, then none" if after else "no progress came after the cancel"
+    text = f"{came}; the uncancelled run sent {expected} more"
+    return known(Finding(rule, Verdict.PASS, text, seen.quotes), seen, control)
+
+
+def _messages(count: int) -> str:
+    return "1 progress message" if count == 1 else f"{count} progress messages"
+
+
+def unrest(seen: Observation, control: ControlRun) -> float:
+    """Returns the seconds for which a call has to be watched on before it can be called quiet; 0 if it is."""
+    signs = (*seen.times(PROGRESS), *seen.times(LOG))
+    return max(0.0, max((*signs, seen.cancel)) + quiet(control, seen) - seen.watched)
+
+
+def _restless(rule: str, seen: Observation, control: ControlRun) -> Finding | None:
+    if not unrest(seen, control):
+        return None
+    text = f"not quiet within {seen.watched - seen.cancel:.1f} s, so work may go on"
+    return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
 
 
 def ran_to_end(seen: Observation, control: ControlRun) -> str:
@@ -194,11 +246,14 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     for name in seen.signs:
         count = len(_after(control.times(name), since))
         if count >= SOME:
-            text = f"{name} stopped at the cancel ({count} more without it)"
-            return Finding(rule, Verdict.PASS, text, seen.quotes)
+            late = _after(seen.times(name), seen.due)
+            when = f"{late[-1] - seen.cancel:.2f} s after the cancel" if late else "at the cancel"
+            text = f"{name} stopped {when} ({count} more without it)"
+            restless = None if name == BEATS else _restless(rule, seen, control)
+            return known(restless or Finding(rule, Verdict.PASS, text, seen.quotes), seen, control)
     shown = "the stream is closed" if seen.closed_stream else "no progress, no log messages"
     text = f"nothing shows whether the work goes on ({shown}): {HEARTBEAT}"
-    return Finding(rule, Verdict.NOT_OBSERVABLE, text)
+    return known(Finding(rule, Verdict.NOT_OBSERVABLE, text), seen, control)
 
 
 def unanswered(
@@ -217,4 +272,4 @@ def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level
     if answered.verdict in BAD or seen.early or seen.closed_stream:
         return answered
     went_on = progress(rule, seen, control, level)
-    return went_on if went_on.verdict in BAD else answered
+    return went_on if went_on.verdict in BAD else known(answered, seen, control)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.probe.rules import RULES, Clause, Rule
+from mcp_tui.probe.rules import RULES, Clause, Level, Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.values import frozen
 
@@ -74,6 +74,15 @@ class Calls:
     times: int
 
 
+@frozen
+class PassedOver:
+    """A tool that may be slow but was not used: the reason, and the command that uses it all the same."""
+
+    tool: str
+    why: str
+    command: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Report:
     """A whole run, filled in as it goes on.
@@ -81,7 +90,8 @@ class Report:
     ``probe`` is the version of mcp-tui, ``date`` is the start of the run (UTC), ``command`` the server's command line or URL
     without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
     ``no_tool`` is the reason why no slow tool was used, with the way out in the same sentence; empty if one was used.
-    ``lost`` is the reason why no experiment could connect after the control run. ``notes`` are sentences about the run.
+    ``passed_over`` are the best candidates then. ``lost`` is the reason why no experiment could connect after the control
+    run. ``notes`` are sentences about the run. ``not_run`` are the rules that were not judged because time was over.
     """
 
     info: ServerInfo
@@ -96,7 +106,9 @@ class Report:
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     notes: list[str] = field(default_factory=list[str])
     no_tool: str = ""
+    passed_over: tuple[PassedOver, ...] = ()
     lost: str = ""
+    not_run: list[str] = field(default_factory=list[str])
 
     @property
     def server_named(self) -> str:
@@ -118,6 +130,12 @@ class Report:
         """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
         bad = BAD if strict else (Verdict.FAIL,)
         return any(finding.verdict in bad for _, _, finding in self.rows())
+
+    def unjudged(self, *, strict: bool = False) -> bool:
+        """Whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
+        levels = (Level.MUST, Level.SHOULD) if strict else (Level.MUST,)
+        info = self.info
+        return any(RULES[rule].clause(info.revision, info.transport).level in levels for rule in self.not_run)
 
     def counts(self) -> dict[Verdict, int]:
         """The number of rules with each verdict."""
@@ -148,15 +166,15 @@ class Report:
         """The report for badge services (the endpoint format of shields.io)."""
         answer, counts = self.stops()[0], self.counts()
         fails, warnings = counts[Verdict.FAIL], counts[Verdict.WARNING]
-        color = "yellow" if warnings or answer != "yes" else "brightgreen"
+        color = "yellow" if warnings or self.not_run or answer != "yes" else "brightgreen"
         if fails or answer == "no":
             color = "red"
         message = {"yes": "stops", "no": "keeps working"}.get(answer, answer)
         if self._of("P-04") is not None:
             message = "next call fails"
-        message += f", {fails} MUST broken" * bool(fails) + f", {warnings} SHOULD not followed" * bool(
-            warnings
-        )
+        message += f", {fails} MUST broken" * bool(fails)
+        message += f", {warnings} SHOULD not followed" * bool(warnings)
+        message += f", {len(self.not_run)} not run" * bool(self.not_run)
         return {"schemaVersion": 1, "label": "MCP cancellation", "message": message, "color": color}
 
     def fields(self) -> dict[str, object]:
@@ -180,6 +198,8 @@ class Report:
             "counts": {verdict.value: count for verdict, count in self.counts().items()},
             "stops": answer,
             "why": why,
+            "passed_over": [asdict(each) for each in self.passed_over],
+            "not_run": list(self.not_run),
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

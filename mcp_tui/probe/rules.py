@@ -158,8 +158,8 @@ _EXITS: Final = (_SHUTDOWN, _SHUTDOWN)
 
 _TABLE: Final = (
     Rule("P-01", "cancelled mid-work", "a call that is cancelled mid-work gets no response", *_NOTHING_MORE),
-    Rule("P-02", "cancelled mid-work", "it reports no more progress", *_NOTHING_MORE),
-    Rule("P-03", "cancelled mid-work", "its work stops", _BEHAVIOR, _BEHAVIOR),
+    Rule("P-02", "cancelled mid-work", "a cancelled call sends no more progress", *_NOTHING_MORE),
+    Rule("P-03", "cancelled mid-work", "a cancelled call stops working", _BEHAVIOR, _BEHAVIOR),
     Rule("P-04", "cancelled mid-work", "the next call works", *_NEXT_WORKS),
     Rule("P-05", "cancelled at once", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
     Rule("P-06", "cancelled at once", "the next call works after a cancel at once", *_NEXT_WORKS),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -21,16 +23,25 @@ from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.connection import Arrival, ProbeConnection, Server, Trace, watch
+from mcp_tui.probe.connection import Arrival, ProbeConnection, Server, Trace, Unprepared, violations, watch
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import PROGRESS, ControlRun
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, no_tasks, task_choice
-from mcp_tui.probe.trial import Trial
+from mcp_tui.probe.tools import (
+    Choice,
+    NamedTool,
+    Rated,
+    named_tool,
+    no_tasks,
+    preparing_tool,
+    rated,
+    task_choice,
+)
+from mcp_tui.probe.trial import NEEDS_TOOL, Trial, foreign_token
 from mcp_tui.transport.base import TransportError, spawn
 
 if TYPE_CHECKING:
@@ -52,7 +63,12 @@ CANDIDATES: Final = 3
 FOUND_LIMIT: Final = 8.0
 """Seconds that a tool may take that the probe chose itself."""
 
+PASSED_OVER: Final = 3
+"""Maximum number of tools that a report explains if none was used."""
+
 WAY_OUT: Final = "name a tool that works for a second or more with --tool NAME ARG=VALUE"
+
+TIME_OVER: Final = "not run: time was over (--time S gives more)"
 
 
 Tell = Callable[[str | Finding], None]
@@ -64,7 +80,9 @@ class Probe:
     """One run against one server.
 
     ``store`` makes the store of each connection, by the name of its experiment; ``tell`` gets steps and findings.
-    ``patience`` is the number of seconds that a named tool may take uncancelled; ``experiments`` are those to run.
+    ``before`` are tools to call on each connection first. ``patience`` is the number of seconds that a named tool may take
+    uncancelled; ``limit`` the number of seconds for the whole run, 0 for ten times the tool's duration and 30 s.
+    ``experiments`` are those to run.
     """
 
     target: Target
@@ -73,8 +91,10 @@ class Probe:
     store: Callable[[str], Store]
     tell: Tell
     wish: NamedTool = field(default_factory=NamedTool)
+    before: Sequence[NamedTool] = ()
     heartbeat: Path | None = None
     patience: float = 60.0
+    limit: float = 0.0
     experiments: Sequence[Experiment] = EXPERIMENTS
     tokens: Authorization | None = None
 
@@ -85,6 +105,7 @@ class Probe:
         self.report: Report
         self._beats: list[float] = []
         self._began = time.monotonic()
+        self._made: list[ProbeConnection] = []
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
         """Connections to reuse; each of them answered after the last experiment on it."""
@@ -97,7 +118,8 @@ class Probe:
 
         Raises:
             TransportError: no connection could be made.
-            Unsuitable: the named tool cannot be called.
+            Unsuitable: a named tool cannot be called.
+            Unprepared: a tool to call first failed.
         """
         self._began = time.monotonic()
         file, name = self.heartbeat, "watch the heartbeat"
@@ -116,6 +138,7 @@ class Probe:
             await self._close_all()
         self._count_answers()
         self._judge_stdout()
+        self.report.notes += violations(self._made)
         self.report.calls = tuple(
             Calls(tool, json.loads(arguments), times)
             for (tool, arguments), times in self.server.calls.items()
@@ -132,6 +155,7 @@ class Probe:
 
     def _connection(self, name: str) -> ProbeConnection:
         connection = ProbeConnection(self.server, self.store(name))
+        self._made.append(connection)
         self._open.add(connection)
         return connection
 
@@ -204,15 +228,18 @@ class Probe:
         """Connects, chooses the tool, and runs it once uncancelled, in a session of its own."""
         await self._negotiate()
         server = self.server
+        server.before = tuple(preparing_tool(each, server.tools) for each in self.before)
+        ranking = rated(server.tools)
         if self.wish.tool:
             wanted = [named_tool(self.wish, server.tools)]
-            if wanted[0].destructive:
-                text = f"{self.wish.tool} is marked as destructive; it was called because you named it"
+        else:
+            wanted = [each.choice for each in ranking if each.choice is not None]
+        for choice in (*server.before, *wanted):
+            if choice.destructive:
+                text = f"{choice.name} is marked as destructive; it was called because you named it"
                 self.report.notes.append(text)
                 self.tell(text)
-        else:
-            wanted = candidates(server.tools)
-        connection = await self._choose(wanted)
+        connection = await self._choose(wanted, ranking)
         server.task = task_choice(server.tools, server.choice, self.wish)
         server.no_tasks = no_tasks(self.report.info, server.task)
         if self._applies("P-09"):
@@ -223,11 +250,11 @@ class Probe:
             self.report.notes.append(text)
         await self._release(connection, harmed=False)
 
-    async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
+    async def _choose(self, wanted: list[Choice], ranking: list[Rated]) -> ProbeConnection:
         """Tries candidates once each, and takes the first that reports progress, else the first that is slow enough."""
         server, report, asked = self.server, self.report, bool(self.wish.tool)
         useful: list[tuple[Choice, ControlRun]] = []
-        useless: list[str] = []
+        useless: list[PassedOver] = []
         connection = self._connection("control")
         await connection.open()
         server.session = getattr(connection.transport, "session_id", None) is not None
@@ -238,16 +265,22 @@ class Probe:
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
             self.tell(f"control run of {choice.name} {choice.shown()}{reasons}")
-            limit = self.patience if asked else FOUND_LIMIT
-            control, why = await _control_run(connection, choice, limit, asked=asked)
+            limit = min(self.patience if asked else FOUND_LIMIT, max(1.0, self._left(0.0)))
+            control, heard = await _control_run(connection, choice, limit)
+            why = _useless_because(control, heard, asked=asked)
             if why:
-                useless.append(f"{choice.name} {why}")
+                failed = heard is not None and (heard.is_error or heard.kind == "error")
+                command = self._command(choice.name, choice.pairs(), prepared=failed)
+                useless.append(PassedOver(choice.name, why, command))
                 continue
+            if heard is not None and heard.is_error:
+                report.notes.append(f"{choice.name} {_failed(heard)}")
             useful.append((choice, control))
             if asked or len(control.times(PROGRESS)) > 1:
                 break
         if not useful:
             report.no_tool = self._no_tool_reason(useless)
+            report.passed_over = self._passed_over(useless, ranking)
             self.tell(report.no_tool)
             return connection
         choice, control = max(useful, key=lambda each: len(each[1].times(PROGRESS)) > 1)
@@ -264,9 +297,30 @@ class Probe:
             report.notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
         return connection
 
-    def _no_tool_reason(self, useless: list[str]) -> str:
+    def _passed_over(self, useless: list[PassedOver], ranking: list[Rated]) -> tuple[PassedOver, ...]:
+        """Returns the best candidates: those that were tried, then those that were not."""
+        tried = {each.tool for each in useless}
+        others = (
+            PassedOver(each.name, each.why_not or "it was not tried", self._command(each.name, each.usage))
+            for each in ranking
+            if each.name not in tried
+        )
+        return (*useless, *others)[:PASSED_OVER]
+
+    def _command(self, tool: str, usage: Sequence[tuple[str, str]], *, prepared: bool = False) -> str:
+        """Returns the command that probes with a tool; ``prepared`` if another one has to be called before it."""
+        words = ["mcp-tui probe"]
+        if prepared:
+            words.append("--before TOOL NAME=VALUE…")
+        pairs = (f"{name}={value}" for name, value in usage)
+        words.append(shlex.join(("--tool", tool, *pairs)))
+        over_http = isinstance(self.target, HttpTarget)
+        words.append(shlex.quote(self.report.command) if over_http else f"-- {self.report.command}")
+        return " ".join(words)
+
+    def _no_tool_reason(self, useless: list[PassedOver]) -> str:
         if useless:
-            return f"{'; '.join(useless)}: {WAY_OUT}"
+            return f"{'; '.join(f'{each.tool} {each.why}' for each in useless)}: {WAY_OUT}"
         if not self.server.tools:
             return "the server offers no tools, so no call can be cancelled"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
@@ -291,13 +345,19 @@ class Probe:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = TIMES * (self.server.control.length or 1.0) + GRACE
-        left = self._began + budget - CLOSING - time.monotonic()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, left)):
+            async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, lambda each: each.alone):
                     await self._run_side_by_side(list(group), 1 if alone else lanes)
         for experiment in due:
-            self._mark_unseen(experiment, "not run: the time for a run was over")
+            rules = [rule for rule in experiment.rules if rule not in self.server.findings]
+            self.report.not_run += rules
+            self._mark_unseen(experiment, TIME_OVER)
+
+    def _left(self, budget: float) -> float:
+        """Returns the seconds left of a budget, or of the limit of the run if there is one; neither is endless time."""
+        budget = self.limit or budget or math.inf
+        return self._began + budget - min(CLOSING, budget / 4) - time.monotonic()
 
     async def _run_side_by_side(self, experiments: list[Experiment], lanes: int) -> None:
         """Runs experiments, ``lanes`` at a time."""
@@ -322,7 +382,7 @@ class Probe:
     def _obstacle(self, experiment: Experiment) -> str:
         """Returns the reason why an experiment cannot be run with this tool, or an empty string."""
         if experiment.tool and self.server.choice is None:
-            return "it takes a slow tool, and none was found"
+            return NEEDS_TOOL
         lost = self.server.control.lost
         if experiment.tool and experiment.spares and lost:
             return f"the tool ends the connection without any cancel: {lost}"
@@ -341,14 +401,16 @@ class Probe:
         connection = self._spare.pop() if used else self._connection(experiment.name)
         harmed = True
         try:
-            if opened and not used:
+            if used:
+                await connection.prepare()
+            elif opened:
                 await connection.open()
             findings = await Trial(connection).make(experiment.run)
             harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
             absent = Verdict.NOT_APPLICABLE
             self._found(*(each for each in findings if self.server.verdict(each.rule) is not absent))
         except TransportError as error:
-            why = f"no connection: {error}"
+            why = str(error) if isinstance(error, Unprepared) else f"no connection: {error}"
             if "P-01" in experiment.rules:
                 self.report.lost = why
             return why
@@ -394,12 +456,9 @@ BLOCKED: Final = 0.5
 
 
 async def _control_run(
-    connection: ProbeConnection, choice: Choice, limit: float, *, asked: bool
-) -> tuple[ControlRun, str]:
-    """Runs a tool to its end, or for ``limit`` seconds; returns also the reason if it is useless for the probe.
-
-    ``asked``: a person named it, so more is accepted.
-    """
+    connection: ProbeConnection, choice: Choice, limit: float
+) -> tuple[ControlRun, Arrival | None]:
+    """Runs a tool to its end, or for ``limit`` seconds; returns also its answer."""
     trace = connection.call(choice.name, choice.arguments)
     await trace.leaves()
     sent = trace.sent_at
@@ -417,8 +476,14 @@ async def _control_run(
         signs=trace.signs(ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,
+        foreign=foreign_token(trace.foreign_progress()),
     )
-    return control, _useless_because(control, heard, asked=asked)
+    return control, heard
+
+
+def _failed(heard: Arrival) -> str:
+    said = f': "{heard.said}"' if heard.said else ""
+    return f"answered that it failed{said}" if heard.is_error else f"was answered with {heard.quoted}"
 
 
 def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
@@ -429,6 +494,7 @@ def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
 
 
 def _useless_because(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:
+    """Returns the reason why a tool is useless for the probe. ``asked``: a person named it, so more is accepted."""
     if control.lost:
         return "" if asked else f"ended the connection ({control.lost})"
     if heard is None:
@@ -436,9 +502,9 @@ def _useless_because(control: ControlRun, heard: Arrival | None, *, asked: bool)
     if heard.type:
         return f"was answered with {heard.type.replace('_', ' ')[:40]}, which is not a result yet"
     if heard.kind == "error":
-        return f"was answered with error {heard.code}"
+        return _failed(heard)
     if heard.is_error and (not asked or control.length < TOO_QUICK):
-        return "answered that it failed"
+        return _failed(heard)
     if control.length < TOO_QUICK:
         return f"took {control.length:.2f} s, too short to be cancelled mid-work"
     return ""

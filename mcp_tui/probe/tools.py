@@ -10,7 +10,7 @@ from typing import Final
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.forms import Field, FormLayout
-from mcp_tui.protocol.messages import Json, as_object, as_text, number, shown
+from mcp_tui.protocol.messages import Json, as_object, as_text, number, shown, text
 from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
@@ -36,7 +36,12 @@ _UNITS: Final = {
     **dict.fromkeys(_set("minute minutes mins"), 60.0),
 }
 """The seconds of each unit of time."""
-_DURATIONS: Final = _set("duration delay sleep wait pause time runtime length latency")
+_DURATIONS: Final = _set("duration delay sleep wait pause time runtime latency")
+_OTHER_MEASURES: Final = _set(
+    "age count date end index interval length limit max maximum min minimum number offset per rate since size "
+    "stamp start timeout timestamp ttl until zone"
+)
+"""Words that make a number something other than the duration of the call, whatever stands beside them."""
 _STEPS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
 _SLOW: Final = _set(
     "countdown delay delayed long longrunning pause running sleep sleeper sleepy slow slowly timer wait"
@@ -52,6 +57,22 @@ _HARMFUL: Final = _set(
     "push put reboot remove rename reset restart send set shell shutdown sql stop submit terminate "
     "transfer uninstall update upload wipe write"
 )
+
+
+_OF_TIME: Final = re.compile(
+    r"\b(m?secs?|(milli)?seconds?|ms|minutes?|hours?|times?|durations?|runtime|latency|timers?|countdown|delay\w*"
+    r"|sleep\w*|wait\w*|paus\w+|slow\w*|how long|long[- ]running|takes long|a while)\b"
+)
+"""A text that speaks of time, in lower case."""
+_OF_ITS_TIME: Final = re.compile(
+    r"\b(m?secs?|(milli)?seconds?|ms|minutes?|durations?|how long|delay\w*|sleep\w*|wait\w*|paus\w+|slow\w*)\b"
+)
+"""A text that makes an argument called ``time`` a duration; alone, it may as well be a point in time."""
+_HANDLES: Final = _set(
+    "account address cmd code command directory element email file filename folder handle host id ids key page path "
+    "pid port process query ref script selector session sql token uri url user uuid"
+)
+"""Words of arguments that name a thing on the server: an invented value would name one by chance."""
 
 
 class Unsuitable(ValueError):
@@ -76,6 +97,29 @@ class Choice:
         )
         return " ".join(made)
 
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The arguments as ``NAME=VALUE`` of a command has them."""
+        return tuple((name, as_argument(value)) for name, value in self.arguments.items())
+
+
+def as_argument(value: Json) -> str:
+    """Returns a value as ``NAME=VALUE`` of a command has it."""
+    return value if isinstance(value, str) else text(value)
+
+
+@frozen
+class Rated:
+    """A tool as a candidate: ``choice`` to call it, or the reason ``why_not``; the highest ``score`` is the likeliest.
+
+    ``usage`` are arguments to name it with, with VALUE where only a person knows one.
+    """
+
+    name: str
+    score: int
+    choice: Choice | None
+    why_not: str = ""
+    usage: tuple[tuple[str, str], ...] = ()
+
 
 @frozen
 class NamedTool:
@@ -97,38 +141,52 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
     """
+    tool, given = _named(wish, tools)
+    arguments, brief = _arguments(tool, given)
+    _check(wish, tool, arguments)
+    return Choice(wish.tool, arguments, brief, destructive=_marked(tool))
+
+
+def preparing_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
+    """Returns the named tool with the given arguments alone, to be called before the slow one.
+
+    Raises:
+        Unsuitable: there is no such tool, or the arguments do not fit.
+    """
+    tool, given = _named(wish, tools)
+    _check(wish, tool, given)
+    return Choice(wish.tool, given, destructive=_marked(tool))
+
+
+def _named(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> tuple[dict[str, Json], dict[str, Json]]:
     tool = next((each for each in tools if each.get("name") == wish.tool), None)
     if tool is None:
         names = ", ".join(str(each.get("name"))[:40] for each in tools[:12])
         more = ", …" if len(tools) > 12 else ""
         listed = f"it offers {names}{more}" if names else "it offers no tools"
         raise Unsuitable(f"the server has no tool {wish.tool!r}: {listed}")
-    schema = tool.get("inputSchema")
     given = dict(wish.arguments)
     try:
-        given = typed_arguments(schema, wish.pairs, given)
+        given = typed_arguments(tool.get("inputSchema"), wish.pairs, given)
     except ArgumentError as error:
         raise Unsuitable(f"{wish.tool}: {error}") from None
-    arguments, brief = _arguments(schema, given)
-    wrong = check_arguments(schema, arguments)
-    if wrong:
+    return tool, given
+
+
+def _check(wish: NamedTool, tool: dict[str, Json], arguments: dict[str, Json]) -> None:
+    if wrong := check_arguments(tool.get("inputSchema"), arguments):
         raise Unsuitable(f"{wish.tool}: {wrong}")
-    return Choice(wish.tool, arguments, brief, destructive=_marked(tool))
+
+
+def rated(tools: Sequence[dict[str, Json]]) -> list[Rated]:
+    """Returns all tools, those that look slow and harmless first, the likeliest of each kind first."""
+    made = [_rate(tool) for tool in tools if isinstance(tool.get("name"), str)]
+    return sorted(made, key=lambda each: (each.choice is None, -each.score))
 
 
 def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
     """Returns the tools that look slow and harmless, the likeliest first; none that is marked as destructive."""
-    found: list[tuple[int, Choice]] = []
-    for tool in tools:
-        score, why = _score(tool)
-        if score <= 0:
-            continue
-        schema = tool.get("inputSchema")
-        arguments, brief = _arguments(schema, {})
-        if not check_arguments(schema, arguments):
-            found.append((score, Choice(str(tool.get("name")), arguments, brief, why=tuple(why))))
-    found.sort(key=lambda each: -each[0])
-    return [choice for _, choice in found]
+    return [each.choice for each in rated(tools) if each.choice is not None]
 
 
 def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: NamedTool) -> Choice | None:
@@ -166,35 +224,65 @@ def _marked(tool: dict[str, Json]) -> bool:
     return as_object(tool.get("annotations")).get("destructiveHint") is True
 
 
-def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
-    """Returns how likely a tool is slow and harmless, and the reasons; 0 for one that must not be called."""
-    name = tool.get("name")
-    annotations = as_object(tool.get("annotations"))
-    if not isinstance(name, str) or _marked(tool) or task_support(tool) == "required":
-        return 0, []
-    read_only = annotations.get("readOnlyHint") is True
-    named = words(name)
-    if not read_only and named & _HARMFUL:
-        return 0, []
-    fields = _parameters(tool.get("inputSchema"))
+def _rate(tool: dict[str, Json]) -> Rated:
+    """Rates a tool: slow by its name or a duration among its arguments, and harmless as far as it says."""
+    name, read_only = str(tool["name"]), as_object(tool.get("annotations")).get("readOnlyHint") is True
+    fields, named = _parameters(tool.get("inputSchema")), words(name)
+    said = as_text(tool.get("description")).lower()[:2000]
     score, why = 0, list[str]()
-    timed = [each.name for each in fields if _unit(each) is not None]
+    timed = [each.name for each in fields if _unit(each, said) is not None]
     if timed:
         score += 4
         why.append(f"its argument {timed[0]}")
-    if named & _SLOW or (named & _MAYBE_SLOW and (timed or read_only)):
+    speaks = bool(timed) or any(_OF_TIME.search(text) for text in (said, *map(_described, fields)))
+    if speaks and (named & _SLOW or (named & _MAYBE_SLOW and (timed or read_only))):
         score += 2
         why.append("its name")
-    if not score:
-        return 0, []
-    if any(_is_steps(each) for each in fields):
-        score += 1
-    text = as_text(tool.get("description")).lower()[:2000]
-    score += ("progress" in text) + ("cancel" in text and "ignore" not in text)
+    slow = score > 0
+    if slow:
+        score += any(_is_steps(each, said) for each in fields)
+        score += ("progress" in said) + ("cancel" in said and "ignore" not in said)
     if read_only:
         score += 3
         why.append("readOnlyHint")
-    return score, why
+    arguments, brief = _arguments(tool, {})
+    handle = next((each.name for each in fields if each.required and _is_handle(each, said)), "")
+    harm = sorted(named & _HARMFUL)
+    if _marked(tool):
+        why_not, score = "it is marked as destructive", score - 20
+    elif task_support(tool) == "required":
+        why_not = "it runs only as a task"
+    elif harm and not read_only:
+        why_not, score = f"its name says that it changes something ({harm[0]})", score - 10
+    elif not slow:
+        why_not = "nothing in its name and schema says how long it takes"
+    elif handle:
+        why_not = f"only you know a value for {handle}"
+    else:
+        why_not = check_arguments(tool.get("inputSchema"), arguments)
+    choice = None if why_not else Choice(name, arguments, brief, why=tuple(why))
+    return Rated(name, score, choice, why_not, _usage(fields, arguments, said))
+
+
+def _described(field: Field) -> str:
+    return f"{as_text(field.schema.get('title'))} {as_text(field.schema.get('description'))}"[:1000].lower()
+
+
+def _is_handle(field: Field, said: str) -> bool:
+    """Returns whether a value for a field would have to be known: it is no choice, no duration, and has no default."""
+    known = field.choices or "default" in field.schema or "const" in field.schema
+    return not known and bool(words(field.name) & _HANDLES) and _unit(field, said) is None
+
+
+def _usage(fields: Sequence[Field], arguments: dict[str, Json], said: str) -> tuple[tuple[str, str], ...]:
+    """Returns the arguments that a command must name: a duration, and what is required and has no default."""
+    made: list[tuple[str, str]] = []
+    for each in fields:
+        if _unit(each, said) is not None:
+            made.append((each.name, as_argument(arguments.get(each.name))))
+        elif each.required and "default" not in each.schema:
+            made.append((each.name, "VALUE"))
+    return tuple(made)
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------
@@ -204,22 +292,26 @@ _MOST: Final = 10_000
 """Maximum number of arguments that are read; more than a form would show."""
 
 
-def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
+def _arguments(
+    tool: dict[str, Json], given: dict[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """Returns the arguments of a long call, and of a short one if they can differ; ``given`` takes precedence."""
-    fields = _parameters(schema)
+    fields = _parameters(tool.get("inputSchema"))
+    said = as_text(tool.get("description")).lower()[:2000]
     filled: dict[str, Json] = {}
     for each in fields:
         if "default" in each.schema:
             filled[each.name] = each.schema["default"]
         elif each.required:
             filled[each.name] = _least(each)
-    steps = [each for each in fields if _is_steps(each)]
-    timed = sorted((each for each in fields if _unit(each) is not None), key=lambda each: _doubt(each, given))
+    steps = [each for each in fields if _is_steps(each, said)]
+    timed = [each for each in fields if _unit(each, said) is not None]
+    timed.sort(key=lambda each: _doubt(each, given))
     if timed and steps and steps[0] != timed[0]:
         filled[steps[0].name] = _fitted(STEPS, steps[0])
     if not timed:
         return {**filled, **given}, None
-    name, unit = timed[0].name, _unit(timed[0]) or 1.0
+    name, unit = timed[0].name, _unit(timed[0], said) or 1.0
     long = {**filled, name: _fitted(AIM / unit, timed[0]), **given}
     brief = {**long, name: _fitted(BRIEF / unit, timed[0])}
     shorter = (number(brief[name]) or 0.0) < (number(long[name]) or 0.0) / 2
@@ -251,13 +343,19 @@ def _numeric(field: Field) -> bool:
     return not field.choices and not field.types.isdisjoint({"number", "integer"})
 
 
-def _unit(field: Field) -> float | None:
-    """Returns the seconds that 1 means for a field that is a duration; ``None`` for any other field."""
+def _unit(field: Field, said: str) -> float | None:
+    """Returns the seconds that 1 means for a field that is a duration; ``None`` for any other field.
+
+    ``said`` is the description of the tool, in lower case.
+    """
     named = words(field.name)
-    units = named & _UNITS.keys()
-    if not _numeric(field) or not (units or named & _DURATIONS) or named & {"timeout", "interval"}:
+    units, lengths = named & _UNITS.keys(), named & _DURATIONS
+    if not _numeric(field) or not (units or lengths) or named & _OTHER_MEASURES:
         return None
-    told = [word.lower() for word in _WORD.findall(as_text(field.schema.get("description"))[:500])]
+    described = _described(field)
+    if not units and lengths == {"time"} and not _OF_ITS_TIME.search(f"{described} {said}"):
+        return None
+    told = [word.lower() for word in _WORD.findall(described)]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
         if word in _UNITS:
             return _UNITS[word]
@@ -265,8 +363,8 @@ def _unit(field: Field) -> float | None:
     return 0.001 if default is not None and default >= 100 else 1.0
 
 
-def _is_steps(field: Field) -> bool:
-    return _numeric(field) and bool(words(field.name) & _STEPS) and _unit(field) is None
+def _is_steps(field: Field, said: str) -> bool:
+    return _numeric(field) and bool(words(field.name) & _STEPS) and _unit(field, said) is None
 
 
 def _fitted(value: float, field: Field) -> float:

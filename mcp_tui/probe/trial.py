@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
+from mcp_tui.probe.connection import CANCELLED, REASON, Arrival, ProbeConnection, Trace
 from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
+from mcp_tui.protocol.messages import shown
 
 MID: Final = 0.4
 """Share of its work after which a call is cancelled."""
 
-AFTERMATH: Final = 0.4
-"""Seconds to listen after a late result, because a second one would follow closely."""
+
+NEEDS_TOOL: Final = "needs a slow tool; none found"
+"""The reason why an experiment is not run without one."""
+
+QUEUED: Final = 0.35
+"""Seconds to listen on: for those in which a message may be in transit, and some more."""
 
 
 class Judged(Exception):
@@ -58,14 +62,16 @@ class Trial:
     def mid(self) -> float:
         """Seconds after which a call is cancelled mid-work."""
         control = self.control
-        return MID * control.length if control.duration is not None else min(MID * control.watched, 1.0)
+        share = MID if control.duration is not None else min(MID, 1.0 / max(control.watched, 1.0))
+        return judging.middle(control, share)
 
     def end(self, since: float = 0.0) -> float:
         """Seconds from a call to the moment after which nothing more of it is expected."""
         control = self.control
+        quiet = judging.quiet(control) + QUEUED
         if control.duration is None:
-            return since + 3.0
-        return max(control.length, since) + max(0.5, 0.1 * control.length)
+            return since + max(3.0, quiet)
+        return max(control.length + max(0.5, 0.1 * control.length), since + quiet)
 
     # -- what is found ---------------------------------------------------------------------------------------------
 
@@ -143,8 +149,7 @@ class Trial:
         """Calls the tool, cancels it ``after`` seconds later, and watches it until nothing more is expected."""
         trace = await self.begin(id=id)
         behind = await self.cancel(trace, after, reason)
-        await self.watch(trace, trace.sent_at + self.end(after))
-        return trace, self.seen(trace, behind)
+        return trace, await self.watched(trace, trace.sent_at + self.end(after), behind)
 
     async def survives(self, rule: str) -> None:
         """Makes the next call.
@@ -198,15 +203,14 @@ class Trial:
 
     # -- what was seen ---------------------------------------------------------------------------------------------
 
-    async def watch(self, trace: Trace, until: float) -> None:
-        """Listens until a given time, but not long after a late result, nor after the end of the connection."""
-        connection = trace.connection
-
-        def over() -> bool:
-            return bool(connection.lost) or any(each.kind == "result" for each in trace.responses)
-
-        if await connection.until(over, until) and not connection.lost:
-            await asyncio.sleep(min(AFTERMATH, max(0.0, until - connection.now())))
+    async def watched(self, trace: Trace, until: float, behind: Trace | None = None) -> Observation:
+        """Listens until a given time, and then until the call is quiet; returns what was seen of it."""
+        connection = self.connection
+        await connection.quiet(until)
+        more = judging.unrest(self.seen(trace, behind), self.control)
+        if more and not connection.lost:
+            await connection.quiet(connection.now() + min(more, self.control.length) + 0.01)
+        return self.seen(trace, behind)
 
     def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
         """Returns the observation of a cancelled call; ``behind`` is the request sent behind its cancel."""
@@ -214,7 +218,9 @@ class Trial:
         cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
         late = [each for each in trace.responses if each.at >= cancel_at]
-        after = [each for each in trace.progress() if each.at > cancel_at]
+        foreign = trace.foreign_progress()
+        progress = sorted([*trace.progress(), *foreign], key=lambda each: each.at)
+        after = [each for each in progress if each.at > cancel_at]
         read = behind.responses[0].at - sent if behind is not None and behind.responses else None
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
         quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write they share a moment
@@ -237,5 +243,11 @@ class Trial:
             closed_stream=trace.closed_stream,
             signs=trace.signs(now),
             lost=connection.lost,
+            foreign=foreign_token(foreign),
             watched=now - sent,
         )
+
+
+def foreign_token(progress: Sequence[Arrival]) -> str:
+    """Returns the first token that nobody gave, in quotes; empty for none."""
+    return next((shown(each.of) for each in progress), "")

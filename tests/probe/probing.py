@@ -58,6 +58,8 @@ async def probing(
     patience: float = 10.0,
     tell: Callable[[str | Finding], None] = lambda _: None,
     experiments: Sequence[Experiment] = EXPERIMENTS,
+    before: Sequence[NamedTool] = (),
+    limit: float = 0.0,
 ) -> Report:
     """Probe a server to the end."""
     made = Probe(
@@ -69,6 +71,8 @@ async def probing(
         tell=tell,
         patience=patience,
         experiments=experiments,
+        before=before,
+        limit=limit,
     )
     return await made.run()
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.report import Finding, Verdict
+from mcp_tui.probe.tools import NamedTool
+from mcp_tui.tui.view.probe import counted
 from tests.probe.probing import fallen, probed, scripted, unseen
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
@@ -48,3 +51,46 @@ def test_a_destructive_tool_is_never_called_unless_it_is_named():
     assert named.calls[0].tool == "wipe_slowly"
     assert any("marked as destructive" in text for text in told)
     assert any("marked as destructive" in note for note in named.notes)
+
+
+def test_where_no_tool_is_used_the_best_candidates_are_named_with_reason_and_command():
+    report = probed(scripted("needs-page"), experiments=())
+    assert report.no_tool.startswith('slow_work answered that it failed: "No page is open"')
+    slow, page = report.passed_over
+    assert (slow.tool, slow.why) == ("slow_work", 'answered that it failed: "No page is open"')
+    command = f"-- {report.command}"
+    assert slow.command == f"mcp-tui probe --before TOOL NAME=VALUE… --tool slow_work seconds=2 {command}"
+    assert (page.tool, page.why) == ("open_page", "nothing in its name and schema says how long it takes")
+    assert page.command == f"mcp-tui probe --tool open_page url=VALUE {command}"
+
+
+OPEN = NamedTool("open_page", (("url", "1"),))
+
+
+def test_what_the_tool_needs_is_prepared_on_every_connection():
+    experiments = [each for each in EXPERIMENTS if each.name in ("cancelled at once", "odd reasons")]
+    report = probed(
+        scripted("needs-page"), "slow_work", ("seconds", "0.6"), before=[OPEN], experiments=experiments
+    )
+    assert report.no_tool == ""
+    assert report.findings["P-05"].verdict is Verdict.PASS
+    assert report.findings["P-12"].verdict is Verdict.PASS
+    assert {call.tool: call.times for call in report.calls}["open_page"] == 3
+
+
+def test_a_preparing_tool_that_fails_is_quoted():
+    with pytest.raises(Unprepared, match=r'slow_work \(--before\) failed: tool error: "No page is open"'):
+        probed(scripted("needs-page"), before=[NamedTool("slow_work")], experiments=())
+
+
+def test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_them_counts():
+    experiments = [each for each in EXPERIMENTS if each.name in ("cancelled mid-work", "cancelled at once")]
+    report = probed(scripted("good"), "slow_work", ("seconds", "0.4"), limit=0.1, experiments=experiments)
+    assert report.not_run == ["P-01", "P-02", "P-03", "P-04", "P-05", "P-06"]
+    assert report.unjudged()
+    assert report.findings["P-04"].sentence == "not run: time was over (--time S gives more)"
+    assert "6 of them not run because time was over" in counted(report)
+    assert report.badge()["message"] == "not observable, 6 not run"
+    report.not_run[:] = ["P-03"]
+    assert not report.unjudged()
+    assert report.unjudged(strict=True)

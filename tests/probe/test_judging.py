@@ -71,7 +71,7 @@ def test_a_response_weighs_as_much_as_the_clause(
 @pytest.mark.parametrize(
     ("seen", "level", "verdict", "words"),
     [
-        (STOPPED, MUST, PASS, "reported 3 more"),
+        (STOPPED, MUST, PASS, "sent 3 more"),
         (
             then(*TENTHS[4:]),
             SHOULD,
@@ -79,12 +79,17 @@ def test_a_response_weighs_as_much_as_the_clause(
             "3 progress messages came after the cancel, the last 0.60 s after it",
         ),
         (then(*TENTHS[4:]), MUST, FAIL, "3 progress messages"),
-        # what was on its way proves nothing, unless the server is known to have read the cancel
-        (then(0.5, 0.6), MUST, PASS, "no progress came after the cancel"),
+        # what was in transit proves nothing, unless the server is known to have read the cancel before all of it
+        (then(0.5, 0.6), MUST, PASS, "2 progress messages in transit, then none"),
         (replace(then(0.5, 0.6), read=0.41), MUST, FAIL, "2 progress messages came after the cancel"),
-        # a single late one breaks a MUST alone
-        (then(0.95), SHOULD, PASS, "1 progress message came after the cancel, then none"),
+        (replace(then(0.5), read=0.41), MUST, PASS, "1 progress message in transit, then none"),
+        # past that one is enough, whatever the revision
+        (then(0.95), SHOULD, WARNING, "1 progress message came after the cancel, the last 0.55 s after it"),
         (then(0.95), MUST, FAIL, "1 progress message came"),
+        (then(0.698, 0.998), SHOULD, WARNING, "1 progress message came after the cancel, the last 0.60 s"),
+        (then(0.702, 1.002), SHOULD, WARNING, "2 progress messages came after the cancel, the last 0.60 s"),
+        # quiet is what lasts longer than anything seen
+        (replace(STOPPED, watched=0.85), MUST, UNSEEN, "not quiet within 0.4 s"),
     ],
 )
 def test_progress_after_the_cancel(seen: Observation, level: Level, verdict: Verdict, words: str):
@@ -112,7 +117,9 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
     ("seen", "control", "verdict", "words"),
     [
         (STOPPED, CONTROL, PASS, "progress stopped at the cancel"),
-        (CLEANED, BEATING, PASS, "the heartbeat stopped at the cancel"),
+        (CLEANED, BEATING, PASS, "the heartbeat stopped 0.55 s after the cancel (3 more without it)"),
+        (replace(then(0.95), watched=3.0), CONTROL, PASS, "progress stopped 0.55 s after the cancel"),
+        (then(0.95), CONTROL, UNSEEN, "not quiet within 1.1 s"),
         (LATE, CONTROL, WARNING, "it worked to its end"),
         # a result of what was done until then shows no work to the end
         (replace(STOPPED, answers=(answer(0.02),)), CONTROL, PASS, "progress stopped"),
@@ -153,3 +160,24 @@ def test_nothing_more_means_neither_a_response_nor_progress():
     assert verdict(then(*TENTHS[4:])) is FAIL
     assert verdict(LATE) is FAIL
     assert verdict(replace(STOPPED, closed_stream=True)) is UNSEEN
+
+
+@pytest.mark.parametrize("where", ["seen", "control"])
+def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
+    foreign = {where: "'x'"}
+    seen = replace(STOPPED, foreign=foreign.get("seen", ""))
+    control = replace(CONTROL, foreign=foreign.get("control", ""))
+    for found in (
+        judging.progress("P-02", seen, control, MUST),
+        judging.work("P-03", seen, control),
+        judging.nothing_more("P-05", seen, control, MUST),
+    ):
+        assert (found.verdict, found.sentence) == (UNSEEN, "progress under the unknown token 'x'")
+    assert judging.response("P-01", seen, MUST).verdict is PASS
+    late = replace(seen, signs=then(*TENTHS[4:]).signs)
+    assert judging.progress("P-02", late, control, MUST).verdict is FAIL
+
+
+def test_a_call_is_cancelled_between_two_signs_of_its_work():
+    assert judging.middle(CONTROL, 0.4) == pytest.approx(0.35)
+    assert judging.middle(ControlRun(duration=1.0, watched=1.0), 0.4) == 0.4

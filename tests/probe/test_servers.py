@@ -141,6 +141,18 @@ def test_each_rule_is_broken_by_a_server_that_breaks_no_other():
     assert {rule for *_, fell in BROKEN if len(fell) == 1 for rule in fell} == set(RULES)
 
 
+@pytest.mark.parametrize("shape", ["text", "float", "own"])
+def test_progress_under_another_token_gives_the_same_verdicts_or_none(shape: str):
+    report = probed(scripted(f"P-02:{shape}"), "slow_work", ("seconds", "0.8"))
+    (note,) = report.notes
+    assert note.startswith("Violation: ")
+    about_progress = {"P-02", "P-03", "P-05", "P-16", "P-23", "P-27"}
+    assert fallen(report) == ({} if shape == "own" else {"P-02": WARNING})
+    assert unseen(report) == (about_progress if shape == "own" else set[str]())
+    if shape == "own":
+        assert report.findings["P-02"].sentence == "progress under the unknown token 'work-1'"
+
+
 def test_a_stream_that_breaks_at_the_cancel_is_no_call_that_ended_before_it():
     with serving("cuts") as target:
         found = probed(target, "slow_work", ("seconds", "0.8")).findings

@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates, named_tool, task_choice, words
+from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates, named_tool, rated, task_choice, words
 
 READS = {"readOnlyHint": True}
 DESTROYS = {"destructiveHint": True}
 
 
 def tool(
-    name: str, annotations: dict[str, Any] | None = None, **properties: dict[str, Any]
+    name: str, annotations: dict[str, Any] | None = None, said: str = "", /, **properties: dict[str, Any]
 ) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": name, "inputSchema": {"type": "object", "properties": properties}}
+    schema = {"type": "object", "properties": properties}
+    made: dict[str, Any] = {"name": name, "description": said, "inputSchema": schema}
     return made if annotations is None else {**made, "annotations": annotations}
 
 
@@ -55,16 +56,55 @@ def test_the_words_of_a_name(name: str, found: set[str]):
 def test_an_argument_that_says_how_long_is_set_to_about_two_seconds(
     argument: str, schema: dict[str, Any], value: float
 ):
-    (choice,) = candidates([tool("slow", None, **{argument: schema})])
+    (choice,) = candidates([tool("slow", None, "", **{argument: schema})])
     assert choice.arguments == {argument: pytest.approx(value)}
 
 
 @pytest.mark.parametrize(
     ("argument", "schema"),
-    [("timeout", number()), ("seconds", {"type": "string"}), ("interval_ms", number()), ("count", number())],
+    [
+        ("timeout", number()),
+        ("seconds", {"type": "string"}),
+        ("interval_ms", number()),
+        ("count", number()),
+        ("length", number(description="seconds")),
+        ("max_seconds", number()),
+        ("limit", number(default=10)),
+        ("page_size", number()),
+        ("time", number(description="Unix timestamp")),
+    ],
 )
 def test_other_arguments_say_nothing_of_it(argument: str, schema: dict[str, Any]):
-    assert candidates([tool("frobnicate", READS, **{argument: schema})]) == []
+    assert candidates([tool("frobnicate", READS, "", **{argument: schema})]) == []
+
+
+def test_time_is_a_duration_only_where_a_description_says_so():
+    (choice,) = candidates([tool("page", READS, "Waits for some seconds", time=number())])
+    assert choice.arguments == {"time": 2}
+
+
+def test_no_value_is_invented_for_what_names_a_thing_on_the_server():
+    waits = tool("wait_for_process", READS, "Waits until it ends", pid={"type": "integer"})
+    waits["inputSchema"]["required"] = ["pid"]
+    (rating,) = rated([waits])
+    assert rating.choice is None
+    assert rating.why_not == "only you know a value for pid"
+    assert rating.usage == (("pid", "VALUE"),)
+
+
+def test_tools_that_are_not_taken_have_a_reason_and_the_worst_come_last():
+    tools = [
+        tool("wipe", DESTROYS, seconds=number()),
+        tool("delete_slowly", None, seconds=number()),
+        tool("text", READS, length=number()),
+        tool("sleep", None, seconds=number()),
+    ]
+    assert [(each.name, each.why_not) for each in rated(tools)] == [
+        ("sleep", ""),
+        ("text", "nothing in its name and schema says how long it takes"),
+        ("delete_slowly", "its name says that it changes something (delete)"),
+        ("wipe", "it is marked as destructive"),
+    ]
 
 
 def test_steps_are_set_beside_a_duration_and_left_alone_without_one():
@@ -73,7 +113,7 @@ def test_steps_are_set_beside_a_duration_and_left_alone_without_one():
     )
     assert choice.arguments == {"duration": 2, "steps": 10}
     assert choice.brief == {"duration": 0.2, "steps": 10}
-    (choice,) = candidates([tool("slow", None, steps={"type": "integer", "default": 5})])
+    (choice,) = candidates([tool("slow", None, "Takes its time", steps={"type": "integer", "default": 5})])
     assert choice.arguments == {"steps": 5}
     assert choice.brief is None
 
@@ -83,7 +123,7 @@ def test_what_is_required_beside_is_given_the_least():
     more = {f"more{each}": {"type": "string"} for each in range(200)}
     types = {"text": {"type": "string"}, "on": {"type": "boolean"}, "nothing": {"type": "null"}}
     elsewhere = {"seconds": {"$ref": "#/$defs/length"}, "mode": {"$ref": "#/$defs/mode"}}
-    schema = tool("slow", None, **types, **elsewhere, **more)
+    schema = tool("slow", None, "", **types, **elsewhere, **more)
     definitions = {"length": number(maximum=1), "mode": {"enum": ["fast", "slow"]}}
     schema["inputSchema"] |= {"required": [*least], "$defs": definitions}
     (choice,) = candidates([schema])
@@ -102,23 +142,26 @@ def test_what_may_do_harm_is_no_candidate(name: str, annotations: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("name", "annotations", "is_one"),
+    ("name", "annotations", "said", "is_one"),
     [
-        ("slow_thing", None, True),
-        ("long_running", None, True),
-        ("batch", None, False),
-        ("batch", READS, True),
-        ("echo", READS, False),
+        ("slow_thing", None, "Takes some seconds", True),
+        ("long_running", None, "Takes a while", True),
+        ("slow_thing", None, "Does a thing", False),
+        ("batch", None, "Takes some seconds", False),
+        ("batch", READS, "Takes some seconds", True),
+        ("echo", READS, "Takes no time", False),
     ],
 )
-def test_a_name_alone_must_say_much(name: str, annotations: dict[str, Any] | None, is_one: bool):
-    assert bool(candidates([tool(name, annotations)])) is is_one
+def test_a_name_must_say_much_and_a_description_speak_of_time(
+    name: str, annotations: dict[str, Any] | None, said: str, is_one: bool
+):
+    assert bool(candidates([tool(name, annotations, said)])) is is_one
 
 
 def test_the_likeliest_comes_first():
     tools = [
         tool("echo", READS, text={"type": "string"}),
-        tool("wait", None),
+        tool("wait", None, "Waits some seconds"),
         tool("stubborn", READS, seconds=number()),
         tool("count", READS, seconds=number(), steps={"type": "integer"}),
     ]

@@ -12,6 +12,9 @@ tasks             offers tasks, and cancels them; endless-tasks says so, but wor
 harmful           has the destructive tool alone
 quick             its tool takes no time
 several           has three slow tools, of which the second reports progress
+needs-page        its tool fails until open_page was called on the same connection
+
+Any other MODE may end in ``:text``, ``:float``, or ``:own``, for progress under the token in another type, or under its own.
 """
 # pyright: basic
 
@@ -76,7 +79,9 @@ class Call:
 
     def progress(self, step: float) -> None:
         if self.token is not None and not self.silent:
-            params = {"progressToken": self.token, "progress": step, "total": STEPS}
+            shapes: dict[str, Callable[[Any], Any]] = {"text": str, "float": float, "own": "work-{}".format}
+            token = shapes[SHAPE](self.token) if SHAPE in shapes else self.token
+            params = {"progressToken": token, "progress": step, "total": STEPS}
             self.say({"method": "notifications/progress", "params": params})
 
     def work(self) -> bool:
@@ -102,6 +107,7 @@ class Session:
         self.waiting: threading.Timer | None = None
         self.opening: Any = None
         self.count = 0
+        self.page = ""
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +117,14 @@ class Session:
         name = params["name"]
         if name == "wipe_slowly":
             os._exit(9)
+        if name == "open_page":
+            self.page = params["arguments"]["url"]
+            say({"id": id, "result": {"content": []}})
+            return
+        if MODE == "needs-page" and self.page != "1":
+            content = [{"type": "text", "text": "No page is open"}]
+            say({"id": id, "result": {"isError": True, "content": content}})
+            return
         if MODE == "P-30":
             try:
                 os.write(2, b"working\n")
@@ -303,6 +317,9 @@ def tools() -> list[Message]:
     wipe = {"name": "wipe_slowly", "inputSchema": schema, "annotations": {"destructiveHint": True}}
     if MODE == "several":
         return [{**slow, "name": name} for name in ("sleep_long", "sleep_well", "sleep_more")]
+    if MODE == "needs-page":
+        url = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+        return [slow, {"name": "open_page", "inputSchema": url}]
     return [wipe] if MODE == "harmful" else [slow, wipe]
 
 

@@ -221,6 +221,7 @@ class ProbeScreen(ModalScreen[None]):
     def _conclude(self, report: Report) -> None:
         lines = [line((view.conclusion(report), "title"))]
         lines += map(line, (view.headline(report), view.counted(report), *map(clean, report.notes)))
+        lines += map(line, view.passed_over(report))
         lines.append(line((view.called(report), "muted")))
         problems: list[Line] = []
         for rule, _, found in report.rows():

@@ -62,7 +62,9 @@ def called(report: Report) -> SafeText:
 
 def counted(report: Report) -> SafeText:
     """The number of rules with each verdict: ``14 pass, 2 warning``."""
-    counts = (f"{count} {verdict.value}" for verdict, count in report.counts().items() if count)
+    counts = [f"{count} {verdict.value}" for verdict, count in report.counts().items() if count]
+    if report.not_run:
+        counts.append(f"{len(report.not_run)} of them not run because time was over (--time S gives more)")
     return clean(", ".join(counts))
 
 
@@ -96,17 +98,43 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
         verdict = painted(finding.verdict, safe("{:<16}", word(finding.verdict)))
         cells = (clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title))
         lines.append(join(cells, "  "))
-    for verdict in (*BAD, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE):
+    for verdict in BAD:
         chosen = [row for row in rows if row[2].verdict is verdict]
         lines += [NOTHING] if chosen else []
         for rule, clause, finding in chosen:
             why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * SHOWN))
             lines.append(painted(verdict, why))
-            if verdict in BAD:
-                lines.append(safe("      {}: {}", clause.level.value, clause.text(report.info.revision.name)))
-                lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
+            lines.append(safe("      {}: {}", clause.level.value, clause.text(report.info.revision.name)))
+            lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
+    for verdict in (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE):
+        reasons = _reasons(report, verdict)
+        lines += [NOTHING] if reasons else []
+        for sentence, rules in reasons.items():
+            named = f"{rules[0]} … {rules[-1]}" if len(rules) > 2 else ", ".join(rules)
+            why = safe("{}  {}: {}", verdict.value, named, brief(sentence, 2 * SHOWN))
+            lines.append(painted(verdict, why))
+    if report.passed_over:
+        lines += [NOTHING, *passed_over(report)]
     lines += [NOTHING, *(safe("{}.", clean(note)) for note in report.notes)]
     return [*lines, called(report), counted(report), conclusion(report)]
+
+
+def _reasons(report: Report, verdict: Verdict) -> dict[str, list[str]]:
+    """The reasons for a verdict, each once, with the rules that share it."""
+    reasons: dict[str, list[str]] = {}
+    for rule, _, finding in report.rows():
+        if finding.verdict is verdict:
+            reasons.setdefault(finding.sentence, []).append(rule.id)
+    return reasons
+
+
+def passed_over(report: Report) -> list[SafeText]:
+    """The best candidates where no slow tool was used: the reason of each, and the command that uses it."""
+    lines = [words("Best candidates:")] if report.passed_over else []
+    for each in report.passed_over:
+        lines.append(safe("  {}: {}", brief(each.tool, 40), brief(each.why, 2 * SHOWN)))
+        lines.append(safe("    {}", clean(each.command)))
+    return lines
 
 
 def rule_list() -> list[SafeText]:
@@ -152,9 +180,13 @@ def markdown(report: Report) -> str:
         "| rule | verdict | level | what | why |",
         "|---|---|---|---|---|",
     ]
+    told: dict[str, str] = {}
     for rule, clause, finding in report.rows():
         verdict, level = word(finding.verdict), clause.level.value
-        cells = (rule.id, verdict, level, _cell(rule.title), _cell(finding.sentence))
+        first = told.setdefault(finding.sentence, rule.id)
+        skipped = finding.verdict in (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
+        reason = f"as {first}" if skipped and first != rule.id else _cell(finding.sentence)
+        cells = (rule.id, verdict, level, _cell(rule.title), reason)
         lines.append(f"| {' | '.join(cells)} |")
     bad = [row for row in report.rows() if row[2].verdict in BAD]
     if bad:
@@ -163,6 +195,11 @@ def markdown(report: Report) -> str:
         lines += ["", f"### {rule.id} {finding.verdict.value}: {_cell(finding.sentence)}", ""]
         lines += [f"{clause.level.value}: {_cell(clause.text(report.info.revision.name))}", ""]
         lines += [f"- {_quoted(each)}" for each in finding.evidence]
+    if report.passed_over:
+        lines += ["", "## Best candidates", ""]
+        lines += [
+            f"- {_cell(each.tool)}: {_cell(each.why)} {_code(each.command)}" for each in report.passed_over
+        ]
     notes = (line for note in report.notes for line in (f"{_cell(note)}.", ""))
     lines += ["", _cell(counted(report)), "", *notes, f"{_cell(called(report))}.", ""]
     return "\n".join(lines)

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.cli.probe import junit
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe as view
@@ -93,6 +93,25 @@ def test_the_table_names_what_was_probed_and_called():
     assert len([line for line in lines if re.match(r"P-\d\d  . ", line)]) == len(RULES)
 
 
+def test_a_reason_that_rules_share_is_said_once():
+    shared = [Finding(rule, Verdict.NOT_OBSERVABLE, "needs a slow tool") for rule in ("P-01", "P-02", "P-27")]
+    alone = Finding("P-13", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+    others = [Finding(rule, Verdict.PASS, "fine") for rule in RULES]
+    passed_over = (PassedOver("wait", "it failed", "mcp-tui probe --tool wait -- crawler"),)
+    made = report(*others, *shared, alone, passed_over=passed_over)
+    lines = [*view.table(made)]
+    at = lines.index("not observable  P-01 … P-27: needs a slow tool")
+    assert lines[at + 1] == "not observable  P-13: the tool did not end by itself"
+    assert lines[at + 3 : at + 6] == [
+        "Best candidates:",
+        "  wait: it failed",
+        "    mcp-tui probe --tool wait -- crawler",
+    ]
+    text = view.markdown(made)
+    assert text.count("needs a slow tool") == 1
+    assert "- wait: it failed `mcp-tui probe --tool wait -- crawler`" in text
+
+
 def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
     lines: list[str] = [*view.table(report(LATE))]
     at = lines.index("P-01  fail: a result came")
@@ -105,7 +124,9 @@ def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     bad = Finding("P-01", Verdict.FAIL, payload, (EvidenceItem(payload, 0.5, payload),))
     texts = dict.fromkeys(("command", "tool"), payload)
     info = replace(INFO, name=payload)
-    made = report(bad, **texts, info=info, arguments={payload: payload}, notes=[payload])
+    over = (PassedOver(payload, payload, payload),)
+    given = {payload: payload}
+    made = report(bad, **texts, info=info, arguments=given, notes=[payload], passed_over=over)
     said = [*view.table(made), view.markdown(made)]
     for element in ET.fromstring(junit(made, strict=False)).iter():
         said += [element.text or "", *element.attrib.values()]

@@ -1,0 +1,82 @@
+"""The experiment with a task: a call that runs as one is cancelled by ``tasks/cancel``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
+from mcp_tui.probe.report import Verdict
+from mcp_tui.probe.tools import AIM
+from mcp_tui.probe.trial import MID, NEEDS_TOOL, Trial
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.tasks import EXTENSION
+
+SOON: Final = 0.2
+"""Seconds after which a task of unknown duration is cancelled."""
+
+
+async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Sends a request about a task; returns the reason why it got no result, or empty, and the result."""
+    if trial.server.revision.modern:
+        params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
+    trace = trial.connection.request(method, params)
+    heard = await trace.answered(trial.connection.now() + trial.server.patience)
+    if heard is None:
+        trial.tell(f"{method}: no answer")
+        return "no answer", {}
+    trial.tell(f"{method}: {heard.words}", None, heard.frame)
+    return heard.words if heard.kind == "error" else "", heard.result
+
+
+async def tasks_cancel(trial: Trial) -> None:
+    """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
+    trial.found("P-20", *await _task(trial))
+
+
+async def _task(trial: Trial) -> tuple[Verdict, str]:
+    server, modern = trial.server, trial.server.revision.modern
+    choice = (server.choice or server.task) if modern else server.task
+    if choice is None:
+        return Verdict.NOT_OBSERVABLE, NEEDS_TOOL
+    # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
+    known = server.choice == choice
+    length = server.control.length if known else AIM
+    middle = MID * length if known else SOON
+    params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
+    if not modern:
+        params["task"] = {"ttl": 60_000}
+    began = time.monotonic()
+    refused, result = await _ask(trial, "tools/call", params)
+    task = (result if modern else as_object(result.get("task"))).get("taskId")
+    if refused or not isinstance(task, str):
+        return Verdict.NOT_OBSERVABLE, "the call did not become a task"
+
+    async def is_over() -> bool:
+        _, result = await _ask(trial, "tasks/get", {"taskId": task})
+        return result.get("status") in ("completed", "failed")
+
+    over = Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled"
+    await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
+    if not known and await is_over():
+        return over
+    refused, result = await _ask(trial, "tasks/cancel", {"taskId": task})
+    if refused:
+        return over if await is_over() else (Verdict.FAIL, f"tasks/cancel of a working task: {refused}")
+    status = result.get("status", "")
+    if not modern and status != "cancelled":
+        return Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}"
+    await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
+    gone, result = await _ask(trial, "tasks/get", {"taskId": task})
+    status = result.get("status", "")
+    if gone:
+        return Verdict.NOT_OBSERVABLE, "the task is gone after its cancel"
+    if status != "cancelled":
+        bad = Verdict.WARNING if modern else Verdict.FAIL
+        return bad, f"after its cancel the task became {status!r}"
+    if not modern:
+        refused, _ = await _ask(trial, "tasks/cancel", {"taskId": task})
+        if not refused:
+            return Verdict.FAIL, "a task that was cancelled could be cancelled again"
+    return Verdict.PASS, "the task was cancelled, and stayed so"
