@@ -501,10 +501,10 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
     count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
-    ignored = "all ignored" if connection.lost else f"{count} ignored; the calls in flight were answered"
+    ignored = "all ignored" if connection.lost else f"{count} were ignored, and the calls in flight were answered"
     if not connection.lost:
         if not calls or control.duration is None:
-            return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
+            return Finding("P-11", Verdict.PASS, f"{count} were ignored, and a later call still worked")
         # a server may work on one thing at a time
         until = connection.now() + len(calls) * control.length + 3.0
         for trace in calls.values():

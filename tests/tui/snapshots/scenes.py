@@ -254,7 +254,7 @@ _SLEEP: Final[dict[str, Json]] = {"statement": "select pg_sleep(3)"}
 
 _FOUND: Final = """
 fail: a result came 1.81 s after the cancel
-pass: no progress came after the cancel; the uncancelled run reported 2 more
+pass: no progress came after the cancel; the uncancelled run sent 2 more
 warning: it worked to its end: the result came 1.81 s after the cancel
 pass: the next call was answered
 fail: a result came 2.98 s after the cancel
@@ -263,7 +263,7 @@ pass: its answer and the cancel crossed; the next call was answered
 pass: ignored; the next call was answered
 pass: ignored; the next call was answered
 pass: ignored; the next call was answered
-pass: all 10 ignored; the calls in flight were answered
+pass: all 10 were ignored, and the calls in flight were answered
 pass: no harm; the next call was answered
 pass: ignored: the result came
 pass: the other call was answered after 3.03 s
