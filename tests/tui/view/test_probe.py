@@ -99,7 +99,7 @@ def test_a_reason_that_rules_share_is_said_once():
     others = [Finding(rule, Verdict.PASS, "fine") for rule in RULES]
     passed_over = (PassedOver("wait", "it failed", "mcp-tui probe --tool wait -- crawler"),)
     made = report(*others, *shared, alone, passed_over=passed_over)
-    lines = [*view.table(made)]
+    lines: list[str] = [*view.table(made)]
     at = lines.index("not observable  P-01 … P-27: needs a slow tool")
     assert lines[at + 1] == "not observable  P-13: the tool did not end by itself"
     assert lines[at + 3 : at + 6] == [
