@@ -501,7 +501,9 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
     count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
-    ignored = "all ignored" if connection.lost else f"{count} were ignored, and the calls in flight were answered"
+    ignored = (
+        "all ignored" if connection.lost else f"{count} were ignored, and the calls in flight were answered"
+    )
     if not connection.lost:
         if not calls or control.duration is None:
             return Finding("P-11", Verdict.PASS, f"{count} were ignored, and a later call still worked")
