@@ -1,5 +1,8 @@
 """Build hooks: README with absolute links, project URLs, the man page, and the commit of what is no release."""
 
+# pyright: basic
+# hatchling has no complete types.
+
 from __future__ import annotations
 
 import re
