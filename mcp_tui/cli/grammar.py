@@ -18,6 +18,10 @@ from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"([^=]+)=")
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_HOST: Final = re.compile(
+    r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
+)
+"""A URL without its scheme."""
 
 
 class HelpAsked(Exception):
@@ -154,10 +158,14 @@ def _refuse_words(given: Words) -> None:
     if spec is None:
         from mcp_tui.config.files import guess
 
+        if _HOST.fullmatch(others[0]):
+            raise Failure(f"A URL begins with http:// or https://. Is it http://{others[0]}?")
         text = f"Unknown subcommand {others[0]!r}.{guess(others[0], COMMANDS)}"
         raise Failure(f"{text} To start a server: mcp-tui -- python server.py")
     hint = f"See mcp-tui {name} --help."
-    if spec.connects:
+    if spec.connects and _HOST.fullmatch(others[0]):
+        hint = f"A URL begins with http:// or https://. Is it http://{others[0]}?"
+    elif spec.connects:
         hint = "Put the server command after --"
         if spec.words:
             hint = f"Use {'--tool NAME and ' * (name == 'probe')}NAME=VALUE; put the server command after --"

@@ -101,6 +101,8 @@ CONNECTING: Final = (
         Option("-e", "KEY=VALUE", "set an environment variable of a stdio server", many="env"),
         Option("--cwd", "DIR", "working directory of a stdio server"),
         Option("-H", "'Name: value'", "send an HTTP header", many="headers"),
+        Option("--client-cert", "FILE", "TLS client certificate (PEM)"),
+        Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
         Option("--transport", "T", "transport (default: auto)", choices=TRANSPORTS, default="auto"),
         Option("--protocol", "auto|REVISION", _PROTOCOL_HELP, default="auto"),
         Option("--inherit-env", "", "pass the full environment to a stdio server"),

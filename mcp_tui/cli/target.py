@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import ssl
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -213,19 +214,38 @@ def _with_options(found: Target, given: Words) -> Target:
         # this loads an HTTP library, which a server that is a process does not need
         from mcp_tui.transport.addresses import parse
         from mcp_tui.transport.base import TransportError
+        from mcp_tui.transport.http_client import load_client_certificate
 
         try:
-            parse(found.url)
+            address = parse(found.url)
         except TransportError as error:
             raise Failure(str(error)) from None
         if options.transport == "stdio":
             raise Failure("--transport stdio needs -- COMMAND, not a URL.")
-        return replace(
+        made = _headers(options.headers)
+        names = {name.lower() for name, _ in made}
+        headers = {name: value for name, value in found.headers.items() if name.lower() not in names}
+        repeated = tuple((name, value) for name, value in found.repeated if name.lower() not in names)
+        headers |= dict(reversed(made))  # of one name the first
+        repeated += tuple(made[at] for at in range(len(made)) if made[at][0] in dict(made[:at]))
+        reached = replace(
             found,
-            headers={**found.headers, **_pairs(options.headers, ":", "-H")},
+            headers=headers,
+            repeated=repeated,
             transport=found.transport if options.transport == "auto" else options.transport,
             insecure=found.insecure or options.insecure,
+            client_cert=options.client_cert or found.client_cert,
+            client_key=options.client_key or found.client_key,
         )
+        if reached.client_key and not reached.client_cert:
+            raise Failure("--client-key needs --client-cert FILE as well.")
+        if reached.client_cert and not address.secure:
+            raise Failure("--client-cert needs a URL that begins with https://.")
+        try:
+            load_client_certificate(reached, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        except TransportError as error:
+            raise Failure(str(error)) from None
+        return reached
     if options.transport not in ("auto", "stdio"):
         raise Failure(f"--transport {options.transport} needs a URL, not a command.")
     if not found.command[0]:
@@ -235,7 +255,7 @@ def _with_options(found: Target, given: Words) -> Target:
         raise Failure(f"Directory not found: {options.cwd} (--cwd).")
     return replace(
         found,
-        env={**found.env, **_pairs(options.env, "=", "-e")},
+        env={**found.env, **dict(_pairs(options.env, "=", "-e"))},
         cwd=cwd or found.cwd,
         # what a person sets on the command line is that person's choice of what runs
         approved="" if options.env or options.cwd else found.approved,
@@ -244,7 +264,12 @@ def _with_options(found: Target, given: Words) -> Target:
 
 
 _OF_STDIO: Final = {"env": "-e", "cwd": "--cwd", "inherit_env": "--inherit-env"}
-_OF_HTTP: Final = {"headers": "-H", "insecure": "--insecure"}
+_OF_HTTP: Final = {
+    "headers": "-H",
+    "insecure": "--insecure",
+    "client_cert": "--client-cert",
+    "client_key": "--client-key",
+}
 
 
 def required(given: Words) -> Target:
@@ -281,8 +306,15 @@ def _only(config: Path) -> str:
     return names[0]
 
 
-def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
+def _headers(given: list[str]) -> list[tuple[str, str]]:
+    """Returns the headers that were given, each name as it was first written."""
+    pairs = _pairs(given, ":", "-H")
+    first = {name.lower(): name for name, _ in reversed(pairs)}
+    return [(first[name.lower()], value) for name, value in pairs]
+
+
+def _pairs(given: list[str], separator: str, option: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
     for text in given:
         name, found, value = text.partition(separator)
         if not found or not name.strip():
@@ -295,7 +327,7 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
                     f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
                 )
                 raise Failure(text)
-        pairs[name] = value
+        pairs.append((name, value))
     return pairs
 
 

@@ -63,6 +63,12 @@ def error_line(lines: Iterable[str]) -> str:
     return (errors or said)[-1].strip()[:200]
 
 
+_COMPLAINT: Final = re.compile(
+    r"server/discover|error|exception|warn|fail|invalid|unknown|unsupported|unexpected|not found|not implemented",
+    re.IGNORECASE,
+)
+"""Words of a line of stderr about a message that a server does not know."""
+
 PROBE_WAIT: Final = 5.0
 """Seconds of silence after which a probe is given up: some old servers never answer an unknown method."""
 
@@ -127,6 +133,7 @@ class _Attempt:
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may still be answered."""
+        self.probed_at = 0.0
         self.before = ""
         """The outcome of a probe over HTTP that ``initialize`` followed."""
 
@@ -214,6 +221,7 @@ class _Attempt:
         client = self.client
         self._step("waiting for the response to server/discover")
         self._speak(revision, modern_meta(revision, self._offers))
+        self.probed_at = client.now()
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         outcome = await self._probe_reply(id_, wait)
         self.unanswered = id_ if outcome.silent else None
@@ -340,6 +348,7 @@ class _Attempt:
                     await ready.initialized()
             if client.connection is not ready:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
+            self._forgive()
         in_meta = as_object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo")
         said = as_object(result.get("serverInfo") or in_meta)
         info = ServerInfo(
@@ -359,6 +368,24 @@ class _Attempt:
         )
         client.tell(made)
         return info
+
+    def _forgive(self) -> None:
+        """Drops what the probe provoked from the last lines of stderr: older servers do not know it.
+
+        They stay in the log. A line before the first complaint is not about the probe.
+        """
+        if not self.probed_at:
+            return
+        client = self.client
+        since = [
+            each.line
+            for each in client.store.log
+            if isinstance(each, ev.Stderr) and each.at >= self.probed_at
+        ]
+        while since and not _COMPLAINT.search(since[0]):
+            del since[0]
+        for _ in range(min(len(since), len(client.stderr_tail))):
+            client.stderr_tail.pop()
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
         """Lets requests claim a revision by their headers and their ``_meta``, before one is settled."""
@@ -432,8 +459,8 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
     return over_http(target, max_message=settings.max_message, tokens=client.tokens)
 
 
-PAUSES: Final = (0.0, 0.5, 1.0, 2.0)
-"""Seconds before each attempt at a new session; after the last one it is given up."""
+PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds before each attempt at a new session: half a minute, in which a server restarts. Then it is given up."""
 
 YOUNG: Final = 5.0
 """Seconds that a new session has to live for the next attempt to count as the first again."""

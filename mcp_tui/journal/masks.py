@@ -81,7 +81,7 @@ def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
     """
     found: set[str] = set()
     if isinstance(target, HttpTarget):
-        for name, value in target.headers.items():
+        for name, value in (*target.headers.items(), *target.repeated):
             secret = _VALUE.fullmatch(value) if is_secret_name(name) else None
             if secret is not None:
                 found |= {secret[1], *_inside(name, secret[1])}

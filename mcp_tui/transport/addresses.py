@@ -91,7 +91,7 @@ def parse(text: str) -> Address:
         raise TransportError(f"Invalid URL: {why[:1].lower()}{why[1:]}.") from error
     if url.scheme not in {"http", "https"}:
         found = f"not {readable(url.scheme, 20)!r}" if url.scheme else "not without a scheme"
-        raise TransportError(f"A server's URL begins with http:// or https://, {found}.")
+        raise TransportError(f"A URL begins with http:// or https://, {found}.")
     if not url.host:
         raise TransportError("The URL has no host. Use http://HOST:PORT/PATH.")
     if "%" in url.raw_host.decode("ascii", "replace") and ":" not in url.host:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 import urllib.request
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -79,9 +81,12 @@ class HttpClient:
         """Checks the URL and the headers. ``peer`` gets the IP address of each direct connection, before it is used."""
         self.address = parse(target.url)
         self._peer = peer
-        self._given = _checked(target.headers)
+        self._target = target
+        self._given = _checked([*target.headers.items(), *target.repeated])
         if self.address.authorization is not None:
-            self._given.setdefault(b"authorization", (b"Authorization", self.address.authorization.encode()))
+            self._given.setdefault(
+                b"authorization", [(b"Authorization", self.address.authorization.encode())]
+            )
         self.tokens = None if b"authorization" in self._given else tokens
         """The source of the token of each request; ``None`` if a person gave a header instead."""
         self._insecure = target.insecure
@@ -97,21 +102,25 @@ class HttpClient:
         """Prepares for requests; nothing is sent.
 
         Raises:
-            TransportError: the environment names a proxy that cannot be used.
+            TransportError: the environment names a proxy that cannot be used, or a client certificate cannot be read.
         """
+        context = self._context()
         proxy = None if self.address.loopback else _proxy(self.address)
         try:
             made = None if proxy is None else httpx.Proxy(proxy)
             self._make = partial(
                 httpx.AsyncHTTPTransport,
-                verify=self._context(),
+                verify=context,
                 trust_env=False,
                 limits=_ONE,
                 proxy=made,
                 socket_options=_KEEP_ALIVE,
             )
             self._make()
-        except (httpx.InvalidURL, ImportError, RuntimeError, ValueError) as error:
+        except ImportError as error:
+            text = "The proxy of the environment is a SOCKS proxy. Install mcp-tui with the extra 'socks' to use it."
+            raise TransportError(text) from error
+        except (httpx.InvalidURL, RuntimeError, ValueError) as error:
             raise TransportError(
                 f"Cannot use the proxy of the environment: {readable(str(error))}."
             ) from error
@@ -120,10 +129,12 @@ class HttpClient:
 
     def _context(self) -> ssl.SSLContext:
         if self.address.secure and not self._insecure:
-            return ssl.create_default_context()  # the system's certificates, and SSL_CERT_FILE
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # for plain HTTP it is never used
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+            context = ssl.create_default_context()  # the system's certificates, and SSL_CERT_FILE
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # for plain HTTP it is never used
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        load_client_certificate(self._target, context)
         return context
 
     @contextlib.asynccontextmanager
@@ -222,10 +233,10 @@ class HttpClient:
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """Returns the user's headers, overridden by the protocol's."""
-        merged = {b"user-agent": (b"User-Agent", f"mcp-tui/{__version__}".encode()), **self._given}
+        merged = {b"user-agent": [(b"User-Agent", f"mcp-tui/{__version__}".encode())], **self._given}
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
-            merged[name.lower().encode()] = (name.encode(), value.encode("latin-1", "replace"))
-        return list(merged.values())
+            merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
+        return [each for values in merged.values() for each in values]
 
     def failure_text(self, error: BaseException) -> str:
         """Returns the sentence for a message that was not delivered."""
@@ -259,14 +270,45 @@ def ignored_headers(headers: Mapping[str, str]) -> list[str]:
     return [name for name in headers if name.lower() in _RESERVED]
 
 
-def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
-    checked: dict[bytes, tuple[bytes, bytes]] = {}
-    for name, value in headers.items():
+def load_client_certificate(target: HttpTarget, context: ssl.SSLContext) -> None:
+    """Loads the client certificate of a target, if it has one.
+
+    Raises:
+        TransportError: a file cannot be read, or holds something else.
+    """
+    if not target.client_cert:
+        return
+    for path in filter(None, (target.client_cert, target.client_key)):
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            why = os.strerror(error.errno or 0).lower()
+            raise TransportError(f"Cannot read the client certificate {path!r}: {why}.") from None
+    try:
+        # an empty password, so that OpenSSL does not ask for one at the terminal
+        context.load_cert_chain(target.client_cert, target.client_key or None, password="")
+    except (ssl.SSLError, ValueError) as error:
+        key = target.client_key or target.client_cert
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            text = f"The key in {key!r} does not belong to the client certificate {target.client_cert!r}."
+        else:
+            text = (
+                f"No certificate in {target.client_cert!r}, or no unencrypted key in {key!r}. "
+                "Both must be PEM (--client-cert, --client-key)."
+            )
+        raise TransportError(text) from None
+
+
+def _checked(headers: Sequence[tuple[str, str]]) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    checked: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    for name, value in headers:
         value = value.strip(" \t")
         if not is_header(name, value):
             raise TransportError(f"Invalid HTTP header {readable(name, 60)!r}. Check its name and value.")
         if name.lower() not in _RESERVED:
-            checked[name.lower().encode()] = (name.encode(), value.encode("utf-8", "replace"))
+            values = checked.setdefault(name.lower().encode(), [])
+            values.append((name.encode(), value.encode("utf-8", "replace")))
     return checked
 
 

@@ -28,6 +28,14 @@ _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 _SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
 """The scopes of a challenge, in their quotation marks."""
 
+_ALERT: Final = r"\x15\x03"
+"""The first bytes of a TLS alert, as h11 quotes them."""
+
+_HTTPS_PORT: Final = re.compile(rb"https (?:port|server)|ssl-enabled server port", re.IGNORECASE)
+"""Words of servers that got plain HTTP at a port of TLS."""
+
+_TRUST: Final = "To trust it, name a file with the certificate of its authority in SSL_CERT_FILE; --insecure skips the check"
+
 _CUT: Final = ("Server disconnected", "peer closed connection")
 
 
@@ -38,10 +46,13 @@ def cause(error: BaseException) -> str:
     links = list(_chain(error))
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
-            return f"{readable(link.verify_message)} (TLS; --insecure skips the check)"
-        if isinstance(link, ssl.SSLError):
+            return f"{readable(link.verify_message)} (TLS). {_TRUST}"
+        # asyncio's TLS waits are errors too, in whose handling the one that counts was raised
+        if isinstance(link, ssl.SSLError) and not isinstance(
+            link, (ssl.SSLWantReadError, ssl.SSLWantWriteError)
+        ):
             reason = (link.reason or str(link)).replace("_", " ").lower()
-            return f"TLS failed: {readable(reason)}"
+            return f"TLS failed: {readable(reason)}{_tls_hint(link.reason or reason)}"
     for link in links:
         if isinstance(link, socket.gaierror):
             return "unknown host name"
@@ -54,6 +65,14 @@ def cause(error: BaseException) -> str:
     return _http_cause(error)
 
 
+def _tls_hint(reason: str) -> str:
+    """Returns what to do about an error of TLS other than a certificate that is not trusted."""
+    if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason or "BAD_CERTIFICATE" in reason:
+        return ". If the server wants a client certificate: --client-cert FILE --client-key FILE"
+    plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "EOF", "PACKET_LENGTH")
+    return ". Does it speak TLS? If not, use http://" if any(each in reason.upper() for each in plain) else ""
+
+
 def _http_cause(error: BaseException) -> str:
     text = readable(_REPR.sub(r"\1", str(error)))
     match error:
@@ -61,6 +80,8 @@ def _http_cause(error: BaseException) -> str:
             return f"the proxy refused: {text}"
         case httpx.RemoteProtocolError() if text.startswith(_CUT):
             return "connection closed before the response"
+        case httpx.RemoteProtocolError() if _ALERT in str(error):
+            return "the port answers with TLS. Use https://"
         case httpx.RemoteProtocolError():
             return f"invalid HTTP from the server: {text}"
         case httpx.LocalProtocolError():
@@ -114,6 +135,8 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
         return "the server accepted the request without a response (HTTP 202)"
     if status >= 400:
         what = f"the server answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
+        if status == 400 and _HTTPS_PORT.search(body):
+            return f"{what}. This port speaks TLS: use https://"
         if status in (404, 405):
             return f"{what}. Is this the MCP endpoint?"
         wait = readable(headers.get("retry-after", ""), 40)

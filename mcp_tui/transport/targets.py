@@ -26,10 +26,17 @@ class StdioTarget:
 
 @fact
 class HttpTarget:
-    """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``. ``insecure`` checks no certificates."""
+    """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``. ``insecure`` checks no certificates.
+
+    ``repeated`` are further values of headers that are sent more than once. ``client_cert`` and ``client_key`` are the
+    paths of PEM files; without a key it is in the file of the certificate.
+    """
 
     url: str
     headers: dict[str, str] = field(default_factory=dict[str, str])
     transport: str = "auto"
     insecure: bool = False
+    repeated: tuple[tuple[str, str], ...] = ()
+    client_cert: str = ""
+    client_key: str = ""
     name: str = ""

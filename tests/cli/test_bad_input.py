@@ -47,6 +47,12 @@ REFUSED = f"127.0.0.1:{TAKEN.getsockname()[1]}"
     ("words", "said"),
     [
         (["frobnicate"], ["Unknown subcommand 'frobnicate'. To start a server: mcp-tui -- python server.py"]),
+        (["localhost:8731/mcp"], ["A URL begins with http:// or https://. Is it http://localhost:8731/mcp?"]),
+        (["info", "mcp.test/mcp"], ["A URL begins with http:// or https://. Is it http://mcp.test/mcp?"]),
+        (["info", "--client-key", "k", "https://h/"], ["--client-key needs --client-cert FILE as well."]),
+        (["info", "--client-cert", "nofile", "https://h/"], ["Cannot read the client certificate 'nofile'"]),
+        (["info", "--client-cert", os.devnull, "https://h/"], [f"No certificate in '{os.devnull}'"]),
+        (["info", "--client-cert", "nofile", "--demo"], ["--client-cert is only for HTTP servers"]),
         (["cal", "echo", "--demo"], ["Did you mean 'call'?"]),
         (["call", "--demo"], ["Missing TOOL.", "mcp-tui call --help"]),
         (["call", "echo", "b", "--demo"], ["'b'. Use NAME=VALUE; put the server command after --"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -125,6 +126,7 @@ async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
         transport.send(request(1))
         item = await heard.until(NotSent)
         assert "self-signed certificate" in item.detail
+        assert "SSL_CERT_FILE" in item.detail
         assert item.refusal.status == 0
         assert heard.names() == ["NotSent"]
 
@@ -138,6 +140,52 @@ async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
         transport.send(request(1))
         await heard.until(Received)
         assert not heard.of(Happened)
+
+
+async def test_a_header_that_is_given_twice_is_sent_twice():
+    target = {"headers": {"X-Tag": "1"}, "repeated": (("x-tag", "2"),)}
+    client = HttpClient(HttpTarget(url="http://127.0.0.1:1/", **target), connect_timeout=1)  # pyright: ignore[reportArgumentType]
+    sent = client._headers({})  # pyright: ignore[reportPrivateUsage]
+    assert [each for each in sent if each[0].lower() == b"x-tag"] == [(b"X-Tag", b"1"), (b"x-tag", b"2")]
+
+
+@pytest.mark.parametrize("given", [True, False])
+async def test_a_client_certificate_is_shown_to_a_server_that_requires_one(tmp_path: Path, *, given: bool):
+    context = server_context(tmp_path)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.maximum_version = (
+        ssl.TLSVersion.TLSv1_2
+    )  # 1.3 refuses after the handshake, and may reset before that is read
+    context.load_verify_locations(cadata=VALID)
+    cert = str(tmp_path / "server.pem") if given else ""
+    async with HttpScript(polite, context=context) as server:
+        client = HttpClient(HttpTarget(url=server.url, insecure=True, client_cert=cert), connect_timeout=HANG)
+        client.open()
+        said = ""
+        try:
+            async with client.request("POST", {"Accept": "*/*"}, b"{}"):
+                pass
+        except httpx.HTTPError as error:
+            said = client.failure_text(error)
+        await client.close()
+    assert ("--client-cert FILE --client-key FILE" in said) is not given, said
+
+
+async def test_a_port_without_tls_is_told():
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        client = HttpClient(HttpTarget(url=url), connect_timeout=HANG)
+        client.open()
+        with pytest.raises(httpx.HTTPError) as failed:
+            async with client.request("POST", {"Accept": "*/*"}, b"{}"):
+                pass
+        await client.close()
+    assert "Does it speak TLS? If not, use http://" in client.failure_text(failed.value)
 
 
 async def test_without_verification_it_is_said(tmp_path: Path):

@@ -89,6 +89,12 @@ def _target(target: Target, secrets: Redactor) -> Iterable[str]:
         case HttpTarget():
             for name, value in mask_headers(target.headers).items():
                 yield from ("-H", f"{name}: {value}")
+            for name, value in target.repeated:
+                yield from ("-H", f"{name}: {mask_headers({name: value})[name]}")
+            if target.client_cert:
+                yield from ("--client-cert", target.client_cert)
+            if target.client_key:
+                yield from ("--client-key", target.client_key)
             if target.transport != "auto":
                 yield from ("--transport", target.transport)
             if target.insecure:
