@@ -67,10 +67,13 @@ def cause(error: BaseException) -> str:
 
 def _tls_hint(reason: str) -> str:
     """Returns what to do about an error of TLS other than a certificate that is not trusted."""
-    if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason or "BAD_CERTIFICATE" in reason:
-        return ". If the server wants a client certificate: --client-cert FILE --client-key FILE"
-    plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "EOF", "PACKET_LENGTH")
-    return ". Does it speak TLS? If not, use http://" if any(each in reason.upper() for each in plain) else ""
+    reason, certificate = reason.upper().replace(" ", "_"), "--client-cert FILE --client-key FILE"
+    if any(each in reason for each in ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")):
+        return f". If the server wants a client certificate: {certificate}"
+    if "EOF" in reason:
+        return f". Does it speak TLS? If so, it may want a client certificate: {certificate}"
+    plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH")
+    return ". Does it speak TLS? If not, use http://" if any(each in reason for each in plain) else ""
 
 
 def _http_cause(error: BaseException) -> str:
