@@ -11,7 +11,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -418,6 +418,14 @@ class Client:
     def happened(self, *, text: str) -> None:
         """Logs a fact about the connection."""
         self.note(text)
+
+    def degraded(self, *, detail: str) -> None:
+        """Logs what the connection cannot do any more."""
+        self.tell(ev.Degraded(at=self.now(), detail=detail))
+
+    def secrets(self, *, values: Iterable[str]) -> None:
+        """Masks secrets of the server from now on."""
+        self.store.learn(values)
 
     def unheard(self, *, detail: str) -> None:
         """Settles cancelled requests, as nothing more can be heard; the end of the connection is still to come."""

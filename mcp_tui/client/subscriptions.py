@@ -17,7 +17,7 @@ from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import UNLIMITED
-from mcp_tui.transport.base import spawn
+from mcp_tui.transport.base import DEAF, spawn
 
 RETRIES: Final = 5
 """Attempts to renew a subscription whose stream drops, before that is left to the person."""
@@ -101,10 +101,19 @@ class Subscriptions:
                 self._drops += 1
                 if self._drops <= RETRIES:
                     spawn(self._again(BACKOFF * 2.0 ** (self._drops - 1)), name="subscribe again")
-            case ev.Completed() | ev.Failed() if event.id == self.stream:
-                self.stream = None  # the server ended it, or will not have it
+                else:
+                    self._deafen(f"the subscription was lost {self._drops} times, at last: {event.detail}")
+            case ev.Completed() if event.id == self.stream:
+                self._deafen("the server ended the subscription")
+            case ev.Failed() if event.id == self.stream:
+                self._deafen(f"the server refused the subscription: {event.message}")
             case _:
                 pass
+
+    def _deafen(self, detail: str) -> None:
+        """Gives the subscription up, and says so."""
+        self.stream = None
+        self._client.tell(ev.Degraded(at=self._client.now(), detail=f"{detail}. {DEAF}"))
 
     async def _again(self, wait: float) -> None:
         """Renews all subscriptions."""

@@ -11,7 +11,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -363,6 +363,14 @@ class ProbeConnection(base.Silence):
     def stderr_line(self, *, text: str) -> None:
         """Logs a line of the server's stderr."""
         self.store.event(ev.Stderr(at=self.now(), line=text))
+
+    def degraded(self, *, detail: str) -> None:
+        """Logs what the connection cannot do any more."""
+        self.store.event(ev.Degraded(at=self.now(), detail=detail))
+
+    def secrets(self, *, values: Iterable[str]) -> None:
+        """Masks secrets of the server from now on."""
+        self.store.learn(values)
 
     def closed(self, *, detail: str, expected: bool = False, **_facts: object) -> None:
         """Notes the end of the connection."""

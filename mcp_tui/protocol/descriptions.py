@@ -274,6 +274,8 @@ _TABLE: Final = (
     Description(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
     Description(ev.StoodStill, lambda e: f"mcp-tui stood still for {e.seconds:.1f} s", HERE, "warning", source="client",
                 headless=True, json="stood_still seconds"),
+    Description(ev.Degraded, lambda e: _cut(e.detail, LONG), HERE, "warning", source="client", headless=True,
+                json="degraded detail"),
     Description(ev.Connected,
                 lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
                 HERE, "success", source="client", json="connected transport revision server"),

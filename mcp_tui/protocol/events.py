@@ -409,6 +409,13 @@ class StoodStill(Event):
 
 
 @fact
+class Degraded(Event):
+    """The connection is there, and cannot do something any more until a person reconnects, which ``detail`` says."""
+
+    detail: str
+
+
+@fact
 class Connected(Event):
     """The connection is ready. ``server`` is name and version as the server gives them."""
 

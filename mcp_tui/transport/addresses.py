@@ -7,6 +7,7 @@ keys travel in it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import ipaddress
 from dataclasses import field
 
@@ -57,6 +58,13 @@ class Address:
     def same_origin(self, other: Address) -> bool:
         """Returns whether another address has the same scheme, host, and port."""
         return self.origin == other.origin
+
+    def beside(self, reference: str) -> Address | None:
+        """Returns the address that a redirect names, if it is of the same origin."""
+        with contextlib.suppress(httpx.InvalidURL, ValueError):
+            found = Address(_bare(self.url.join(reference.strip())), self.authorization)
+            return found if self.same_origin(found) else None
+        return None
 
     def resolve(self, reference: str) -> Address:
         """Returns the address that the server's ``endpoint`` event names (HTTP with SSE, 2024-11-05).

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final, Protocol
 
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
+
+DEAF: Final = "No more notifications can arrive until you reconnect"
+"""The end of the sentence about a stream of notifications that is gone for good."""
+
+NEW_SESSION: Final = "Reconnect to open a new one"
+"""What to do about a session that seems to be gone."""
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
 """Default cap of one message, in bytes."""
@@ -167,6 +173,12 @@ class Sink(Protocol):
 
     def happened(self, *, text: str) -> None:
         """Reports a fact about the connection for the log: started, resumed, an ignored header."""
+
+    def degraded(self, *, detail: str) -> None:
+        """Reports what the connection, which stays, cannot do any more until a person reconnects."""
+
+    def secrets(self, *, values: Iterable[str]) -> None:
+        """Reports values that must be masked wherever they are shown or written."""
 
     def unheard(self, *, detail: str) -> None:
         """Reports that nothing more can be heard from the server; :meth:`closed` follows."""

@@ -33,14 +33,11 @@ from mcp_tui.transport.base import (
 from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_client import HttpClient, ignored_headers
 from mcp_tui.transport.http_errors import EXPECTED, cause
-from mcp_tui.transport.http_exchanges import (
+from mcp_tui.transport.http_exchanges import Cancel, Exchange, Sending, SharedExchange
+from mcp_tui.transport.http_streams import (
     INCOMPLETE,
-    Cancel,
-    Exchange,
     HttpSession,
     Refused,
-    Sending,
-    SharedExchange,
     listen,
     opened,
     read_events,
@@ -96,8 +93,8 @@ class HttpTransport(HttpSession):
         self.sink, self.over = sink, False
         for name in ignored_headers(self._target.headers):
             sink.happened(text=f"the header {readable(name, 60)} is ignored: the protocol sets it")
-        if self.http.proxy:
-            sink.happened(text=f"through the proxy {self.http.proxy}")
+        if self.http.proxy is not None:
+            sink.happened(text=f"through {self.http.proxy}")
         if self.http.address.secure and self._target.insecure:
             sink.happened(text="server certificate NOT verified (--insecure)")
 
@@ -126,7 +123,7 @@ class HttpTransport(HttpSession):
         if self.session_id is None:
             return None
         with contextlib.suppress(*EXPECTED):
-            async with self.http.request("DELETE", self.headers(), urgent=True) as response:
+            async with self.request("DELETE", self.headers(), urgent=True) as response:
                 return response.status_code
         return None
 

@@ -12,7 +12,6 @@ import contextlib
 import os
 import socket
 import ssl
-import urllib.request
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,9 @@ from mcp_tui import __version__
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
-from mcp_tui.transport.http_errors import REFUSED, cause, is_refused_or_reset
+from mcp_tui.transport.http_cookies import Cookies
+from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
+from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find
 from mcp_tui.transport.targets import HttpTarget
 
 IDLE: Final = 4.0
@@ -48,6 +49,9 @@ just starting."""
 TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
 """The extension of a response that holds the :class:`RequestToken` of its request."""
 
+ADDRESS: Final = "mcp_tui.address"
+"""The extension of a response that holds the :class:`Address` that it came from."""
+
 _FRAMING: Final = {
     "connection",
     "content-length",
@@ -63,8 +67,8 @@ _RESERVED: Final = _FRAMING | _CONTENT | _MCP
 """Headers that only the protocol sets."""
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """Does nothing."""
 
 
 class HttpClient:
@@ -95,8 +99,9 @@ class HttpClient:
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[Connection, asyncio.TimerHandle] = {}
         self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
-        self.proxy = ""
-        """The proxy, as a person may see it; empty if there is none."""
+        self.proxy: Proxy | None = None
+        """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
+        self.cookies = Cookies()
 
     def open(self) -> None:
         """Prepares for requests; nothing is sent.
@@ -105,9 +110,9 @@ class HttpClient:
             TransportError: the environment names a proxy that cannot be used, or a client certificate cannot be read.
         """
         context = self._context()
-        proxy = None if self.address.loopback else _proxy(self.address)
         try:
-            made = None if proxy is None else httpx.Proxy(proxy)
+            self.proxy = find(self.address)
+            made = None if self.proxy is None else httpx.Proxy(self.proxy.url)
             self._make = partial(
                 httpx.AsyncHTTPTransport,
                 verify=context,
@@ -124,8 +129,6 @@ class HttpClient:
             raise TransportError(
                 f"Cannot use the proxy of the environment: {readable(str(error))}."
             ) from error
-        if made is not None:
-            self.proxy = readable(f"{made.url.scheme}://{made.url.netloc.decode('ascii', 'replace')}")
 
     def _context(self) -> ssl.SSLContext:
         if self.address.secure and not self._insecure:
@@ -146,8 +149,8 @@ class HttpClient:
         *,
         to: Address | None = None,
         urgent: bool = False,
-        starts: Callable[[], None] = _nothing,
-        flushed: Callable[[], None] = _nothing,
+        starts: Callable[[], None] = nothing,
+        flushed: Callable[[], None] = nothing,
     ) -> AsyncGenerator[httpx.Response]:
         """Makes one exchange: yields the response as soon as its headers are here, its body still to come.
 
@@ -163,49 +166,56 @@ class HttpClient:
         place = contextlib.ExitStack()
         """Holds a place among the connections in the making, if one is made."""
         sockets: list[Any] = []
-        begun = False
+        begun = passed = False
+        """Whether the request began to leave, and whether it went past the proxy, if there is one."""
 
         async def trace(event: str, info: dict[str, Any]) -> None:
-            nonlocal begun
+            nonlocal begun, passed
             match event:
-                case "connection.connect_tcp.complete":
+                case "connection.connect_tcp.complete" | "socks.connect_tcp.complete":
                     sockets.append(info["return_value"])
-                    if self._peer is not None and not self.proxy:
+                    if self._peer is not None and self.proxy is None:
                         self._peer(str(sockets[-1].get_extra_info("server_addr")[0]))
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                     place.close()
-                    begun = True
+                    begun = passed = True
                     starts()
+                case "proxy.start_tls.started" | "socks.start_tls.started":
+                    passed = True  # from here on the server is heard through the tunnel
                 case "http11.send_request_body.complete" if begun:
                     flushed()
                 case _:
                     pass
 
-        url = (to or self.address).url
+        address = to or self.address
+        url = address.url
         sent = RequestToken() if self.tokens is None else self.tokens.for_request(method, str(url))
         request = httpx.Request(
             method,
             url,
-            headers=self._headers({**headers, **sent.headers}),
+            headers=self._headers({**headers, **sent.headers}, self.cookies.header(url)),
             content=body,
             extensions={"timeout": self._timeout, "trace": trace},
         )
         connection = await self._obtain(self._make, self._room[urgent], place)
         try:
             response = await _response(connection, request)
-            response.extensions[TOKEN] = sent
+            response.extensions |= {TOKEN: sent, ADDRESS: address}
+            self.cookies.take(url, response)
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
             try:
                 yield response
             finally:
                 await response.aclose()
-        except BaseException:
+        except BaseException as error:
             # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
             # stays in its pool for good: so what did not end well is closed and not used again.
             for each in sockets:
                 await each.aclose()
             await connection.aclose()
+            if self.proxy is not None and isinstance(error, EXPECTED):
+                raise self.proxy.failure(error, connected=bool(sockets) or begun, passed=passed) from error
             raise
         finally:
             place.close()
@@ -231,15 +241,20 @@ class HttpClient:
         self._idle.pop(connection).cancel()
         spawn(connection.aclose(), name="close an idle connection")
 
-    def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-        """Returns the user's headers, overridden by the protocol's."""
+    def _headers(self, protocol: Mapping[str, str], cookies: str) -> list[tuple[bytes, bytes]]:
+        """Returns the user's headers, overridden by the protocol's. ``cookies`` of the server follow those of the user."""
         merged = {b"user-agent": [(b"User-Agent", f"mcp-tui/{__version__}".encode())], **self._given}
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
+        if cookies:
+            given = [value for _, value in merged.get(b"cookie", [])]
+            merged[b"cookie"] = [(b"Cookie", b"; ".join([*given, cookies.encode("latin-1", "replace")]))]
         return [each for values in merged.values() for each in values]
 
     def failure_text(self, error: BaseException) -> str:
         """Returns the sentence for a message that was not delivered."""
+        if isinstance(error, ProxyFailed):
+            return error.advised
         host, why = readable(self.address.host, 100), cause(error)
         return f"{why} by {host}" if why == REFUSED else f"cannot reach {host}: {why}"
 
@@ -310,12 +325,3 @@ def _checked(headers: Sequence[tuple[str, str]]) -> dict[bytes, list[tuple[bytes
             values = checked.setdefault(name.lower().encode(), [])
             values.append((name.encode(), value.encode("utf-8", "replace")))
     return checked
-
-
-def _proxy(address: Address) -> str | None:
-    """Returns the proxy for an address from the environment, or from the system's settings."""
-    if urllib.request.proxy_bypass(address.url.host):
-        return None
-    proxies = urllib.request.getproxies()
-    found = proxies.get(address.url.scheme) or proxies.get("all")
-    return None if not found else found if "://" in found else f"http://{found}"

@@ -10,20 +10,46 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
-from urllib.parse import urljoin
 
 import httpx
 
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import read_json
-from mcp_tui.transport.addresses import readable
+from mcp_tui.protocol.states import RequestId
+from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.base import Refusal, TransportError
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """Exceptions that a server or a network can cause. Any other is a defect of ours."""
 
 REFUSED: Final = "connection refused"
+RESET: Final = "connection reset by the server"
 
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 """A quotation of received bytes in an error of h11's."""
+
+GATEWAY: Final = (502, 504)
+"""Statuses of a gateway that had no answer from the server behind it, which may still be at work."""
+
+_GONE: Final = (
+    r"(?:not (?:be )?(?:found|known|valid|exist|recogni[sz]ed|active|initiali[sz]ed)|(?:does|did)(?: not|n't) exist|unknown"
+    r"|expired|invalid|terminated|closed|gone|deleted|evicted|removed|destroyed|forgotten|lost|no longer|ended|timed out"
+    r"|missing|unrecogni[sz]ed|stale|bad)"
+)
+_NAMED: Final = r"(?:mcp[- _]?)?session(?:[- _]?id)?"
+_LOST_SESSION: Final = re.compile(
+    rf"\b{_NAMED}\b(?:(?!\. )[^;{{}}\n]){{0,120}}?\b{_GONE}\b"
+    rf"|\b(?:no (?:valid |active |such |known |matching )?|(?:cannot|can't|could not|couldn't|unable to) find (?:the |a )?"
+    rf"|not (?:know|recogni[sz]e|have|find) (?:the |this |that |your |a |any )?"
+    rf"|{_GONE}[: ]{{1,2}}(?:mcp )?){_NAMED}\b",
+    re.IGNORECASE,
+)
+"""A session, and that it is gone, in one clause."""
+_SAID: Final = 4096
+"""Bytes of a refusal in which its reason is looked for."""
+_SESSION_NOT_FOUND: Final = -32001
+"""The code with which the official SDKs say so."""
+_INVALID_PARAMS: Final = -32602
 
 _SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
 """The scopes of a challenge, in their quotation marks."""
@@ -43,6 +69,8 @@ def cause(error: BaseException) -> str:
     """Returns the reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return "connection timed out"  # the only wait that httpx is told to limit
+    if isinstance(error, httpx.ProxyError):
+        return readable(str(error), 400)  # it says already who failed, and why
     links = list(_chain(error))
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
@@ -59,7 +87,7 @@ def cause(error: BaseException) -> str:
         if isinstance(link, ConnectionRefusedError):
             return REFUSED
         if isinstance(link, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
-            return "connection reset by the server"
+            return RESET
         if isinstance(link, OSError) and link.errno is not None:
             return os.strerror(link.errno).lower() if link.errno in errno.errorcode else readable(str(link))
     return _http_cause(error)
@@ -79,8 +107,6 @@ def _tls_hint(reason: str) -> str:
 def _http_cause(error: BaseException) -> str:
     text = readable(_REPR.sub(r"\1", str(error)))
     match error:
-        case httpx.ProxyError():
-            return f"the proxy refused: {text}"
         case httpx.RemoteProtocolError() if text.startswith(_CUT):
             return "connection closed before the response"
         case httpx.RemoteProtocolError() if _ALERT in str(error):
@@ -116,30 +142,38 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [link.__cause__, link.__context__]
 
 
-def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes = b"") -> str:
-    """Returns why a response from ``address`` is not an answer to a message."""
+def refusal(
+    status: int,
+    headers: Mapping[str, str],
+    address: Address,
+    body: bytes = b"",
+    *,
+    speaker: str = "the server",
+) -> str:
+    """Returns why a response from ``address`` is not an answer to a message. ``speaker`` is who may have written it."""
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
         if status == 403:
             scopes = _SCOPES.search(challenge) if "insufficient_scope" in challenge else None
             what = f"requires the scopes {readable(scopes[1])!r}" if scopes else "denies access"
-            return f"the server {what} (HTTP 403)"
+            return f"{speaker} {what} (HTTP 403)"
         basic = "basic" in challenge.lower() and "bearer" not in challenge.lower()
-        return f"the server requires {'a user and a password' if basic else 'sign-in'} (HTTP 401)"
+        return f"{speaker} requires {'a user and a password' if basic else 'sign-in'} (HTTP 401)"
     if 300 <= status < 400:
-        location = headers.get("location", "").partition("?")[0]
-        with contextlib.suppress(ValueError):  # it is no URL, and shown as it is
-            location = location and urljoin(address, location)
-        target = readable(location) or "nowhere"
+        target = _destination(headers.get("location", ""), address)
         return (
-            f"{address} redirects to {target} (HTTP {status}). Redirects are not followed; use the new URL."
+            f"{address.shown} redirects to {target} (HTTP {status}), which is not followed. Use the new URL"
         )
     if status == 202:
-        return "the server accepted the request without a response (HTTP 202)"
+        return f"{speaker} accepted the request without a response (HTTP 202)"
     if status >= 400:
-        what = f"the server answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
+        what = f"{speaker} answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         if status == 400 and _HTTPS_PORT.search(body):
             return f"{what}. This port speaks TLS: use https://"
+        if status in GATEWAY:
+            between = speaker.removeprefix("the server or ")
+            gateway = "a gateway" if between == speaker else f"{between} or a gateway"
+            return f"{gateway} answered HTTP {status} {httpx.codes.get_reason_phrase(status)}, not the server"
         if status in (404, 405):
             return f"{what}. Is this the MCP endpoint?"
         wait = readable(headers.get("retry-after", ""), 40)
@@ -148,14 +182,53 @@ def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes =
         return what
     kind = media_type(headers)
     if kind == "application/json" and body:
-        return f"the server answered HTTP {status} with JSON instead of {'an event stream' if status == 200 else 'HTTP 200'}"
+        return f"{speaker} answered HTTP {status} with JSON instead of {'an event stream' if status == 200 else 'HTTP 200'}"
     if not kind and status == 200 and (body or headers.get("content-length", "0") != "0"):
         what = "without a Content-Type, which must be application/json or text/event-stream"
     elif kind in ("", "application/json"):
         what = "with an empty body"
     else:
         what = f"with {readable(kind, 80)} instead of JSON or an event stream"
-    return f"the server answered HTTP {status} {what}. Is this the MCP endpoint?"
+    return f"{speaker} answered HTTP {status} {what}. Is this the MCP endpoint?"
+
+
+def _destination(location: str, address: Address) -> str:
+    """Returns the URL of a redirect as a person may see it: whole but for credentials, and its query as ``?…``."""
+    if not location.strip():
+        return "nowhere"
+    try:
+        return parse(str(address.url.join(location.strip()))).shown
+    except (TransportError, httpx.InvalidURL, ValueError):
+        bare, query, _ = location.partition("?")  # it is not a URL, and shown as it is
+        return readable(f"{bare}{'?…' if query else ''}")
+
+
+def is_session_over(said: Refusal, id: RequestId | None = None) -> bool:
+    """Returns whether a refusal of a message of a session, a request ``id`` if it is one, says that the session is over.
+
+    404 does (transports, "Session Management"). Some servers answer with another status and name the session. They must
+    not be taken for a tool that knows no session of its own, so a 500 that answers the request itself does not count.
+    """
+    if said.status == 404:
+        return True
+    if not names_lost_session(said) or (said.challenge is not None and said.challenge.header):
+        return False
+    frame = messages.parse(said.body)
+    if id is None or not isinstance(frame, messages.ResponseFrame) or frame.id != id or frame.error is None:
+        return True
+    code = frame.error.code
+    return code == _SESSION_NOT_FOUND or (said.status != 500 and code != _INVALID_PARAMS)
+
+
+def names_lost_session(said: Refusal) -> bool:
+    """Returns whether a refusal seems to say that the session is gone."""
+    text = said.body[:_SAID].decode("utf-8", "replace")
+    return said.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None
+
+
+def session_over(status: int) -> str:
+    """Returns why a session ended that the server refused with ``status``."""
+    return f"the server ended the session (HTTP {status})"
 
 
 def error_message(body: bytes, headers: Mapping[str, str]) -> str:

@@ -8,323 +8,46 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import HEAD, Oversized
-from mcp_tui.protocol.messages import NotificationFrame, RequestFrame, ResponseFrame
-from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import NO_ANSWER, SILENCE, Challenge, Outgoing, Refusal, Sink, Turn, spawn
-from mcp_tui.transport.http_bodies import EventStream, ServerEvent, read_body, read_head
-from mcp_tui.transport.http_client import TOKEN, HttpClient
+from mcp_tui.protocol.framing import Oversized
+from mcp_tui.protocol.messages import ResponseFrame
+from mcp_tui.transport.base import NEW_SESSION, Outgoing, Refusal, spawn
+from mcp_tui.transport.http_bodies import read_body, read_head
 from mcp_tui.transport.http_errors import (
     EXPECTED,
+    GATEWAY,
     cause,
-    error_message,
-    foreign_encoding,
+    is_session_over,
     media_type,
-    refusal,
+    names_lost_session,
+    session_over,
+)
+from mcp_tui.transport.http_streams import (
+    ATTEMPTS,
+    EVENTS,
+    Cursor,
+    HttpSession,
+    Refused,
+    answers,
+    check_encoding,
+    read_events,
+    read_on,
+    refused,
 )
 
 JSON: Final = "application/json"
-EVENTS: Final = "text/event-stream"
-
-INCOMPLETE: Final = "an incomplete event without its final empty line"
-SESSION_OVER: Final = "the server ended the session (HTTP 404)"
-
-RETRY: Final = 1.0
-"""Seconds before a stream is opened again, if the server did not say."""
-LONGEST_RETRY: Final = 30.0
-"""Seconds to which that grows while it fails."""
-ATTEMPTS: Final = 6
-"""Failures in a row after which a stream is given up."""
 ERROR_BODY: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""
 OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to accept the request that it names."""
 
-_LONGEST_ID: Final = 8192
-_REMEMBERED: Final = 1024
-"""Events of a stream, the newest, that a resumed stream may repeat."""
-_SMALL: Final = 64 * 1024
 _METHOD_NOT_FOUND: Final = -32601
 _UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
-
-
-class Refused(Exception):
-    """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
-
-    def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
-        super().__init__(detail)
-        self.said = said
-
-
-@dataclass(eq=False)
-class HttpSession:
-    """The part of the transport that its exchanges share.
-
-    ``revision`` is ``None`` until it is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where messages
-    are posted, if not to the address itself. ``mute``: the server did not open a stream of its own yet, or answered 404, so
-    that 404 to a GET says nothing about the session. ``over``: nothing leaves, and nothing is reported.
-    """
-
-    http: HttpClient
-    cap: int
-    sink: Sink = SILENCE
-    turn: Turn = field(default_factory=Turn)
-    revision: Revision | None = None
-    session_id: str | None = None
-    endpoint: Address | None = None
-    mute: bool = False
-    over: bool = True
-
-    @property
-    def modern(self) -> bool:
-        """Whether a revision without handshake and session is spoken; false until one is negotiated."""
-        return self.revision is not None and self.revision.modern
-
-    def drop(self) -> list[asyncio.Task[None]]:
-        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
-        return []
-
-    def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
-        """Reports that the connection is gone, and nothing after it."""
-        sink, self.sink, self.over = self.sink, SILENCE, True
-        sink.closed(detail=detail, expected=expected, renewable=renewable)
-
-    def lose(self, detail: str, *, renewable: bool = False) -> None:
-        """Ends the connection because the server no longer knows it."""
-        self.end(detail, renewable=renewable)
-        self.drop()
-        spawn(self.http.close(), name="close the connections")
-
-    def deliver(self, message: bytes | Oversized, stream: RequestId | None = None, status: int = 0) -> None:
-        """Reports a message that came on the own stream of a request, or on one that belongs to none."""
-        if isinstance(message, Oversized):
-            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
-        else:
-            self.sink.received(raw=message, stream=stream, status=status)
-
-    async def renewed(self, challenge: Challenge | None) -> bool:
-        """Returns whether there is another token for what was refused with 401, without asking a person."""
-        tokens = self.http.tokens
-        if challenge is None or challenge.status != 401 or tokens is None:
-            return False
-        return await tokens.renew(challenge)
-
-    def adopt(self, id: str) -> None:
-        """Takes the session id of a successful ``initialize`` (transports, "Session Management")."""
-        if self.modern:
-            return
-        if id and all("!" <= character <= "~" for character in id):
-            self.session_id = id
-        else:
-            self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
-
-    def headers(self) -> dict[str, str]:
-        """Returns the headers of a request that carries no message: GET and DELETE."""
-        made = {} if self.session_id is None else {"Mcp-Session-Id": self.session_id}
-        if self.revision is not None and self.revision.version_header:
-            made["MCP-Protocol-Version"] = self.revision.name
-        return made
-
-
-# -- streams ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Cursor:
-    """The position in a stream: its last event id (Latin-1), and how often it was opened again since the last event."""
-
-    last_id: str = ""
-    in_vain: int = 0
-    _retry: float = RETRY
-    _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
-    _before: frozenset[tuple[str, int]] = frozenset()
-
-    def reopen(self) -> None:
-        """Notes that from here on the server may repeat events."""
-        self.in_vain += 1
-        self._before = frozenset(self._seen)
-
-    def moves(self, event: ServerEvent) -> bool:
-        """Takes in the id and the waiting time of an event; false if a resumed stream repeats it."""
-        self.in_vain = 0
-        if event.retry is not None:
-            self._retry = event.retry
-        if not event.id or len(event.id) > _LONGEST_ID:
-            return True
-        self.last_id = event.id
-        mark = event.id, hash(event.data)
-        if event.data and mark in self._before:
-            return False
-        self._seen[mark] = None
-        if len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
-        return True
-
-    @property
-    def pause(self) -> float:
-        """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
-        doubled = self._retry * 2 ** min(max(0, self.in_vain - 1), 64)
-        return min(doubled, max(LONGEST_RETRY, self._retry))
-
-
-async def read_events(
-    response: httpx.Response,
-    session: HttpSession,
-    cursor: Cursor | None,
-    deliver: Callable[[bytes | Oversized], None],
-    other: Callable[[ServerEvent], bool] | None = None,
-    *,
-    own: bool = False,
-) -> str:
-    """Reads an event stream until the server ends it; returns in words what it held besides messages.
-
-    A request's ``own`` stream is read to the first event above the cap.
-    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
-    other names and returns whether it used one.
-
-    Raises:
-        Exception: what broke the connection.
-    """
-    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
-    ignored = ""
-    async with contextlib.aclosing(stream.events()) as events:
-        async for event in events:
-            if cursor is not None and not cursor.moves(event):
-                session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
-            elif event.data and event.name == "message":
-                deliver(event.data)
-            elif event.data and not ignored and not (other and other(event)):
-                ignored = f"events named {readable(event.name, 40)!r}"
-                session.sink.happened(text=f"ignored {ignored}")
-            await session.turn.breathe()
-    if stream.cut:
-        session.sink.happened(text="a stream ended within an event, which was dropped")
-        return INCOMPLETE
-    return ignored
-
-
-@contextlib.asynccontextmanager
-async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[httpx.Response]:
-    """Opens a stream by GET, behind the last event that came.
-
-    Raises:
-        Refused: there is no such stream.
-        Exception: what broke the connection.
-    """
-    headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
-    if last_id:
-        headers["Last-Event-ID"] = last_id
-    async with session.http.request("GET", headers) as response:
-        if response.status_code != 200 or media_type(response.headers) != EVENTS:
-            raise await refused(session, response)
-        check_encoding(response)
-        yield response
-
-
-async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
-    """Returns the refusal that a response amounts to, with the start of its body."""
-    if body is None:
-        body = await read_head(response.aiter_raw())
-    detail = refusal(response.status_code, response.headers, session.http.address.shown, body)
-    words = error_message(body, response.headers) if response.status_code >= 400 else ""
-    if words:
-        detail = f"{detail} (it says: {words})"
-    challenge = None
-    if response.status_code in (401, 403):
-        header = ", ".join(response.headers.get_list("www-authenticate"))
-        challenge = Challenge(response.status_code, header, response.extensions[TOKEN])
-    return Refused(detail, Refusal(response.status_code, body[:HEAD], challenge))
-
-
-def check_encoding(response: httpx.Response) -> None:
-    """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
-    if encoding := foreign_encoding(response.headers):
-        text = f"the server compressed its answer ({encoding}) although only identity is accepted"
-        raise Refused(text, Refusal(response.status_code))
-
-
-def answers(raw: bytes) -> bool:
-    """Returns whether a message is, or holds, a response. A large one is judged by its first kilobyte."""
-    head = raw if len(raw) <= _SMALL else raw[:1024]
-    if b'"result"' not in head and b'"error"' not in head:
-        return False
-    if len(raw) > _SMALL:
-        return b'"method"' not in head
-    return not isinstance(messages.parse(raw), (RequestFrame, NotificationFrame))
-
-
-async def read_on(
-    session: HttpSession,
-    cursor: Cursor,
-    deliver: Callable[[bytes | Oversized], None],
-    began: Callable[[], None],
-    *,
-    own: bool = False,
-) -> tuple[str, Refused | None]:
-    """Opens a stream behind the last event and reads it to its end.
-
-    Returns how it ended (empty: cleanly), and the refusal that makes further attempts useless.
-    """
-    cursor.reopen()
-    try:
-        async with opened(session, cursor.last_id) as response:
-            began()
-            await read_events(response, session, cursor, deliver, own=own)
-    except Refused as error:
-        status = error.said.status
-        if status == 404 and session.session_id is not None and not session.mute:
-            session.lose(SESSION_OVER, renewable=True)
-        return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
-    except EXPECTED as error:
-        return cause(error), None
-    return "", None
-
-
-async def listen(session: HttpSession, answered: asyncio.Event) -> None:
-    """Keeps the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
-
-    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
-    was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
-    """
-    cursor, failures = Cursor(), 0
-    is_open = told = False
-    session.mute = True
-
-    def began() -> None:
-        nonlocal is_open
-        is_open, session.mute = True, False
-        answered.set()
-        if not told:
-            session.sink.happened(text="listening to the server's notification stream")
-
-    while True:
-        is_open = False
-        detail, refused = await read_on(session, cursor, session.deliver, began)
-        answered.set()
-        if refused is not None:
-            session.mute = session.mute and refused.said.status == 404
-            if refused.said.status not in (400, 404, 405):
-                session.sink.happened(text=f"no notification stream: {detail}")
-            return
-        failures = 0 if is_open else failures + 1
-        if failures == ATTEMPTS:
-            session.sink.happened(text=f"gave up the server's notification stream: {detail}")
-            return
-        if not told:
-            told = True
-            why = detail or "closed by the server"
-            text = f"the server's notification stream ended ({why}), reopening in {cursor.pause:g} s"
-            session.sink.happened(text=text)
-        await asyncio.sleep(cursor.pause)
 
 
 # -- messages --------------------------------------------------------------------------------------------------
@@ -410,11 +133,10 @@ class Sending:
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
         accept = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
-        return self._session.http.request(
+        return self._session.request(
             "POST",
             {**self._message.headers, **session, **accept},
             self._message.raw,
-            to=self._session.endpoint,
             urgent=self.urgent,
             starts=self._starts,
             flushed=self._flushed,
@@ -435,18 +157,26 @@ class Sending:
         self.refusal = error.said
         self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
-    def _session_is_over(self, status: int) -> bool:
-        """Returns whether this is 404 to a message of a session: the server no longer knows it."""
-        return status == 404 and self._sent_with is not None
+    def _session_is_over(self, said: Refusal) -> bool:
+        """Returns whether the server no longer knows the session of the message."""
+        return self._sent_with is not None and is_session_over(said, self._message.id)
 
     def _refused(self, error: Refused) -> None:
-        over = self._session_is_over(error.said.status)
-        if over:  # a request was lost with its session, and was not refused itself
-            status = error.said.status if self._message.id is None else 0
-            error = Refused(SESSION_OVER, Refusal(status, error.said.body))
-        self._failed(error)
-        if over:
-            self._session.lose(SESSION_OVER, renewable=True)
+        said = error.said
+        if not self._session_is_over(said):
+            self._failed(error)
+            self._doubt(said)
+            return
+        # a request was lost with its session, and was not refused itself
+        over = session_over(said.status)
+        self._failed(Refused(over, Refusal(said.status if self._message.id is None else 0, said.body)))
+        self._session.lose(over, renewable=True)
+
+    def _doubt(self, said: Refusal) -> None:
+        """Reports that the session may be gone, if the refusal names it without saying so for certain."""
+        if self._sent_with is not None and names_lost_session(said):
+            text = f"the session seems to be gone (HTTP {said.status}). {NEW_SESSION}"
+            self._session.sink.degraded(detail=text)
 
 
 class SharedExchange(Sending):
@@ -525,7 +255,7 @@ class Exchange(Sending):
         self._id = id
         self._status = 0
         self._answered = False
-        self._cursor = Cursor()
+        self._cursor = Cursor(polls=True)
         self._waiting = False
         self._final = False
         self._besides = ""
@@ -547,7 +277,12 @@ class Exchange(Sending):
                 self._status = response.status_code
                 await self._answer(response)
         except Refused as error:
-            self._refused(error)
+            if error.said.status in GATEWAY and self.left and self._session.revision is not None:
+                # not the server's answer, which may still be at work; in the handshake it is as good as one
+                running = "; the server may still be running it" if self._session.modern else ""
+                self._ended(f"{error}{running}")
+            else:
+                self._refused(error)
             return
         except EXPECTED as error:
             detail = cause(error)
@@ -609,9 +344,11 @@ class Exchange(Sending):
         method_missing = (
             answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
         )
-        if isinstance(frame, _UNREADABLE) or (self._session_is_over(self._status) and not method_missing):
+        said = Refusal(self._status, body)
+        if isinstance(frame, _UNREADABLE) or (self._session_is_over(said) and not method_missing):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
+        self._doubt(said)
 
     def _deliver(self, message: bytes | Oversized, status: int = 0) -> None:
         if self._closed:

@@ -82,6 +82,8 @@ class Session:
         self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
         self.trouble = NOTHING
+        self.degraded = False
+        """Whether the connection, which is there, cannot do something any more until a person reconnects."""
         self.servers: Servers | None = None
         self.shown = self._told_lost = False
         self.late = 0
@@ -123,6 +125,8 @@ class Session:
                 self.since = event.at
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
+            case ev.Degraded() if self.link is Link.CONNECTED:
+                self.degraded = True
             case ev.Notified() if event.method in CHANGES:
                 self.stale.update(CHANGES[event.method])
             case ev.Late(kind=Kind.RESULT | Kind.ERROR | Kind.OVERSIZE) if not self.shown:
@@ -142,7 +146,7 @@ class Session:
 
     def _set_link(self, link: Link, trouble: SafeText = NOTHING) -> None:
         said = clean(sentence(trouble)) if trouble else trouble
-        self.link, self.trouble, self.since, self.broke = link, said, None, False
+        self.link, self.trouble, self.since, self.broke, self.degraded = link, said, None, False, False
 
     def named(self, text: SafeText) -> SafeText:
         """Returns ``text``, after the server's name if there are several servers."""
@@ -246,6 +250,7 @@ class Session:
         kind = "stdio" if isinstance(self.client.target, StdioTarget) else "http"
         return ServerFacts(
             link=self.link,
+            degraded=self.degraded,
             name=self.name,
             transport=clean(kind if info is None else info.transport),
             pid=None if info is None else info.pid,
@@ -273,6 +278,7 @@ class Session:
         client = self.client
         versions = (
             self.link,
+            self.degraded,
             self.trouble,
             self.around,
             self.catalogue.version,

@@ -30,6 +30,7 @@ def test_any_event_can_be_told(data: st.DataObject) -> None:
 CONTRACT = [
     ("connected", {"transport", "revision", "server"}),
     ("disconnected", {"detail", "after", "ids"}),
+    ("degraded", {"detail"}),
     ("sent", {"id"}),
     ("progress", {"id", "progress", "total", "message"}),
     ("log", {"level", "logger", "data"}),

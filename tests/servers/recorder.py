@@ -94,6 +94,11 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Degraded:
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unheard:
     detail: str
 
@@ -120,6 +125,7 @@ Item = (
     | NotSent
     | StderrLine
     | Happened
+    | Degraded
     | Unheard
     | Closed
 )
@@ -134,6 +140,7 @@ KINDS: dict[str, type[Item]] = {
     "not_sent": NotSent,
     "stderr_line": StderrLine,
     "happened": Happened,
+    "degraded": Degraded,
     "unheard": Unheard,
     "closed": Closed,
 }
@@ -152,6 +159,8 @@ class _Recorder:
         self._note = note
 
     def __getattr__(self, name: str) -> Callable[..., None]:
+        if name == "secrets":
+            return lambda **_: None
         kind: Any = KINDS[name]
 
         def call(**facts: Any) -> None:

@@ -55,7 +55,7 @@ async def test_a_tunnel_that_is_reset_is_tried_again_on_a_new_connection(monkeyp
             monkeypatch.delenv(name, raising=False)
         client = HttpClient(HttpTarget(url="https://example.test/mcp", insecure=True), connect_timeout=5)
         client.open()
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(httpx.ProxyError, match="behind the proxy"):
             async with client.request("POST", {"Accept": "*/*"}, b"{}"):
                 pass
         await client.close()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.revisions import LATEST
+from mcp_tui.transport import http_streams
 from mcp_tui.transport.base import Challenge, RequestToken
 from tests.servers.http_scripted import (
     RPC_ERROR,
@@ -58,6 +59,11 @@ class Dropping(Stateful):
                 await call.end()
         else:
             await polite(call)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
+    monkeypatch.setattr(http_streams, "SHORTEST_RETRY", 0.001)
 
 
 @pytest.mark.parametrize("cut", [True, False])

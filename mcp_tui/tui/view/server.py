@@ -94,10 +94,12 @@ class ServerFacts:
     """The contents of the bar. Texts of the server or the configuration are already cleaned.
 
     ``detail`` replaces the revision until there is one: the current step, or why the connection was lost. ``up`` is in
-    seconds. ``sign_in`` says that a person has to sign in, or is doing so.
+    seconds. ``degraded``: all of it works again only after a person reconnects. ``sign_in`` says that a person has to sign
+    in, or is doing so.
     """
 
     link: Link = Link.CONNECTING
+    degraded: bool = False
     name: SafeText = NOTHING
     transport: SafeText = NOTHING
     pid: int | None = None
@@ -148,7 +150,7 @@ def server_bar(facts: ServerFacts, cells: int) -> Segments:
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bool]:
     """Returns the server in so many cells, and whether it is not cut."""
-    glyph, tone = GLYPHS[facts.link]
+    glyph, tone = (words("!"), "warning") if facts.degraded else GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
     place = safe(" {} of {}", around.place, around.of) if around.of > 1 else NOTHING

@@ -13,6 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about, describe
 from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section, fact_lines
 from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line, texts
@@ -167,5 +168,6 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:
     known = describe(event)
     id_ = about(event)
     request = words("") if id_ is None else safe("request {}:", brief(str(id_), 40))
-    said = join((request, brief(known.words(event), SHOWN)), " ")
+    key = hint(": {server.menu}") if isinstance(event, ev.Degraded) else words("")
+    said = safe("{}{}", join((request, brief(known.words(event), SHOWN)), " "), key)
     return clean(known.source), said, known.tone(event)

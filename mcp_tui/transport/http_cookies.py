@@ -1,0 +1,58 @@
+"""The cookies of one connection: kept in memory, and sent back to the one origin that set them.
+
+Servers behind a load balancer recognise by them which of them holds a session.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from email.message import Message
+from http.client import HTTPResponse
+from http.cookiejar import CookieJar
+from typing import Final, cast
+
+import httpx
+
+MOST: Final = 50
+"""Cookies that are kept; a browser keeps as many of one site."""
+LONGEST: Final = 4096
+"""Bytes of a ``Set-Cookie`` header that is taken."""
+
+
+class Cookies:
+    """The cookies of one origin, by the rules for their path, their host, and ``Secure``."""
+
+    def __init__(self) -> None:
+        self._jar = CookieJar()
+
+    def take(self, url: httpx.URL, response: httpx.Response) -> None:
+        """Takes in the cookies that a response of the origin sets or deletes."""
+        said = Message()
+        for name, value in response.headers.raw:
+            if name.lower() == b"set-cookie" and len(value) <= LONGEST:
+                said["Set-Cookie"] = value.decode("latin-1")
+        if said:
+            self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
+        for each in list(self._jar)[MOST:]:
+            self._jar.clear(each.domain, each.path, each.name)
+
+    def header(self, url: httpx.URL) -> str:
+        """Returns the ``Cookie`` header of a request to the origin; empty if there is none."""
+        request = urllib.request.Request(str(url))  # noqa: S310 - it is not opened
+        self._jar.add_cookie_header(request)
+        return request.get_header("Cookie") or ""
+
+    def values(self) -> Iterator[str]:
+        """Yields the values, which are secrets."""
+        return (each.value for each in self._jar if each.value)
+
+
+class _Said:
+    """A response as the cookie jar reads it."""
+
+    def __init__(self, headers: Message) -> None:
+        self._headers = headers
+
+    def info(self) -> Message:
+        return self._headers

@@ -1,0 +1,92 @@
+"""The proxy between this machine and a server: which one, who set it, and how its faults are told from the server's."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+
+import httpx
+
+from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.http_errors import RESET, cause
+
+
+@frozen
+class Proxy:
+    """A proxy: its ``url`` with credentials, the ``setting`` that names it, and whether it only makes a ``tunnel``.
+
+    Through a tunnel the server is heard itself. Without one, for http URLs, every response may be the proxy's own.
+    """
+
+    url: httpx.URL
+    setting: str
+    tunnel: bool
+    host: str
+    """The server's host and port, which could be reached without it."""
+
+    @property
+    def shown(self) -> str:
+        """The proxy without its credentials: ``http://proxy.example:3128``."""
+        return readable(f"{self.url.scheme}://{self.url.netloc.decode('ascii', 'replace')}", 100)
+
+    def __str__(self) -> str:
+        return f"the proxy {self.shown} (from {self.setting})"
+
+    @property
+    def speaker(self) -> str:
+        """Who may have written a response."""
+        return "the server" if self.tunnel else f"the server or {self}"
+
+    @property
+    def wants_password(self) -> str:
+        """The sentence about HTTP 407."""
+        if self.url.username or self.url.password:
+            return f"{self} refuses its user and password (HTTP 407). Check them in {self.setting}"
+        form = f"{self.url.scheme}://USER:PASSWORD@{self.url.netloc.decode('ascii', 'replace')}"
+        return f"{self} requires a user and a password (HTTP 407). Set {self.setting} to {form}"
+
+    def failure(self, error: BaseException, *, connected: bool, passed: bool) -> ProxyFailed:
+        """Returns what became of a request in words.
+
+        ``connected``: the proxy was reached. ``passed``: the request itself was begun, behind the tunnel if there is one.
+        """
+        why = cause(error)
+        if not connected:
+            return ProxyFailed(f"cannot connect to {self}: {why}", self)
+        if not passed and isinstance(error, httpx.ProxyError):
+            said = readable(str(error))
+            if said.startswith("407"):
+                return ProxyFailed(self.wants_password, self, advice=False)
+            return ProxyFailed(f"{self} does not connect to {self.host}: HTTP {said}", self)
+        if passed and self.tunnel:
+            return ProxyFailed(f"{why}, behind {self}".replace(RESET, "connection reset"), self)
+        return ProxyFailed(f"{self} failed: {why.removesuffix(' by the server')}", self)
+
+
+class ProxyFailed(httpx.ProxyError):
+    """An error on the way through a proxy; its text is a clause that names who failed."""
+
+    def __init__(self, text: str, proxy: Proxy, *, advice: bool = True) -> None:
+        super().__init__(text)
+        self.advised = f"{text}. Check {proxy.setting}, or add {proxy.host} to no_proxy" if advice else text
+        """The clause with what to do, for a message that was not delivered."""
+
+
+def find(address: Address) -> Proxy | None:
+    """Returns the proxy for an address from the environment, or from the system's settings.
+
+    Raises:
+        httpx.InvalidURL: it is not a URL.
+        ValueError: it is not a URL.
+    """
+    if address.loopback or any(map(urllib.request.proxy_bypass, (address.url.host, address.host))):
+        return None
+    found = urllib.request.getproxies()
+    for kind in (address.url.scheme, "all"):
+        if text := found.get(kind):
+            url = httpx.URL(text if "://" in text else f"http://{text}")
+            names = (f"{kind}_proxy", f"{kind}_proxy".upper())
+            setting = next((name for name in names if os.environ.get(name)), "the system's settings")
+            return Proxy(url, setting, address.secure or url.scheme.startswith("socks"), address.host)
+    return None

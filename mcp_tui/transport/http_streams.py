@@ -1,0 +1,387 @@
+"""The state that the HTTP exchanges of one connection share, and its event streams: read, opened by GET, and opened again.
+
+The server's own stream belongs to no request; that of a request is resumed if it breaks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import HEAD, Oversized
+from mcp_tui.protocol.messages import NotificationFrame, RequestFrame
+from mcp_tui.protocol.revisions import Revision
+from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.base import DEAF, NO_ANSWER, SILENCE, Challenge, Refusal, Sink, Turn, spawn
+from mcp_tui.transport.http_bodies import EventStream, ServerEvent, read_head
+from mcp_tui.transport.http_client import ADDRESS, TOKEN, HttpClient, nothing
+from mcp_tui.transport.http_errors import (
+    EXPECTED,
+    cause,
+    error_message,
+    foreign_encoding,
+    is_session_over,
+    media_type,
+    refusal,
+    session_over,
+)
+
+EVENTS: Final = "text/event-stream"
+
+INCOMPLETE: Final = "an incomplete event without its final empty line"
+
+RETRY: Final = 1.0
+"""Seconds before a stream is opened again, if the server did not say."""
+SHORTEST_RETRY: Final = 0.5
+"""Seconds at least, whatever the server says."""
+LONGEST_RETRY: Final = 30.0
+"""Seconds to which that grows while it brings nothing."""
+ATTEMPTS: Final = 6
+"""Attempts in a row that bring nothing, after which a stream is given up."""
+STEADY: Final = 5.0
+"""Seconds after which a stream that stayed open was not opened in vain, even if it was quiet."""
+
+_LONGEST_ID: Final = 8192
+_REMEMBERED: Final = 1024
+"""Events of a stream, the newest, that a resumed stream may repeat."""
+_SMALL: Final = 64 * 1024
+
+
+class Refused(Exception):
+    """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
+
+    def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
+        super().__init__(detail)
+        self.said = said
+
+
+@dataclass(eq=False)
+class HttpSession:
+    """The part of the transport that its exchanges share.
+
+    ``revision`` is ``None`` until it is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where messages
+    are posted, if not to the address itself. ``mute``: the server did not open a stream of its own yet, or answered 404, so
+    that 404 to a GET says nothing about the session. ``over``: nothing leaves, and nothing is reported.
+    """
+
+    http: HttpClient
+    cap: int
+    sink: Sink = SILENCE
+    turn: Turn = field(default_factory=Turn)
+    revision: Revision | None = None
+    session_id: str | None = None
+    endpoint: Address | None = None
+    mute: bool = False
+    over: bool = True
+
+    @property
+    def modern(self) -> bool:
+        """Whether a revision without handshake and session is spoken; false until one is negotiated."""
+        return self.revision is not None and self.revision.modern
+
+    def drop(self) -> list[asyncio.Task[None]]:
+        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
+        return []
+
+    def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
+        """Reports that the connection is gone, and nothing after it."""
+        sink, self.sink, self.over = self.sink, SILENCE, True
+        sink.closed(detail=detail, expected=expected, renewable=renewable)
+
+    @contextlib.asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        urgent: bool = False,
+        starts: Callable[[], None] = nothing,
+        flushed: Callable[[], None] = nothing,
+    ) -> AsyncGenerator[httpx.Response]:
+        """Makes one exchange as :meth:`HttpClient.request` does, and follows one redirect that leaves it as it is.
+
+        That is HTTP 307 or 308 to the same origin: method and body are the same, and no secret goes elsewhere. The redirect
+        holds for this exchange alone.
+        """
+        to = self.endpoint if method == "POST" and self.endpoint is not None else self.http.address
+        async with self.http.request(
+            method, headers, body, to=to, urgent=urgent, starts=starts, flushed=flushed
+        ) as response:
+            self.sink.secrets(values=self.http.cookies.values())
+            location = response.headers.get("location", "").strip()
+            again = to.beside(location) if response.status_code in (307, 308) and location else None
+            if again is None:
+                yield response
+                return
+            await read_head(response.aiter_raw())  # a body read to its end keeps the connection
+            status = response.status_code
+        self.sink.happened(text=f"HTTP {status}: sent the {method} again to {again.shown}")
+        async with self.http.request(
+            method, headers, body, to=again, urgent=urgent, starts=starts
+        ) as response:
+            self.sink.secrets(values=self.http.cookies.values())
+            yield response
+
+    def lose(self, detail: str, *, renewable: bool = False) -> None:
+        """Ends the connection because the server no longer knows it."""
+        self.end(detail, renewable=renewable)
+        self.drop()
+        spawn(self.http.close(), name="close the connections")
+
+    def deliver(self, message: bytes | Oversized, stream: RequestId | None = None, status: int = 0) -> None:
+        """Reports a message that came on the own stream of a request, or on one that belongs to none."""
+        if isinstance(message, Oversized):
+            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
+        else:
+            self.sink.received(raw=message, stream=stream, status=status)
+
+    def deafen(self, detail: str) -> None:
+        """Reports that the server's notifications cannot arrive any more."""
+        self.sink.degraded(detail=f"{detail}. {DEAF}")
+
+    async def renewed(self, challenge: Challenge | None) -> bool:
+        """Returns whether there is another token for what was refused with 401, without asking a person."""
+        tokens = self.http.tokens
+        if challenge is None or challenge.status != 401 or tokens is None:
+            return False
+        return await tokens.renew(challenge)
+
+    def adopt(self, id: str) -> None:
+        """Takes the session id of a successful ``initialize`` (transports, "Session Management")."""
+        if self.modern:
+            return
+        if id and all("!" <= character <= "~" for character in id):
+            self.session_id = id
+        else:
+            self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
+
+    def headers(self) -> dict[str, str]:
+        """Returns the headers of a request that carries no message: GET and DELETE."""
+        made = {} if self.session_id is None else {"Mcp-Session-Id": self.session_id}
+        if self.revision is not None and self.revision.version_header:
+            made["MCP-Protocol-Version"] = self.revision.name
+        return made
+
+
+# -- streams ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Cursor:
+    """The position in a stream: its last event id (Latin-1), and how often it was opened again in vain.
+
+    It was in vain if it brought no message, and ended soon. A stream of a request may be polled, though (2025-11-25,
+    "Sending Messages": the server closes it after an event with an id): a new id is enough if the server asks for a pause.
+    """
+
+    last_id: str = ""
+    in_vain: int = 0
+    polls: bool = False
+    """Whether a new id shows that the server still works on it: the stream of a request."""
+
+    _retry: float = RETRY
+    _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
+    _before: frozenset[tuple[str, int]] = frozenset()
+
+    def reopen(self) -> None:
+        """Notes that from here on the server may repeat events."""
+        self.in_vain += 1
+        self._before = frozenset(self._seen)
+
+    def moves(self, event: ServerEvent) -> bool:
+        """Takes in the id and the waiting time of an event; false if a resumed stream repeats it."""
+        if event.retry is not None:
+            self._retry = event.retry
+        is_new = bool(event.id) and (event.id, hash(event.data)) not in self._before
+        if event.data or (is_new and self.polls and self._retry >= SHORTEST_RETRY):
+            self.in_vain = 0
+        if not event.id or len(event.id) > _LONGEST_ID:
+            return True
+        self.last_id = event.id
+        mark = event.id, hash(event.data)
+        if event.data and mark in self._before:
+            return False
+        self._seen[mark] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return True
+
+    @property
+    def pause(self) -> float:
+        """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
+        asked = max(SHORTEST_RETRY, self._retry)
+        doubled = asked * 2 ** min(max(0, self.in_vain - 1), 64)
+        return min(doubled, max(LONGEST_RETRY, asked))
+
+
+async def read_events(
+    response: httpx.Response,
+    session: HttpSession,
+    cursor: Cursor | None,
+    deliver: Callable[[bytes | Oversized], None],
+    other: Callable[[ServerEvent], bool] | None = None,
+    *,
+    own: bool = False,
+) -> str:
+    """Reads an event stream until the server ends it; returns in words what it held besides messages.
+
+    A request's ``own`` stream is read to the first event above the cap.
+    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
+    other names and returns whether it used one.
+
+    Raises:
+        Exception: what broke the connection.
+    """
+    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
+    ignored = ""
+    async with contextlib.aclosing(stream.events()) as events:
+        async for event in events:
+            if cursor is not None and not cursor.moves(event):
+                session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
+            elif event.data and event.name == "message":
+                deliver(event.data)
+            elif event.data and not ignored and not (other and other(event)):
+                ignored = f"events named {readable(event.name, 40)!r}"
+                session.sink.happened(text=f"ignored {ignored}")
+            await session.turn.breathe()
+    if stream.cut:
+        session.sink.happened(text="a stream ended within an event, which was dropped")
+        return INCOMPLETE
+    return ignored
+
+
+@contextlib.asynccontextmanager
+async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[httpx.Response]:
+    """Opens a stream by GET, behind the last event that came.
+
+    Raises:
+        Refused: there is no such stream.
+        Exception: what broke the connection.
+    """
+    headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
+    if last_id:
+        headers["Last-Event-ID"] = last_id
+    async with session.request("GET", headers) as response:
+        if response.status_code != 200 or media_type(response.headers) != EVENTS:
+            raise await refused(session, response)
+        check_encoding(response)
+        yield response
+
+
+async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
+    """Returns the refusal that a response amounts to, with the start of its body."""
+    if body is None:
+        body = await read_head(response.aiter_raw())
+    proxy, status = session.http.proxy, response.status_code
+    if status == 407:
+        detail = (
+            "a proxy requires a user and a password (HTTP 407)" if proxy is None else proxy.wants_password
+        )
+    else:
+        speaker = "the server" if proxy is None else proxy.speaker
+        detail = refusal(status, response.headers, response.extensions[ADDRESS], body, speaker=speaker)
+    words = error_message(body, response.headers) if status >= 400 else ""
+    if words:
+        detail = f"{detail} (it says: {words})"
+    challenge = None
+    if status in (401, 403):
+        header = ", ".join(response.headers.get_list("www-authenticate"))
+        challenge = Challenge(status, header, response.extensions[TOKEN])
+    return Refused(detail, Refusal(status, body[:HEAD], challenge))
+
+
+def check_encoding(response: httpx.Response) -> None:
+    """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
+    if encoding := foreign_encoding(response.headers):
+        text = f"the server compressed its answer ({encoding}) although only identity is accepted"
+        raise Refused(text, Refusal(response.status_code))
+
+
+def answers(raw: bytes) -> bool:
+    """Returns whether a message is, or holds, a response. A large one is judged by its first kilobyte."""
+    head = raw if len(raw) <= _SMALL else raw[:1024]
+    if b'"result"' not in head and b'"error"' not in head:
+        return False
+    if len(raw) > _SMALL:
+        return b'"method"' not in head
+    return not isinstance(messages.parse(raw), (RequestFrame, NotificationFrame))
+
+
+async def read_on(
+    session: HttpSession,
+    cursor: Cursor,
+    deliver: Callable[[bytes | Oversized], None],
+    began: Callable[[], None],
+    *,
+    own: bool = False,
+) -> tuple[str, Refused | None]:
+    """Opens a stream behind the last event and reads it to its end.
+
+    Returns how it ended (empty: cleanly), and the refusal that makes further attempts useless.
+    """
+    cursor.reopen()
+    clock, opened_at = asyncio.get_running_loop().time, math.inf
+    try:
+        async with opened(session, cursor.last_id) as response:
+            began()
+            opened_at = clock()
+            await read_events(response, session, cursor, deliver, own=own)
+    except Refused as error:
+        status = error.said.status
+        if session.session_id is not None and not session.mute and is_session_over(error.said):
+            session.lose(session_over(status), renewable=True)
+        return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
+    except EXPECTED as error:
+        return cause(error), None
+    finally:
+        if clock() - opened_at >= STEADY:
+            cursor.in_vain = 0
+    return "", None
+
+
+async def listen(session: HttpSession, answered: asyncio.Event) -> None:
+    """Keeps the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
+
+    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
+    was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
+    """
+    cursor = Cursor()
+    was_open = told = False
+    session.mute = True
+
+    def began() -> None:
+        nonlocal was_open
+        was_open, session.mute = True, False
+        answered.set()
+        if not told:
+            session.sink.happened(text="listening to the server's notification stream")
+
+    while True:
+        detail, refused = await read_on(session, cursor, session.deliver, began)
+        answered.set()
+        if refused is not None:
+            session.mute = session.mute and refused.said.status == 404
+            if was_open:
+                session.deafen(f"the server's notification stream cannot be opened again: {detail}")
+            elif refused.said.status not in (400, 404, 405):
+                session.sink.happened(text=f"no notification stream: {detail}")
+            return
+        if cursor.in_vain >= ATTEMPTS:
+            why = detail or "closed by the server each time"
+            session.deafen(f"gave up the server's notification stream after {ATTEMPTS} attempts: {why}")
+            return
+        if not told:
+            told = True
+            why = detail or "closed by the server"
+            text = f"the server's notification stream ended ({why}), reopening in {cursor.pause:g} s"
+            session.sink.happened(text=text)
+        await asyncio.sleep(cursor.pause)
