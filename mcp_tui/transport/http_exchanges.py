@@ -17,7 +17,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, Refusal, spawn
-from mcp_tui.transport.http_bodies import read_body, read_head
+from mcp_tui.transport.http_bodies import ServerEvent, read_body, read_head
 from mcp_tui.transport.http_errors import (
     EXPECTED,
     GATEWAY,

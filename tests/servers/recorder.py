@@ -159,11 +159,11 @@ class _Recorder:
         self._note = note
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        if name == "secrets":
-            return lambda **_: None
-        kind: Any = KINDS[name]
+        kind: Any = KINDS["happened" if name == "secrets" else name]
 
         def call(**facts: Any) -> None:
+            if name == "secrets":
+                return
             message = facts.get("message")
             cancels = message is not None and message.cancels is not None
             self._note((CANCELS[kind] if cancels else kind)(**facts))
