@@ -31,6 +31,7 @@ CONTRACT = [
     ("connected", {"transport", "revision", "server"}),
     ("disconnected", {"detail", "after", "ids"}),
     ("degraded", {"detail"}),
+    ("stood_still", {"seconds"}),
     ("sent", {"id"}),
     ("progress", {"id", "progress", "total", "message"}),
     ("log", {"level", "logger", "data"}),
