@@ -241,7 +241,7 @@ class HttpClient:
         self._idle.pop(connection).cancel()
         spawn(connection.aclose(), name="close an idle connection")
 
-    def _headers(self, protocol: Mapping[str, str], cookies: str) -> list[tuple[bytes, bytes]]:
+    def _headers(self, protocol: Mapping[str, str], cookies: str = "") -> list[tuple[bytes, bytes]]:
         """Returns the user's headers, overridden by the protocol's. ``cookies`` of the server follow those of the user."""
         merged = {b"user-agent": [(b"User-Agent", f"mcp-tui/{__version__}".encode())], **self._given}
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
