@@ -40,6 +40,7 @@ from mcp_tui.probe.rules import RULES, UNANSWERED
 from mcp_tui.probe.trial import Judged, Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.protocol.values import frozen
@@ -84,7 +85,7 @@ def _post(trial: Trial, trace: Trace) -> None:
     elif (accepted_at := connection.accepted_at.get(CANCELLED)) is not None:
         took = accepted_at - cancel_at
         left = trial.control.length - (cancel_at - trace.sent_at)
-        if took > max(judging.TRANSIT, judging.END * left):
+        if took > max(TRANSIT, judging.END * left):
             trial.warned(
                 "P-25", f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
             )

@@ -9,13 +9,8 @@ from typing import Final
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Level
+from mcp_tui.protocol.evidence import TRANSIT, quiet_after
 from mcp_tui.protocol.values import fact, frozen
-
-TRANSIT: Final = 0.3
-"""Seconds after a cancel in which a message may have been in transit."""
-
-QUIET: Final = 0.5
-"""Minimum number of seconds without a sign of work that count as quiet."""
 
 SOME: Final = 2
 """Number of signs of work that prove it: a single one may belong to the step in which the cancel was noticed."""
@@ -110,7 +105,7 @@ def longest_gap(*runs: Watched) -> float:
 
 def quiet(control: ControlRun, *runs: Watched) -> float:
     """Returns the seconds without a sign of work from which a call is quiet: clearly longer than any that was seen."""
-    return max(QUIET, 2 * longest_gap(control, *runs))
+    return quiet_after(longest_gap(control, *runs))
 
 
 def settling(control: ControlRun) -> float:

@@ -10,11 +10,12 @@ from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import CANCELLED, REASON, Arrival, ProbeConnection, Trace
-from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Observation
+from mcp_tui.probe.judging import Answer, ControlRun, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
+from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.messages import shown
 
 MID: Final = 0.4

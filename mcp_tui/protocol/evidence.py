@@ -178,12 +178,12 @@ def is_warm(row: Request, now: float) -> bool:
 def _cools(row: Request) -> float:
     last = max((each.last_after for each in row.late), default=0.0)
     heard = max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
-    return heard + max(WARM, _quiet_after(row) + 1.0)
+    return heard + max(WARM, quiet_after(row.longest_gap) + 1.0)
 
 
-def _quiet_after(row: Request) -> float:
-    """Returns the seconds without progress after which a request is quiet: clearly longer than anything seen."""
-    return max(QUIET, 2 * row.longest_gap)
+def quiet_after(longest_gap: float) -> float:
+    """Returns the seconds without progress that are quiet, for the longest gap between two messages (seconds)."""
+    return max(QUIET, 2 * longest_gap)
 
 
 def watched(row: Request, until: float) -> float:
@@ -203,13 +203,13 @@ def unconfirmed(row: Request, until: float) -> float | None:
 
 def is_still_progressing(row: Request, until: float) -> bool:
     """Whether progress went on to the end of watching: until it is quiet, nobody can know that it ended."""
-    return _went_on(row) and _silence(row, until) <= _quiet_after(row)
+    return _went_on(row) and _silence(row, until) <= quiet_after(row.longest_gap)
 
 
 def is_quiet(row: Request, until: float) -> bool:
     """Whether progress went on after the cancel and then ended, with nothing that tells why."""
     told = is_confirmed(row) or delivery(row) is Delivery.NONE
-    return _went_on(row) and _silence(row, until) > _quiet_after(row) and not told
+    return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not told
 
 
 def _went_on(row: Request) -> bool:
