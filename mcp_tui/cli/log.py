@@ -186,8 +186,12 @@ def _row(entry: LoggedCancellation) -> dict[str, Any]:
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
+_ORDER: Final = [*Outcome]
+"""The outcomes, the worst first."""
+
+
 def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
-    """Counts the outcomes of each tool, the most frequent first."""
+    """Counts the outcomes of each tool, the most frequent first, the worst first among equals."""
     head = ("tool", "outcome", "count", "worst")
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
@@ -204,7 +208,7 @@ def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
             for outcome, lag in zip(each.outcomes, each.lags, strict=True):
                 if lag is not None:
                     lags[outcome] = max(lag, lags.get(outcome, lag))
-        for outcome, count in sorted(came.items(), key=lambda each: (-each[1], each[0].value)):
+        for outcome, count in sorted(came.items(), key=lambda each: (-each[1], _ORDER.index(each[0]))):
             worst = lags.get(outcome)
             rows.append(dict(zip(head, (tool, outcome.value, count, worst), strict=True)))
             outcomes[outcome.value] = {"count": count} | ({} if worst is None else {"worst": round(worst, 6)})

@@ -111,6 +111,15 @@ PROCESSES = [
     ),
     Fault(name="it never answers", does="skip()", says="timed out", state="cancel_requested", settings=SOON),
     Fault(
+        name="it rejects the cancel without an id", does="sys.stdin.buffer.readline(); say(id=None, error={'code': -32600, 'message': 'what?'}); skip()",
+        says="rejected a message without naming it (-32600)", state="cancel_requested", settings=SOON,
+    ),
+    Fault(
+        name="an early error, and progress that goes on",
+        does="sys.stdin.buffer.readline(); error(0, 'cancelled'); note('progress', progressToken=asked['id'], progress=1); skip()",
+        says="late progress", state="cancel_requested", settings=SOON,
+    ),
+    Fault(
         name="an answer above the cap", does="answer(text('x' * 300_000)); skip()", says="above the cap", state="failed", settings=SMALL
     ),
     Fault(
