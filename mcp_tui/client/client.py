@@ -47,7 +47,9 @@ SHUTDOWN_WAIT: Final = 2.0
 BEAT: Final = 0.1
 """Seconds between two looks at the clock while a request is open, by which a standstill is noticed and measured."""
 STANDSTILL: Final = 0.5
-"""Seconds from which a standstill is reported."""
+"""Seconds from which a standstill is reported in which a limit ran out."""
+LONG_STANDSTILL: Final = 2.0
+"""Seconds from which any standstill is reported."""
 
 BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
@@ -561,7 +563,9 @@ class Client:
         self._alarm_at = -math.inf
         stood = seconds + BEAT / 2  # it began between the last beat and this one
         self.ledger.standstill = stood
-        if stood >= STANDSTILL:
+        due = self.ledger.deadlines.next()
+        # a busy machine halts often: a short halt that touched no limit is not worth a line
+        if stood >= (LONG_STANDSTILL if due is None or due > self.now() else STANDSTILL):
             self.tell(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
 
     def _tick(self) -> None:

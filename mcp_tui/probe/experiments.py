@@ -63,7 +63,7 @@ async def mid_work(trial: Trial) -> None:
     work = judging.work("P-03", seen, trial.control)
     closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
     if closing and closing[0].verdict is Verdict.FAIL:
-        text = "the server did not treat the closed stream as a cancel (P-18), so the tool kept running"
+        text = "the server did not treat the closed stream as a cancel (P-18), so the tool ran on"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
         judging.response("P-01", seen, trial.level("P-01")),

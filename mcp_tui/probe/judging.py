@@ -180,7 +180,7 @@ def progress(rule: str, seen: Observation, control: ControlRun, level: Level) ->
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
     expected = len(_after(control.times(PROGRESS), seen.due))
     if not expected:
-        few = "sends too little progress to tell" if control.times(PROGRESS) else "sends no progress"
+        few = "reports too little progress to tell" if control.times(PROGRESS) else "sends no progress"
         return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), seen, control)
     if restless := _restless(rule, seen, control):
         return restless

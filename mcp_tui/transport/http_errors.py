@@ -97,9 +97,9 @@ def _tls_hint(reason: str) -> str:
     """Returns what to do about an error of TLS other than a certificate that is not trusted."""
     reason, certificate = reason.upper().replace(" ", "_"), "--client-cert FILE --client-key FILE"
     if any(each in reason for each in ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")):
-        return f". If the server wants a client certificate: {certificate}"
+        return f". If the server requires a client certificate: {certificate}"
     if "EOF" in reason:
-        return f". Does it speak TLS? If so, it may want a client certificate: {certificate}"
+        return f". Does it speak TLS? If so, it may require a client certificate: {certificate}"
     plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH")
     return ". Does it speak TLS? If not, use http://" if any(each in reason for each in plain) else ""
 
@@ -162,14 +162,14 @@ def refusal(
     if 300 <= status < 400:
         target = _destination(headers.get("location", ""), address)
         return (
-            f"{address.shown} redirects to {target} (HTTP {status}), which is not followed. Use the new URL"
+            f"{address.shown} redirects to {target} (HTTP {status}), which is not followed: use the new URL"
         )
     if status == 202:
         return f"{speaker} accepted the request without a response (HTTP 202)"
     if status >= 400:
         what = f"{speaker} answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         if status == 400 and _HTTPS_PORT.search(body):
-            return f"{what}. This port speaks TLS: use https://"
+            return f"{what}; this port speaks TLS, so use https://"
         if status in GATEWAY:
             between = speaker.removeprefix("the server or ")
             gateway = "a gateway" if between == speaker else f"{between} or a gateway"
