@@ -334,7 +334,11 @@ class Client:
         """Stores an event and passes it to the listeners."""
         self.store.event(event)
         for listener in tuple(self._listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
+                tell = asyncio.get_running_loop().call_exception_handler
+                tell({"message": "a listener raised", "exception": error})
 
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 

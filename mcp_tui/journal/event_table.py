@@ -54,7 +54,7 @@ def _move(before: State, after: State, kind: type[ev.Event]) -> int:
         return WITHDRAWN
     if before is State.CANCEL_REQUESTED and after in TERMINAL:
         return SETTLED
-    return COUNTED if kind in {ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus} else STAYED
+    return COUNTED if kind in {ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus, ev.Polled} else STAYED
 
 
 def _tables() -> tuple[bytes, bytes]:

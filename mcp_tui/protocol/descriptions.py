@@ -244,6 +244,7 @@ _TABLE: Final = (
                 json="task id task_id status message?"),
     Description(ev.TaskStatus, lambda e: _join("task is", _cut(e.status, 40).replace("_", " "), _cut(e.message)), IN,
                 headless=True, repeats=True, json="task id status message?"),
+    Description(ev.Polled, "task unchanged", IN, "muted", repeats=True),
     Description(ev.Acknowledged, lambda e: _join("subscription acknowledged", _cut(e.filter), by=": "), IN,
                 "success", headless=True, json="acknowledged id filter"),
     Description(ev.Delivered, lambda e: _join("told:", _cut(e.method, 80), _cut(e.about)), IN, headless=True,

@@ -269,6 +269,11 @@ class TaskStatus(RequestEvent):
 
 
 @fact
+class Polled(RequestEvent):
+    """The server said of the request's task what it had said before: it is alive."""
+
+
+@fact
 class Acknowledged(RequestEvent):
     """The server acknowledged a subscription; ``filter`` is what it agreed to tell, as JSON."""
 
@@ -360,7 +365,7 @@ class Violation(Event):
     ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
     ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
     ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,
-    ``task-after-cancel``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
+    ``task-after-cancel``, ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
     """
 
     rule: str

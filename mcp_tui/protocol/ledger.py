@@ -50,7 +50,7 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort, Live
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
-from mcp_tui.protocol.responses import BETWEEN, Responses, answered
+from mcp_tui.protocol.responses import BETWEEN, NAME, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
 from mcp_tui.protocol.states import GRACE, LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
@@ -538,6 +538,8 @@ class Ledger:
         ):
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
+        if isinstance(frame, (messages.RequestFrame, messages.NotificationFrame)) and frame.defect:
+            self.violation("malformed", f"{frame.method[:NAME]}: {frame.defect}", at, seq)
         match frame:
             case messages.NotificationFrame():
                 self.inbound.notified(frame, at, seq, stream)

@@ -11,7 +11,9 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any, Final, TypeGuard, cast
 
@@ -40,6 +42,8 @@ class RequestFrame:
     size: int
     repeats: str = ""
     """A member that one of its objects has twice."""
+    defect: str = ""
+    """What is wrong with it, if it can be read all the same."""
 
 
 @fact
@@ -50,6 +54,7 @@ class NotificationFrame:
     params: Json
     size: int
     repeats: str = ""
+    defect: str = ""
 
 
 @fact
@@ -197,6 +202,9 @@ _SHOWN: Final = 2000
 _DIGITS: Final = 4300
 """Digits of the longest integer that the parsers read."""
 
+_DEEPEST: Final = 500
+"""Levels of nesting up to which a value is read: Python's recursion ends at 1,000."""
+
 _BITS: Final = 256
 """Bits of the longest integer that is shown as it is."""
 
@@ -223,27 +231,39 @@ def parse(raw: bytes) -> Frame | Batch:
     items = cast("list[Json]", value)
     if not items:
         return MalformedFrame(detail="an empty batch", id=MISSING, method=None, size=size)
-    if not any(isinstance(item, dict) for item in items):
-        return _pollution(raw)
     each = size // len(items)
     alien = MalformedFrame(detail="no JSON-RPC message in a batch", id=MISSING, method=None, size=each)
-    return Batch(tuple(_frame(as_object(item), each) or alien for item in items))
+    nested = replace(alien, detail="a batch in a batch; its messages are read")
+    frames: list[Frame] = []
+    objects = False
+    waiting = items[::-1]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list) and item:
+            frames.append(nested)
+            waiting += reversed(cast("list[Json]", item))
+            continue
+        objects = objects or isinstance(item, dict)
+        frames.append(_frame(as_object(item), each) or alien)
+    return Batch(tuple(frames)) if objects else _pollution(raw)
 
 
 def read_json(raw: bytes | str) -> Json:
     r"""Parses a JSON text.
 
-    The fast parser refuses two kinds of valid JSON. A lone surrogate (``"\ud83d"``, half an emoji) is
-    read as the replacement character, a number of more than 4,300 digits as infinity.
+    The fast parser refuses three kinds of valid JSON. A lone surrogate (``"\ud83d"``, half an emoji) is
+    read as the replacement character, a number of more than 4,300 digits as infinity, and 500 levels of nesting as they are.
 
     Raises:
-        ValueError: it is not JSON, or nested more than 200 levels deep.
+        ValueError: it is not JSON, or nested more than 500 levels deep.
     """
     try:
         return from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         # text that is not JSON may be large, so it is not parsed twice
-        if "hex escape" not in str(error) and "number out of range" not in str(error):
+        if not any(
+            reason in str(error) for reason in ("hex escape", "number out of range", "recursion limit")
+        ):
             raise
         try:
             return _read_tolerantly(raw if isinstance(raw, str) else raw.decode())
@@ -255,7 +275,17 @@ def _read_tolerantly(text: str) -> Json:
     value = json.loads(text, parse_int=_integer, parse_constant=_refuse)
     # UTF-16 can hold a lone surrogate, and its decoder replaces each by one character
     utf_16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
-    return from_json(utf_16.decode("utf-16", "replace"))
+    value = json.loads(utf_16.decode("utf-16", "replace"))
+    level, levels = [value], 0
+    while level := [each for holder in level if isinstance(holder, (dict, list)) for each in _inside(holder)]:
+        levels += 1
+        if levels > _DEEPEST:
+            raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    return value
+
+
+def _inside(holder: dict[str, Json] | list[Json]) -> Iterable[Json]:
+    return holder.values() if isinstance(holder, dict) else holder
 
 
 def _integer(digits: str) -> float:
@@ -331,17 +361,24 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
     answers = "result" in message or "error" in message
     if "jsonrpc" not in message and not (answers and identity is not MISSING):
         return None
-    method = message.get("method")
-    if isinstance(method, str):
+    method, defect = message.get("method"), ""
+    if answers and method is not None:
+        named = [name for name in ("method", "result", "error") if name in message]
+        defect = f"a message with {' and '.join(named)}"
+    # some servers write all members always, those without a value as null
+    answered = identity is not MISSING and any(message.get(name) is not None for name in ("result", "error"))
+    if isinstance(method, str) and not answered:
+        params = message.get("params")
         if identity is MISSING:
-            return NotificationFrame(method=method, params=message.get("params"), size=size)
+            return NotificationFrame(method=method, params=params, size=size, defect=defect)
         if is_request_id(identity):
-            return RequestFrame(id=identity, method=method, params=message.get("params"), size=size)
+            return RequestFrame(id=identity, method=method, params=params, size=size, defect=defect)
         return MalformedFrame(
             detail="a request whose id is not a string or integer", id=MISSING, method=method, size=size
         )
     if answers:
-        return _response(message, identity, size)
+        response = _response(message, identity, size)
+        return replace(response, defect=defect) if defect else response
     detail = "neither a method, a result nor an error" if method is None else "a method that is not a string"
     return MalformedFrame(detail=detail, id=identity, method=None, size=size)
 
@@ -461,12 +498,26 @@ def encode(value: Json) -> bytes:
 
 
 def _plain(value: Json) -> Json:
-    """Returns a value that :func:`json.dumps` accepts; pydantic refuses lone surrogates."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in cast("dict[str, Json]", value).items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in cast("list[Json]", value)]
-    return value if isinstance(value, str) else from_json(to_json(value, inf_nan_mode="strings"))
+    """Returns a value that :func:`json.dumps` accepts; pydantic refuses lone surrogates and deep nesting."""
+    return _changed(
+        value,
+        lambda each: each if isinstance(each, str) else from_json(to_json(each, inf_nan_mode="strings")),
+    )
+
+
+def _changed(value: Json, change: Callable[[Json], Json]) -> Json:
+    """Returns a value with each scalar changed. Not recursive, because a value may be deep."""
+    whole: list[Json] = [value]
+    waiting: list[Any] = [whole]
+    while waiting:
+        holder = waiting.pop()
+        for key, each in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(each, (dict, list)):
+                holder[key] = copy(cast("Json", each))
+                waiting.append(holder[key])
+            else:
+                holder[key] = change(each)
+    return whole[0]
 
 
 def text(value: Json, *, indented: bool = False) -> str:
@@ -480,11 +531,11 @@ def text(value: Json, *, indented: bool = False) -> str:
 
 def writable(value: Json) -> Json:
     """Returns a value with numbers that Python cannot write, such as ``1e400``, described in words."""
+    return _changed(value, _writable)
+
+
+def _writable(value: Json) -> Json:
     match value:
-        case dict():
-            return {key: writable(each) for key, each in cast("dict[str, Json]", value).items()}
-        case list():
-            return [writable(each) for each in cast("list[Json]", value)]
         case float() if not math.isfinite(value):
             return OUT_OF_RANGE
         case int() if value.bit_length() > _WIDEST:

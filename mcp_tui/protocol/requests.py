@@ -69,6 +69,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Progress: None,
         ev.Duplicate: None,
         ev.TaskStatus: None,
+        ev.Polled: None,
         ev.Completed: State.COMPLETED,
         **_CLOCKS,
         **_ENDS,
@@ -376,7 +377,11 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.TaskCreated() | ev.TaskStatus():
             if isinstance(event, ev.TaskCreated):
                 row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
-            _task(row, event)
+            row.task_status, row.task_message = event.status, event.message
+            row.task_ttl, row.task_poll = event.ttl, event.poll
+            _polled(row, event.at)
+        case ev.Polled():
+            _polled(row, event.at)
         case ev.Acknowledged():
             row.acknowledged = True
             row.heard_at = event.at
@@ -394,15 +399,15 @@ def _sent(row: Request, event: ev.Sent) -> None:
     row.request_seq = event.seq or row.request_seq
 
 
-def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
-    known = (row.task_status, row.task_message) == (event.status, event.message)
-    # a poll that says what is known already re-arms nothing
-    if isinstance(event, ev.TaskCreated) or not known:
-        row.idle_from = event.at if row.paused_at is None else row.paused_at
-        row.idle_until = row.overdue_until = None
-    row.task_status, row.task_message = event.status, event.message
-    row.task_ttl, row.task_poll = event.ttl, event.poll
-    row.heard_at = event.at
+def _polled(row: Request, at: float) -> None:
+    # every answer to a poll shows that the server is alive, whether it has news or not
+    _rearm(row, at)
+    row.heard_at = at
+
+
+def _rearm(row: Request, at: float) -> None:
+    row.idle_from = at if row.paused_at is None else row.paused_at
+    row.idle_until = row.overdue_until = None
 
 
 def _end(row: Request, at: float) -> None:
@@ -414,8 +419,7 @@ def _progressed(row: Request, event: ev.Progress) -> None:
     row.progress, row.total, row.message = event.progress, event.total, event.message
     _counted(row, event.at)
     if event.rearmed:
-        row.idle_from = event.at if row.paused_at is None else row.paused_at
-        row.idle_until = row.overdue_until = None
+        _rearm(row, event.at)
 
 
 def _counted(row: Request, at: float) -> None:

@@ -177,9 +177,10 @@ class Responses:
 
     def _earlier(self, row: Request, identity: Any, stream: RequestId | None) -> bool:
         """Whether a response belongs to an earlier round."""
-        by_id = messages.is_request_id(identity) and self._core.named(identity) is row
-        wire = identity if by_id else stream
-        return wire is not None and wire != row.wire_id
+        for each in (identity, messages.integer_id(identity)):
+            if messages.is_request_id(each) and self._core.named(each) is row:
+                return each != row.wire_id
+        return stream is not None and stream != row.wire_id
 
     def find(self, identity: Any) -> tuple[Request | None, str]:
         """Returns the request with an id, and a description if the id has the wrong type.

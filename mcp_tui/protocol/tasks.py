@@ -216,6 +216,9 @@ class Tasks:
     def _polled(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
             self._misses.pop(row.id, None)
+            asked = errand.sent_at or errand.called_at
+            if row.task_core and row.accepted_at is not None and asked < row.accepted_at:
+                return  # asked before the answer to the cancel, it may be older news than that
             self._update_status(row, as_object(frame.result), frame.size, at, errand.response_seq)
             return
         if errand.code == UNKNOWN_TASK:
@@ -224,7 +227,8 @@ class Tasks:
                 why = "it expired" if spent else "it may have expired"
                 self._core.fail(row, f"the server no longer knows the task: {why}", "expired", at)
             elif row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, "the server no longer knows the task", at)
+                known = self._core.live[row.id].acknowledged
+                self._core.settle(row, known or "the server no longer knows the task", at)
             return
         if not self._is_followed(row, at):
             self._unfollow(row)
@@ -238,12 +242,17 @@ class Tasks:
 
     def _update_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Handles the status of a task."""
-        said = self._status_fields(row, task, at, seq)
-        status = said["status"]
-        if not status:
+        if (
+            not self._is_about(row, task, at, seq)
+            or not (said := self._status_fields(row, task, at, seq))["status"]
+        ):
             self._schedule_poll(row, at)
             return
-        if tuple(said.values()) != (row.task_status, row.task_message, row.task_ttl, row.task_poll):
+        status, before = said["status"], row.task_status
+        if tuple(said.values()) == (before, row.task_message, row.task_ttl, row.task_poll):
+            if row.state is State.TASK:
+                self._core.emit(ev.Polled(at=at, id=row.id, seq=seq))
+        else:
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
                 return
             if row.task_status == "input_required" and status != "input_required":
@@ -252,11 +261,30 @@ class Tasks:
                     live.questions.clear()
                 self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
             self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
-            self._core.arm(row)
+        self._core.arm(row)
         if row.state is State.TASK:
             self._act_on_status(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
-            self._after_cancel(row, at, seq)
+            live = self._core.live.get(row.id)
+            if live is not None and live.acknowledged == CONFIRMED and status != "cancelled":
+                text = f"a task that was cancelled must stay cancelled, and is {shown(status)}"
+                self._core.violation("task-after-cancel", text, at, seq, row.id)
+                live.acknowledged = ""
+            self._after_cancel(row, task, at, seq)
+
+    def _is_about(self, row: Request, task: dict[str, Json], at: float, seq: int) -> bool:
+        """Whether an answer is about the task of a row; if it names another task, that is a violation."""
+        named = task.get("taskId", row.task_id)
+        if named == row.task_id:
+            return True
+        text = f"an answer about the task {shown(named)} instead of {shown(row.task_id)}"
+        self._core.violation("task-mismatch", text, at, seq, row.id)
+        return False
+
+    def _acknowledge(self, row: Request, detail: str) -> None:
+        """Keeps the detail with which a cancelled task will settle."""
+        if row.state is State.CANCEL_REQUESTED:
+            self._core.live[row.id].acknowledged = detail
 
     def _act_on_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
@@ -367,15 +395,7 @@ class Tasks:
 
     def _cancel_answered(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         if frame is not None and frame.error is None:
-            task, seq = as_object(frame.result), errand.response_seq
-            if row.cancel_at is not None:
-                self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
-            if row.task_core:
-                self._update_status(row, task, frame.size, at, seq)
-            else:
-                if row.state is State.CANCEL_REQUESTED:
-                    self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
-                self._schedule_poll(row, at, 0.0)
+            self._cancel_accepted(row, as_object(frame.result), at, errand.response_seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
             if errand.code is not None or errand.rule == "http":
                 text = errand.error if errand.code is None else f"error {errand.code} {errand.error}"
@@ -387,13 +407,36 @@ class Tasks:
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
             self._schedule_poll(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
-    def _after_cancel(self, row: Request, at: float, seq: int) -> None:
+    def _cancel_accepted(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:
+        """Handles a result of ``tasks/cancel``, and asks what became of the task.
+
+        Only the answer to that settles the task: some servers say that it is cancelled, and let it work on.
+        """
+        if not self._is_about(row, task, at, seq):
+            self._schedule_poll(row, at, 0.0)
+            return
+        if row.cancel_at is not None:
+            self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
+        if not row.task_core:
+            self._acknowledge(row, "cancel acknowledged – not guaranteed")
+        elif (said := self._status_fields(row, task, at, seq))["status"] and row.state is not State.LOST:
+            if said["status"] != "cancelled":
+                text = f"tasks/cancel was answered with the status {shown(said['status'])}, not 'cancelled'"
+                self._core.violation("task-status", text, at, seq, row.id)
+                self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
+            else:
+                self._acknowledge(row, CONFIRMED)
+        self._schedule_poll(row, at, 0.0)
+
+    def _after_cancel(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:
+        """Handles the status of a cancelled task. A status is no result, unless it brings one (C-88)."""
         status = row.task_status
-        if status == "cancelled":
-            if row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, CONFIRMED, at)
-        elif status in ("completed", "failed"):
-            self._finished_anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
+        if status == "completed" and isinstance(task.get("result"), dict) and not row.task_core:
+            self._finished_anyway(row, Kind.RESULT, at, seq)
+        elif status == "failed" and isinstance(task.get("error"), dict) and not row.task_core:
+            self._finished_anyway(row, Kind.ERROR, at, seq)
+        elif status in ("completed", "failed", "cancelled") and row.state is State.CANCEL_REQUESTED:
+            self._core.settle(row, CONFIRMED if status == "cancelled" else "", at)
         self._schedule_poll(row, at)
 
     def _finished_anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
@@ -412,9 +455,6 @@ class Tasks:
                 seq=seq,
             )
         )
-        if row.task_core and row.task_status == "completed" and row.accepted_at is not None:
-            text = "a task that was cancelled must stay cancelled"
-            self._core.violation("task-after-cancel", text, at, seq, row.id)
         if row.state is State.CANCEL_REQUESTED:
             self._core.settle(row, "the task finished anyway", at)
 
@@ -457,6 +497,10 @@ class Tasks:
         if after is None:
             low, high = POLLS
             after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
+            if row.limits.timeout is not None:
+                after = min(
+                    after, row.limits.timeout / 2
+                )  # or the limit would pass before the server is asked
             if row.state is not State.TASK and row.cancel_at is not None:
                 # the last look before it is unfollowed
                 after = min(after, row.cancel_at + AFTER - at)
@@ -478,11 +522,8 @@ class Tasks:
             return True
         if self._followed_by_id.get(row.task_id) is not row:
             return False
-        waits = row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and row.task_status not in (
-            "completed",
-            "failed",
-            "cancelled",
-        )
+        over = row.task_status in ("completed", "failed", "cancelled")
+        waits = row.state is State.CANCEL_REQUESTED or (row.state is State.CANCELLED and not over)
         return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
 
     def _unfollow(self, row: Request) -> None:

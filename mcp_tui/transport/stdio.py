@@ -64,7 +64,7 @@ class LineWriter(asyncio.BaseProtocol):
         """Queues a message behind those already queued."""
         self._queue[object() if message.id is None else message.id] = message
         if self._refusal:
-            self.refuse(self._refusal)
+            self.refuse(self._refusal, batch=False)
         elif not self._gathering and not self._batch:
             self._gathering = True
             asyncio.get_running_loop().call_soon(self._gathered)
@@ -74,7 +74,7 @@ class LineWriter(asyncio.BaseProtocol):
         """Writes a cancel ahead of everything queued."""
         self._signals[message.cancels] = message
         if self._refusal:
-            self.refuse(self._refusal)
+            self.refuse(self._refusal, batch=False)
         else:
             self._flush()
 

@@ -99,6 +99,26 @@ async def test_closing_cancels_what_is_in_flight():
     assert frame.error.message == "not connected"
 
 
+async def test_a_listener_that_raises_holds_up_no_cancel_and_starves_no_other():
+    raised: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: raised.append(told["exception"]))
+
+    def broken(event: ev.Event) -> None:
+        raise LookupError(type(event).__name__)
+
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("sleep", {"seconds": 60})
+        await until(lambda: row(made, id_).sent_at is not None)
+        ignore = made.listen(broken)
+        heard: list[ev.Event] = []
+        made.listen(heard.append)
+        assert made.cancel(id_) is CancelOutcome.REQUESTED
+        assert row(made, id_).signalled_at is not None
+        assert [type(each) for each in heard] == [ev.CancelRequested, ev.CancelSignalled]
+        ignore()
+    assert [str(each) for each in raised] == ["CancelRequested", "CancelSignalled"]
+
+
 async def test_listeners_hear_everything_until_they_leave():
     async with connected(DEMO, QUICK) as (made, told):
         heard: list[ev.Event] = []

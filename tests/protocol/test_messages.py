@@ -25,6 +25,8 @@ from mcp_tui.protocol.messages import (
     read_json,
     salvage,
     storable_id,
+    text,
+    writable,
 )
 from mcp_tui.protocol.states import Limits
 
@@ -142,7 +144,7 @@ def test_a_member_that_stands_twice_is_found_and_the_last_counts(raw: bytes, rep
     [
         b'{"jsonrpc":"2.0","id":5,"result":{"a":"\xff\xfe"}}',
         b'{"jsonrpc":"2.0","id":5,"result":{"a":"\x00"}}',
-        b'{"jsonrpc":"2.0","id":5,"result":{"a":' + b"[" * 300 + b"]" * 300 + b"}}",
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":' + b"[" * 600 + b"]" * 600 + b"}}",
         b'{"jsonrpc":"2.0","id":5,"result":{"a":tru',
         b'{"jsonrpc":"2.0","id":5,"result":{"a":"never ends',
         b'{"jsonrpc":"2.0","id":5,"result":{"a":1}}}',
@@ -189,13 +191,53 @@ def test_lone_surrogates_and_long_numbers_are_read(raw: bytes, value: object) ->
     assert read_json(raw) == value
 
 
+def test_deep_values_are_read_and_written() -> None:
+    raw = b'[{"a":' * 250 + rb'"\ud800"' + b"}]" * 250
+    value = read_json(raw)
+    assert text(value).encode() == raw.replace(rb"\ud800", "\ufffd".encode())
+    assert json.loads(encode(value)) == writable(value) == value
+
+
+@pytest.mark.parametrize("named", ["result", "error"])
+def test_a_message_with_a_method_and_an_answer_is_the_response_that_it_can_only_be(named: str) -> None:
+    frame = parse(
+        b'{"jsonrpc":"2.0","id":5,"method":"tools/call","%s":{"code":1,"message":"no"}}' % named.encode()
+    )
+    assert isinstance(frame, ResponseFrame)
+    assert (frame.id, frame.error is not None) == (5, named == "error")
+    assert frame.defect == f"a message with method and {named}"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","result":null}',
+        b'{"jsonrpc":"2.0","method":"notifications/progress","result":{}}',
+    ],
+    ids=["a request", "a notification"],
+)
+def test_a_method_beside_an_answer_without_value_or_id_is_read_and_flagged(raw: bytes) -> None:
+    frame = parse(raw)
+    assert isinstance(frame, RequestFrame | NotificationFrame)
+    assert frame.defect == "a message with method and result"
+
+
+def test_the_messages_of_a_batch_in_a_batch_are_read_behind_what_it_is() -> None:
+    answer = b'{"jsonrpc":"2.0","id":5,"result":{}}'
+    batch = parse(b"[[%s],[[%s]]]" % (answer, answer))
+    assert isinstance(batch, Batch)
+    nested = "a batch in a batch; its messages are read"
+    read = [each.detail if isinstance(each, MalformedFrame) else each.id for each in batch.frames]  # type: ignore[union-attr]
+    assert read == [nested, 5, nested, nested, 5]
+
+
 def test_lone_surrogates_are_written_in_names_and_values() -> None:
     assert encode({"\ud800": ["\udfff", math.inf]}) == rb'{"\ud800":["\udfff","Infinity"]}'
     assert b'"timeout":"Infinity"' in encode({"\ud800": Limits(timeout=math.inf)})
 
 
 @pytest.mark.parametrize(
-    "raw", [rb'"\ud8', rb'"\ud83d', b"9" * 5000 + b"x", b'"\xff"', b"[" * 300 + b"]" * 300]
+    "raw", [rb'"\ud8', rb'"\ud83d', b"9" * 5000 + b"x", b'"\xff"', b"[" * 600 + b"]" * 600]
 )
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"column|recursion"):

@@ -182,6 +182,21 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
 
 
 @modern
+@pytest.mark.parametrize(("sent", "shown"), [("1", "\"id '1' for 1\""), (1.0, "'id 1.0 for 1'")])
+def test_an_answered_leg_is_not_answered_again_by_an_id_of_another_type(
+    wire: Wire, sent: object, shown: str
+) -> None:
+    play(
+        _second_leg(wire),
+        at(6).result(sent),
+        f"Violation 1 rule=response-id-type detail={shown}",
+        "Duplicate 1 kind=result",
+        at(7).result(2, {"resultType": "complete"}),
+        "Completed 1",
+    )
+
+
+@modern
 def test_progress_of_an_answered_leg_is_a_stray_and_moves_no_clock(wire: Wire) -> None:
     play(_second_leg(wire), *STRAY)
 

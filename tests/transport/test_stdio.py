@@ -232,6 +232,33 @@ async def test_a_deaf_server_is_killed_once_for_all_who_close() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+async def test_a_reply_while_closing_does_not_take_back_a_cancel_that_is_leaving() -> None:
+    class Pipe(asyncio.Transport):
+        def get_write_buffer_size(self) -> int:
+            return len(held)
+
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+        def is_closing(self) -> bool:
+            return False
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            held.extend(data)
+
+        def close(self) -> None: ...
+
+    held = bytearray()
+    items: list[Item] = []
+    writer = stdio.LineWriter()
+    writer.sink = recorder(items.append)
+    writer.connection_made(Pipe())
+    writer.signal(cancel(1))
+    writer.end_input("closing")
+    writer.send(request(2))
+    held.clear()
+    writer.resume_writing()
+    assert [type(item) for item in items] == [SignalLeaving, NotSent, Signalled]
+
+
 async def test_closing_with_a_full_pipe_refuses_what_waits_and_ends(tmp_path: Path) -> None:
     async with wire("late", tmp_path / "never") as it:
         sent = await fill(it)

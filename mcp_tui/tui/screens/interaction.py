@@ -112,6 +112,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def __init__(self, question: Question, control: Form | Editor | None = None) -> None:
         self._control = control
         self.question = question
+        self._waited = 0.0
         self._words = place()
         self._said_by_it = VerticalScroll(self._words, can_focus=False, classes="-words")
         self._wrong = place("wrong")
@@ -124,7 +125,9 @@ class InteractionScreen(Dialog[Answer | None]):
     def heading(self) -> SafeText:
         question = self.question
         more = safe(" · {:,} more", question.others) if question.others else words("")
-        waited = elapsed(max(0.0, self.read_at(self.now(), question.over) - question.inquiry.at))
+        if not question.over:
+            self._waited = max(0.0, self.read_at(self.now()) - question.inquiry.at)
+        waited = elapsed(self._waited)
         server = brief(question.inquiry.server, 40) or words("the server")
         return self.fitted(words(""), safe("{} {}", server, question.wants), safe("{}  {}", more, waited))
 

@@ -168,7 +168,7 @@ async def answered(driven: Driven) -> None:
 
 
 async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_the_draft(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with asking(OLD, tmp_path / "heard") as driven:
         id_ = driven.call("withdraw")
@@ -181,6 +181,10 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
         )
         assert "^y Copy answer" in driven.text()
         assert "^d Decline" not in driven.text()
+        assert isinstance(driven.top, FormScreen)
+        waited, now = driven.top.heading(), driven.top.now()
+        monkeypatch.setattr(driven.top, "now", lambda: now + 60)
+        assert driven.top.heading() == waited  # its clock stands
         await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert isinstance(driven.top, FormScreen)
         await driven.press("ctrl+y")

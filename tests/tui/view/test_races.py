@@ -55,7 +55,10 @@ def test_c80_a_cancel_waits_for_the_task_and_then_names_it() -> None:
     assert screen(ledger, 2) == "cancel requested · not sent yet: waiting for the task's id"
     played(ledger, at(2).result(1, handle(CORE_STDIO)), at(2).wrote(2))
     assert screen(ledger, 2) == "cancel requested · sent, not confirmed for 0 ms; became task T"
-    played(ledger, at(2.1).result(2, {"taskId": "T", "status": "cancelled"}))
+    cancelled = {"taskId": "T", "status": "cancelled"}
+    played(
+        ledger, at(2.1).result(2, cancelled), at(2.1).tick(), at(2.1).wrote(3), at(2.2).result(3, cancelled)
+    )
     assert screen(ledger, 3) == "cancelled · sent, accepted; server confirmed: task cancelled · no"
 
 
