@@ -511,7 +511,11 @@ def _changed(value: Json, change: Callable[[Json], Json]) -> Json:
     waiting: list[Any] = [whole]
     while waiting:
         holder = waiting.pop()
-        for key, each in holder.items() if isinstance(holder, dict) else enumerate(holder):
+        keys: Iterable[Any] = (
+            cast("dict[Any, Json]", holder) if isinstance(holder, dict) else range(len(holder))
+        )
+        for key in keys:
+            each: Json = holder[key]
             if isinstance(each, (dict, list)):
                 holder[key] = copy(cast("Json", each))
                 waiting.append(holder[key])
