@@ -277,15 +277,17 @@ def _read_tolerantly(text: str) -> Json:
     utf_16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     value = json.loads(utf_16.decode("utf-16", "replace"))
     level, levels = [value], 0
-    while level := [each for holder in level if isinstance(holder, (dict, list)) for each in _inside(holder)]:
+    while level := [
+        each for holder in level if isinstance(holder, (dict, list)) for _, each in _entries(holder)
+    ]:
         levels += 1
         if levels > _DEEPEST:
             raise ValueError(f"nested more than {_DEEPEST} levels deep")
     return value
 
 
-def _inside(holder: dict[str, Json] | list[Json]) -> Iterable[Json]:
-    return holder.values() if isinstance(holder, dict) else holder
+def _entries(holder: dict[str, Json] | list[Json]) -> Iterable[tuple[Any, Json]]:
+    return holder.items() if isinstance(holder, dict) else enumerate(holder)
 
 
 def _integer(digits: str) -> float:
@@ -511,11 +513,7 @@ def _changed(value: Json, change: Callable[[Json], Json]) -> Json:
     waiting: list[Any] = [whole]
     while waiting:
         holder = waiting.pop()
-        keys: Iterable[Any] = (
-            cast("dict[Any, Json]", holder) if isinstance(holder, dict) else range(len(holder))
-        )
-        for key in keys:
-            each: Json = holder[key]
+        for key, each in _entries(holder):
             if isinstance(each, (dict, list)):
                 holder[key] = copy(cast("Json", each))
                 waiting.append(holder[key])
