@@ -35,13 +35,10 @@ def main(argv: list[str] | None = None) -> int:
             warn(str(failure))
         return failure.status
     except Exception as error:  # noqa: BLE001 - an internal error, told in one sentence
-        from mcp_tui.cli.defect import report
-        from mcp_tui.config.files import ConfigError
-        from mcp_tui.journal.records import RecordingError
+        from mcp_tui.cli.defect import explain, is_known
 
-        known = isinstance(error, (ConfigError, RecordingError))
-        warn(str(error) if known else report(error))
-        return Exit.USAGE if known else Exit.DEFECT
+        warn(explain(error))
+        return Exit.USAGE if is_known(error) else Exit.DEFECT
     finally:
         with contextlib.suppress(Failure):  # the error of the command matters more
             out("", end="", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp_tui.cli.output import warn
+from mcp_tui.cli.output import Failure, warn
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,6 +30,20 @@ _kept: list[Path] = []
 def remember(store: Store) -> None:
     """Name the files of ``store`` in a report from now on."""
     _kept.extend(writer.path for writer in store.writers)
+
+
+def is_known(error: Exception) -> bool:
+    """Returns whether an error is not an internal one: its text is a sentence for people."""
+    from mcp_tui.config.files import ConfigError
+    from mcp_tui.journal.records import RecordingError
+    from mcp_tui.transport.base import TransportError
+
+    return isinstance(error, (ConfigError, Failure, RecordingError, TransportError))
+
+
+def explain(error: Exception) -> str:
+    """Returns the sentence of an error that has one for people, else the report of an internal error."""
+    return str(error) if is_known(error) else report(error)
 
 
 def report(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config.settings import Loaded, Settings, load
-from mcp_tui.protocol.framing import is_header
+from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import GRACE, Limits
 from mcp_tui.tui.view.text import clean
@@ -322,11 +322,8 @@ def _pairs(given: list[str], separator: str, option: str) -> list[tuple[str, str
             raise Failure(f"Invalid {option} {text!r}. Use {form}.")
         if separator == ":":
             name, value = name.strip(), value.strip()
-            if not is_header(name, value):
-                text = (
-                    f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
-                )
-                raise Failure(text)
+            if fault := header_fault(name, value):
+                raise Failure(f"{fault}. Replace or remove that character.")
         pairs.append((name, value))
     return pairs
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_tui.cli.defect import explain
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, settings, target
@@ -94,7 +95,12 @@ def open_workbench(given: Words) -> int:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
     chosen = replace(
-        preferences(), limits=limits, first=first, complete=partial(of_definition, given), config=config
+        preferences(),
+        limits=limits,
+        first=first,
+        complete=partial(of_definition, given),
+        config=config,
+        explain=explain,
     )
     app = WorkbenchApp(where, client, chosen)
     try:

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import is_header
+from mcp_tui.protocol.framing import is_header_name
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import NAMED, Revision
 from mcp_tui.protocol.values import fact
@@ -164,7 +164,7 @@ def header_annotations(schema: Json) -> Mirrors:
 
 def _header_name(fields: dict[str, Json], path: tuple[str, ...] | None) -> str:
     name = fields[ANNOTATION]
-    if not isinstance(name, str) or not is_header(name):
+    if not isinstance(name, str) or not is_header_name(name):
         raise InvalidAnnotation(f"{name!r} is not a valid header name")
     if not path:
         raise InvalidAnnotation(f"{name}: a header annotation below something other than properties")

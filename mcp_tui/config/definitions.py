@@ -18,7 +18,7 @@ from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.journal.masks import mask_command, mask_url
-from mcp_tui.protocol.framing import is_header
+from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.base import TransportError
@@ -238,8 +238,8 @@ class Definition:
         if launch.transport != "stdio":
             headers = {name: made(value) for name, value in launch.headers.items()}
             for name, value in headers.items():
-                if not is_header(name, value):
-                    raise ConfigError(f"invalid name or value of header {name!r}")
+                if fault := header_fault(name, value):
+                    raise ConfigError(fault)
             url = made(launch.url)
             if not url.lower().startswith(("http://", "https://")):
                 scheme, found, _ = self.shown(launch.url).partition("://")

@@ -171,11 +171,10 @@ def _inside(name: str, secret: str) -> Iterator[str]:
         yield from (match[1].strip() for match in _COOKIE.finditer(secret))
     elif "authorization" in name.lower():
         import base64
-        import binascii
 
         try:
             user, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # not Base64, not ASCII, or not UTF-8 within
             return
         if user and colon:
             yield password

@@ -20,7 +20,7 @@ from typing import Any, Final
 import httpx
 
 from mcp_tui import __version__
-from mcp_tui.protocol.framing import is_header
+from mcp_tui.protocol.framing import header_fault
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
 from mcp_tui.transport.http_cookies import Cookies
@@ -319,9 +319,8 @@ def _checked(headers: Sequence[tuple[str, str]]) -> dict[bytes, list[tuple[bytes
     checked: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for name, value in headers:
         value = value.strip(" \t")
-        if not is_header(name, value):
-            raise TransportError(f"Invalid HTTP header {readable(name, 60)!r}. Check its name and value.")
+        if fault := header_fault(name, value):
+            raise TransportError(f"{fault}. Replace or remove that character.")
         if name.lower() not in _RESERVED:
-            values = checked.setdefault(name.lower().encode(), [])
-            values.append((name.encode(), value.encode("utf-8", "replace")))
+            checked.setdefault(name.lower().encode(), []).append((name.encode(), value.encode()))
     return checked

@@ -48,6 +48,12 @@ def collect_again() -> None:
 AIMED: Final = 64
 """Keys whose screen is remembered: more than can be on their way at once."""
 
+HURRY: Final = 0.5
+"""Seconds that the servers have if a person presses the key to quit twice: cancels leave first, the guards do the rest."""
+
+SIGNAL_PATIENCE: Final = 2.5
+"""Seconds that they have after a signal: two to end by themselves, and a moment after SIGTERM."""
+
 EMPTY: Final = "empty"
 """The mode without a server."""
 
@@ -123,7 +129,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         """Replaces the first frame, now that it is drawn, with the workbench; then come the keys that waited for it."""
         if not self._leaving:
             with self.batch_update():
-                await self.open(target)
+                opened = self.open(target)
+                if opened is not None:
+                    await opened
                 if self._bench is not None:
                     self._bench.look()
         ahead, self._ahead = self._ahead or [], None
@@ -244,18 +252,26 @@ class WorkbenchApp(Host, inherit_bindings=False):
         screen = PickerScreen(back=bool(self.servers.all), text=self._typed)
         self.push_screen(screen, picked)
 
-    def open(self, target: Target) -> Awaitable[None]:
-        """Opens a workbench on a server, over the others, and connects it."""
+    def open(self, target: Target) -> Awaitable[None] | None:
+        """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
         from mcp_tui.config.saved import remember
+        from mcp_tui.transport.base import sentence
         from mcp_tui.tui.screens.workbench import Workbench
         from mcp_tui.tui.session import Session
+        from mcp_tui.tui.view.server import title
 
-        remember(target)
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked
-        session = Session(self._client(target), None if limits is None else partial(limits, target))
-        session.apply(self.preferences.settings)
-        screen = Workbench(session)
+        try:
+            remember(target)
+            session = Session(self._client(target), None if limits is None else partial(limits, target))
+            session.apply(self.preferences.settings)
+            screen = Workbench(session)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other servers go on
+            why = brief(sentence(self.preferences.explain(error)), 400)
+            self.notify(safe("Cannot open {}. {}", title(target), why), severity="error", markup=False)
+            self.pick()
+            return None
         self.servers.add(session)
         self.benches[session] = screen
         self.add_mode(session.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
@@ -450,7 +466,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         running = [(server, server.calls) for server in self.servers.all if server.calls]
         asked = self._asks_to_quit is not None and self._asks_to_quit in self.screen_stack
         if (not running and not ask) or asked or self._leaving:
-            self.leave(0)
+            self.leave(0, patience=HURRY if asked else None)
             return
 
         title = words("Quit mcp-tui?")
@@ -461,22 +477,26 @@ class WorkbenchApp(Host, inherit_bindings=False):
         screen = self._asks_to_quit = ConfirmScreen(title, lines, yes=yes, no="Stay", interrupt=True)
         await self.open_over(screen, lambda yes: self.leave(0) if yes else None)
 
-    def leave(self, status: int) -> None:
-        """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once."""
+    def leave(self, status: int, patience: float | None = None) -> None:
+        """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once.
+
+        What has not ended after ``patience`` seconds is left to the guards of the servers.
+        """
         again, self._leaving = self._leaving, True
         if again or not self.benches:
             self.exit(status, return_code=status)
             return
         if isinstance(self.screen, LayoutScreen):
             self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
-        self.run_worker(self._leave(status), group="leaving", exit_on_error=False)
+        self.run_worker(self._leave(status, patience), group="leaving", exit_on_error=False)
 
-    async def _leave(self, status: int) -> None:
+    async def _leave(self, status: int, patience: float | None) -> None:
         try:
             for bench in self.benches.values():
                 self.workers.cancel_group(bench, "connection")  # pyright: ignore[reportUnknownMemberType] - any result
             # together: many take no longer than the slowest
-            await asyncio.gather(*(each.client.close() for each in self.benches), return_exceptions=True)
+            ends = asyncio.gather(*(each.client.close() for each in self.benches), return_exceptions=True)
+            await asyncio.wait((ends,), timeout=patience)
         finally:
             self.exit(status, return_code=status)
 
@@ -485,5 +505,5 @@ class WorkbenchApp(Host, inherit_bindings=False):
         loop = self._loop
         if loop is None or not loop.is_running() or not self.is_running:
             return False
-        loop.call_soon_threadsafe(self.leave, status)
+        loop.call_soon_threadsafe(self.leave, status, SIGNAL_PATIENCE)
         return True

@@ -99,6 +99,7 @@ class Preferences:
     ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
     from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
+    ``explain`` words any exception for people.
     """
 
     settings: Settings = DEFAULTS
@@ -110,3 +111,4 @@ class Preferences:
     first: Definition | None = None
     config: Path | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
+    explain: Callable[[Exception], str] = str

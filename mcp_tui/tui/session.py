@@ -344,6 +344,10 @@ class Session:
             if attempt == self._attempts and self.link is Link.CONNECTING:
                 self._set_link(Link.LOST, self._given_up())
             raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, a person reads it, and the other servers go on
+            said = safe("Internal error in mcp-tui: {}.", type(error).__name__)
+            self.client.note(f"not connected: {said}")
+            self._set_link(Link.LOST, said)
         else:
             await self.read(LISTS)
             self.client.subscriptions.watch_lists()

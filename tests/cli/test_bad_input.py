@@ -74,6 +74,11 @@ REFUSED = f"127.0.0.1:{TAKEN.getsockname()[1]}"
         (["info", "-e", "FOO", "--demo"], ["-e 'FOO'", "KEY=VALUE"]),
         (["info", "-H", "a b: c", "http://127.0.0.1:1/"], ["HTTP header 'a b'"]),
         (["info", "-H", "a: b\nc: d", "http://127.0.0.1:1/"], ["HTTP header 'a'"]),
+        (
+            ["info", "-H", "Authorization: Bearer “t”", "http://127.0.0.1:1/"],
+            ["HTTP header 'Authorization' cannot contain '“' (U+201C)."],
+        ),
+        (["info", "-H", "X-ü: b", "http://127.0.0.1:1/"], ["The name of HTTP header 'X-ü'", "'ü' (U+00FC)"]),
         (["info", "-H", "a: b", "--demo"], ["-H is only for HTTP servers"]),
         (["info", "-e", "A=b", "http://127.0.0.1:1/"], ["-e is only for stdio servers"]),
         (["info", "--cwd", "/no/such/folder", "--demo"], ["Directory not found: /no/such/folder (--cwd)."]),

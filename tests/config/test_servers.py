@@ -161,7 +161,7 @@ class TestNamedFile:
             ({"url": "localhost:3000"}, "url does not start with http:// or https://"),
             (
                 {"url": "http://x", "headers": {"a b": "c"}},
-                "invalid name or value of header 'a b'",
+                "The name of HTTP header 'a b' cannot contain ' ' (U+0020)",
             ),
             ({"url": "http://x", "type": "ws"}, "unknown transport 'ws'"),
             ({"url": "http://x", "type": "stdio"}, "type is stdio, but there is a url and no command"),

@@ -12,6 +12,11 @@ from mcp_tui.transport.targets import HttpTarget, StdioTarget
 M = "‹redacted›"
 
 
+def test_a_credential_of_foreign_characters_is_a_secret_like_any_other():
+    headers = {"X-Authorization": "Basic tök", "Proxy-Authorization": "Bearer “abc”"}
+    assert known_secrets(HttpTarget(url="http://h/", headers=headers)) >= {"tök", "“abc”"}
+
+
 def test_headers_keep_their_names_and_schemes() -> None:
     headers = {"Authorization": "Bearer abc", "X-API-Key": "k", "Accept": "text/html", "Cookie": "a=b; c=d"}
     masked = {"Authorization": f"Bearer {M}", "X-API-Key": M, "Accept": "text/html", "Cookie": M}

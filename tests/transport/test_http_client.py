@@ -104,6 +104,8 @@ async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_proto
         ("http://127.0.0.1/", {"A\r\nB": "x"}),
         ("http://127.0.0.1/", {"A": "x\r\nB: y"}),
         ("http://127.0.0.1/", {"": "x"}),
+        ("http://127.0.0.1/", {"Authorization": "Bearer tök"}),
+        ("http://127.0.0.1/", {"X-Key": "a\udce9"}),
     ],
 )
 async def test_what_cannot_be_opened_says_why(url: str, headers: dict[str, str]):

@@ -6,11 +6,14 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
+from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link
@@ -46,6 +49,27 @@ def server(driven: Driven, number: int) -> Session:
 
 def toasts(driven: Driven) -> str:
     return "\n".join(each.message for each in driven.app._notifications)  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_server_that_cannot_be_opened_is_said_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch):
+    async with several(DEMO) as driven:
+        monkeypatch.setattr(Session, "apply", lambda *_: 1 / 0)
+        await driven.press("v", "a")
+        await driven.until(lambda: isinstance(driven.app.screen, PickerScreen))
+        await driven.press(*"nowhere --x", "enter")
+        await driven.until(lambda: "Cannot open nowhere. Division by zero." in toasts(driven))
+        await driven.until(lambda: isinstance(driven.app.screen, PickerScreen))
+        assert [each.link for each in driven.app.servers.all] == [Link.CONNECTED]
+
+
+async def test_an_error_that_nobody_foresaw_while_connecting_leaves_the_server_lost(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with several(DEMO) as driven:
+        monkeypatch.setattr(driven.session.client, "connect", lambda: 1 / 0)
+        driven.bench.connection.connect()
+        await driven.until(lambda: "ZeroDivisionError" in driven.session.trouble)
+        assert driven.session.link is Link.LOST
 
 
 # -- one after the other ---------------------------------------------------------------------------------------

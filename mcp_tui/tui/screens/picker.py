@@ -328,7 +328,13 @@ class PickerScreen(Dialog[Target | None]):
             self._say(safe("{}.", error), wrong=True)
 
     async def _choose(self, definition: Definition) -> None:
-        """Asks for consent and inputs, then opens the server."""
+        """Asks for consent and inputs, then opens the server; or says why it cannot be opened."""
+        try:
+            await self._prepare(definition)
+        except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
+            self._say(safe("{}.", brief(str(error), 400).removesuffix(".")), wrong=True)
+
+    async def _prepare(self, definition: Definition) -> None:
         wrong = problem(definition)
         if wrong:
             self._say(safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)
@@ -348,7 +354,4 @@ class PickerScreen(Dialog[Target | None]):
             if answers is None:
                 self._typed[definition.name] = inputs.typed
                 return
-        try:
-            self.dismiss((self.app.preferences.complete or Definition.target)(definition, answers))
-        except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
-            self._say(safe("{}.", brief(str(error), 400)), wrong=True)
+        self.dismiss((self.app.preferences.complete or Definition.target)(definition, answers))
