@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
-import os
-import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -451,11 +450,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
     # -- the way out -----------------------------------------------------------------------------------------
 
     def action_suspend(self) -> None:
-        """Suspends the process until the shell continues it; requests and their clocks go on."""
-        try:
-            with self.suspend():
-                os.kill(os.getpid(), signal.SIGSTOP)
-        except SuspendNotSupported:
+        """Goes back to the shell until it continues the process; requests and their clocks go on."""
+        from mcp_tui.tui.driver import stop_group
+
+        stopped = False
+        with contextlib.suppress(SuspendNotSupported), self.suspend():
+            stopped = stop_group()
+        if not stopped:
             self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
     async def action_quit(self, ask: bool = False) -> None:

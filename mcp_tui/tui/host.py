@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from textual.app import App
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.keys import key_to_character
 from textual.screen import Screen
@@ -71,6 +73,14 @@ class Host(App[int], inherit_bindings=False):
         self.chosen_theme = ""
         """The theme to go back to while another one is previewed."""
         self._twins = [AsciiTwins()] if self.ascii else []
+
+    def get_driver_class(self) -> type[Driver]:
+        """Returns our driver for a terminal, else that of Windows or the one that ``TEXTUAL_DRIVER`` names."""
+        if os.name == "nt" or os.environ.get("TEXTUAL_DRIVER"):
+            return super().get_driver_class()
+        from mcp_tui.tui.driver import TerminalDriver
+
+        return TerminalDriver
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Leaves a key to the focused widget if it is text there, whatever a person has bound to it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import termios
@@ -33,6 +34,20 @@ PATIENCE: Final = 8.0
 """Seconds that an orderly end may take after a signal, on a busy machine; alone it takes less than three."""
 
 
+def reset() -> None:
+    """Writes :data:`SEQUENCE` past all buffers. What a terminal that does not read was to read before is discarded."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, termios.error):
+        fd = sys.__stderr__.fileno()  # type: ignore[union-attr]
+        if not _writable(fd):
+            termios.tcflush(fd, termios.TCOFLUSH)
+        if _writable(fd):
+            os.write(fd, SEQUENCE.encode())
+
+
+def _writable(fd: int) -> bool:
+    return bool(select.select((), (fd,), (), 0)[1])
+
+
 class Terminal:
     """The state of the terminal before the workbench; :meth:`put_back` restores it, once."""
 
@@ -46,10 +61,9 @@ class Terminal:
                 self._attributes = termios.tcgetattr(self._fd)
 
     def put_back(self) -> None:
-        """Writes :data:`SEQUENCE` past all buffers, and restores the line discipline."""
+        """Resets the modes of the terminal, and restores the line discipline."""
         if not self._back:
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                os.write(sys.__stderr__.fileno(), SEQUENCE.encode())  # type: ignore[union-attr]
+            reset()
             self.done()
 
     def done(self) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pexpect
@@ -22,14 +22,19 @@ class Terminal:
     """A pseudo terminal with a screen behind it."""
 
     def __init__(
-        self, *words: str, columns: int = 80, lines: int = 24, env: dict[str, str] | None = None
+        self,
+        *words: str,
+        columns: int = 80,
+        lines: int = 24,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "mcp_tui"),
     ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self.stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self.process: pexpect.spawn[Any] = pexpect.spawn(
-            sys.executable,
-            ["-m", "mcp_tui", *words],
+            program[0],
+            [*program[1:], *words],
             dimensions=(lines, columns),
             env={**os.environ, **(env or {})},  # type: ignore[arg-type]
             timeout=HANG,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -144,3 +145,67 @@ def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     for log in logs:
         assert "notifications/cancelled" in received(log)
     assert processes(str(tmp_path)) == []
+
+
+def fill(terminal: Terminal) -> None:
+    """Fill what lies between the program and the terminal, which reads nothing, to the last byte."""
+    line = os.open(Path(f"/proc/{terminal.pid}/fd/2").readlink(), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(line, b"x" * 256)
+    os.close(line)
+
+
+def wait_for(true: Callable[[], object]) -> None:
+    """Wait, without reading what the program writes."""
+    end = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < end, "still not true"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the terminal in /proc")
+class TestATerminalThatDoesNotRead:
+    def called(self, terminals: Callable[..., Terminal], log: Path) -> Terminal:
+        server = (sys.executable, "-m", "mcp_tui.demo", "--log", str(log))
+        terminal = terminals("--max-timeout", "4", "--", *server)
+        call_silent(terminal)
+        fill(terminal)
+        return terminal
+
+    def test_deadlines_pass_and_all_is_drawn_again_once_it_reads(
+        self, terminals: Callable[..., Terminal], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "server.jsonl"
+        terminal = self.called(terminals, log)
+        wait_for(lambda: "notifications/cancelled" in received(log))
+        terminal.see("timed out", "╭─ Requests")
+
+    def test_a_signal_cancels_and_ends_it_and_the_terminal_is_as_it_was(
+        self, terminals: Callable[..., Terminal], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "server.jsonl"
+        terminal = self.called(terminals, log)
+        os.kill(terminal.pid, signal.SIGTERM)
+        stat = Path(f"/proc/{terminal.pid}/stat")
+        wait_for(lambda: stat.read_text().rpartition(") ")[2][0] == "Z")
+        assert "notifications/cancelled" in received(log)
+        assert terminal.ended() == 128 + signal.SIGTERM
+        terminal.assert_restored()
+
+
+def test_ctrl_z_stops_the_script_around_it_and_fg_draws_it_again(terminals: Callable[..., Terminal]) -> None:
+    shell = terminals("--norc", "--noediting", "-i", program=["bash"], env={"PS1": "prompt> "})
+    shell.see("prompt>")
+    shell.press(f"sh -c '{sys.executable} -m mcp_tui --demo; echo ended'\r")
+    for _ in range(2):
+        shell.see("No requests yet.")
+        shell.press("\x1a")
+        shell.until(lambda: not shell.modes())
+        shell.see("Stopped")
+        shell.press("fg\r")
+        shell.until(lambda: 1049 in shell.modes())
+    shell.see("No requests yet.")
+    shell.press("\x11")
+    shell.see("ended")
+    assert shell.modes() == set()

@@ -1,0 +1,169 @@
+"""The terminal of the workbench: nothing waits for it to read, and it survives being stopped and continued."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+
+from mcp_tui.tui.restore import reset
+
+BACKLOG: Final = 64 * 1024
+"""Characters that may wait for the terminal, a few frames; what is drawn beyond them is dropped."""
+
+LAST_WORDS: Final = 0.5
+"""Seconds that the terminal has at the end to read what was drawn."""
+
+POLL: Final = 0.1
+"""Seconds between two looks whether a terminal that does not read is still of interest."""
+
+
+class Output:
+    """Writes to a terminal in a thread. Frames that find no room are dropped, then ``redraw`` is called.
+
+    Each text is written whole or not at all, so no control sequence is cut.
+    """
+
+    def __init__(self, fd: int, encoding: str, redraw: Callable[[], None]) -> None:
+        self._encoding = encoding
+        self._redraw = redraw
+        try:  # a descriptor of its own: those of other processes stay blocking
+            self._fd = os.open(os.ttyname(fd), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError:  # the terminal of another user, after su
+            self._fd = os.dup(fd)
+        self._news = threading.Condition()
+        self._texts: list[str] = []
+        self._size = 0
+        """Number of characters that are not written yet."""
+        self._dropped = self._over = False
+        self._thread = threading.Thread(target=self._work, name="terminal", daemon=True)
+        self._thread.start()
+
+    def put(self, text: str, *, frame: bool) -> None:
+        """Queues a text. For a ``frame`` there may be no room."""
+        with self._news:
+            if frame and (self._dropped or self._size > BACKLOG):
+                self._dropped = True
+                return
+            self._texts.append(text)
+            self._size += len(text)
+            self._news.notify_all()
+
+    def end(self) -> bool:
+        """Ends the thread; returns whether the terminal has read everything, for which it has :data:`LAST_WORDS`."""
+        with self._news:
+            read = self._news.wait_for(lambda: not self._size, LAST_WORDS)
+            self._over = True
+            self._news.notify_all()
+        self._thread.join(2 * POLL)
+        return read
+
+    def _work(self) -> None:
+        while not self._over:
+            with self._news:
+                self._news.wait_for(lambda: self._texts or self._over)
+                texts, self._texts = self._texts, []
+            self._write("".join(texts).encode(self._encoding, "backslashreplace"))
+            with self._news:
+                self._size -= sum(map(len, texts))
+                self._news.notify_all()
+                if self._size or not self._dropped:
+                    continue
+                self._dropped = False
+            self._redraw()
+        os.close(self._fd)
+
+    def _write(self, raw: bytes) -> None:
+        while raw and not self._over:
+            if not select.select((), (self._fd,), (), POLL)[1]:
+                continue
+            try:
+                raw = raw[os.write(self._fd, raw) :]
+            except BlockingIOError:
+                pass
+            except OSError:  # the terminal is gone
+                return
+
+
+def stop_group() -> bool:
+    """Stops the process group, as a shell expects it from ctrl+z, so that a script around mcp-tui stops too.
+
+    Returns after it was continued; or at once, and false, where no shell could continue it.
+    """
+    continued: list[int] = []
+    note = signal.signal(signal.SIGCONT, lambda number, _: continued.append(number))
+    stop = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    try:
+        os.kill(0, signal.SIGTSTP)
+    finally:
+        signal.signal(signal.SIGTSTP, stop)
+        signal.signal(signal.SIGCONT, note)
+    return bool(continued)
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver, with an :class:`Output` in place of a queue that blocks the loop if the terminal does not read."""
+
+    def __init__(self, app: App[Any], **options: Any) -> None:
+        super().__init__(app, **options)  # pyright: ignore[reportUnknownMemberType] - an app of whatever result
+        self._host = app
+        self._here = asyncio.get_running_loop()
+        self._output: Output | None = None
+        self._modes = False
+        """Whether what is written sets modes of the terminal: it is never dropped."""
+        # in the loop, where no frame is half drawn, and with the whole process group
+        signal.signal(signal.SIGTSTP, lambda _number, _frame: self._later(app.run_action, "suspend"))
+        signal.signal(signal.SIGCONT, lambda _number, _frame: self._later(self._continued))
+
+    def _later(self, function: Callable[..., object], *args: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._here.call_soon_threadsafe(self._host.call_later, function, *args)
+
+    def _continued(self) -> None:
+        """Takes the terminal again after others stopped and continued the process: a shell had it meanwhile."""
+        if self._output is not None:
+            self.suspend_application_mode()
+            self.resume_application_mode()
+            self._host.refresh(layout=True)
+
+    def write(self, data: str) -> None:
+        if self._output is not None:
+            self._output.put(data, frame=not self._modes)
+
+    def start_application_mode(self) -> None:
+        with contextlib.suppress(OSError):  # not the controlling terminal
+            # continued in the background: the terminal is the shell's until it puts mcp-tui into the foreground
+            while os.tcgetpgrp(self.fileno) != os.getpgrp() and stop_group():
+                pass
+        stream = sys.__stderr__
+        assert stream is not None  # Textual writes to it too
+        self._output = Output(stream.fileno(), stream.encoding, lambda: self._later(self._host.refresh))
+        with self._setting_modes():
+            super().start_application_mode()
+
+    def stop_application_mode(self) -> None:
+        with self._setting_modes():
+            super().stop_application_mode()
+
+    @contextlib.contextmanager
+    def _setting_modes(self) -> Generator[None]:
+        self._modes = True
+        try:
+            yield
+        finally:
+            self._modes = False
+
+    def close(self) -> None:
+        super().close()
+        output, self._output = self._output, None
+        if output is not None and not output.end():
+            reset()
