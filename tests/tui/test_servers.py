@@ -51,9 +51,13 @@ def toasts(driven: Driven) -> str:
     return "\n".join(each.message for each in driven.app._notifications)  # pyright: ignore[reportPrivateUsage]
 
 
+def broken(*_: object) -> None:
+    raise ZeroDivisionError("division by zero")
+
+
 async def test_a_server_that_cannot_be_opened_is_said_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch):
     async with several(DEMO) as driven:
-        monkeypatch.setattr(Session, "apply", lambda *_: 1 / 0)
+        monkeypatch.setattr(Session, "apply", broken)
         await driven.press("v", "a")
         await driven.until(lambda: isinstance(driven.app.screen, PickerScreen))
         await driven.press(*"nowhere --x", "enter")
