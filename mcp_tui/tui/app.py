@@ -141,7 +141,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.MouseDown):
             self.guard.release()
-        if isinstance(event, events.Key) and self._swallows(event):
+        if isinstance(event, events.Key) and not event.is_forwarded and self._swallows(event):
             return
         if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
@@ -149,17 +149,24 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self._ahead.append(event)
         elif event.is_forwarded:
             if all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
-                await super().on_event(event)  # otherwise it comes up from a screen that is gone
+                await self._handle(event)  # otherwise it comes up from a screen that is gone
         elif await self.arrived(self.screen):
             self._aimed.append((event, self.screen))
-            await super().on_event(event)
+            await self._handle(event)
+
+    async def _handle(self, event: events.Event) -> None:
+        """Handles a key, a click, or a paste; tells the guard where a key moved the cursor."""
+        screen = self.screen
+        await super().on_event(event)
+        if isinstance(event, events.Key) and screen is self.screen and isinstance(screen, LayoutScreen):
+            screen.after_key()
 
     def _swallows(self, event: events.Key) -> bool:
         """Returns whether a key was typed for something that is gone, and says so in the bar."""
         benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
-        if not self.guard.swallows(text=event.is_printable or event.character == "\r"):
+        if not self.guard.swallows(event.key, text=event.is_printable or event.character == "\r"):
             if benches:
                 benches[-1].keys.hush()  # its message was about something before this key
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from typing import Final
 
@@ -22,11 +22,11 @@ MOVING: Final = 0.3
 class KeyGuard:
     """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
 
-    After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until no
-    key came for :data:`PAUSE`: they were typed for something that is gone. A key that acts on a server works only if the
-    row under the cursor was there for that long before the first key of its burst, and so does a key that decides
-    something in a dialog. Text that is typed ahead into a dialog is meant for it; a key that is typed ahead of a question
-    is no answer.
+    After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until
+    no key came for :data:`PAUSE`: they were typed for something that is gone. A key that acts on a server works only if
+    the row under the cursor was there for that long before the first key of its burst, and so does a key that decides
+    something in a dialog. What cancels is never refused for that: it acts on :attr:`aimed`. Text that is typed ahead
+    into a dialog is meant for it; a key that is typed ahead of a question is no answer.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -37,21 +37,31 @@ class KeyGuard:
         self._moved_by_text = False
         self._target: tuple[object, bool] = None, False
         self._changed = self._repeated = -inf
+        self._spared: Collection[str] = ()
+        self.aimed: object = None
+        """What was under the cursor when the burst began, or where a person moved the cursor since."""
 
     # -- swallowing --------------------------------------------------------------------------------------------
 
-    def hold(self, reason: SafeText) -> None:
-        """Swallows keys from now on, until there is a pause."""
+    def hold(self, reason: SafeText, spared: Collection[str] = ()) -> None:
+        """Swallows keys from now on, but for those with the names ``spared``, until there is a pause."""
         self.reason = reason
+        self._spared = spared
         self._held_until = self.now() + PAUSE
 
-    def swallows(self, *, text: bool) -> bool:
+    def hold_burst(self, reason: SafeText) -> None:
+        """Swallows the keys of the burst that is under way: something opened by itself in the middle of it."""
+        if self.now() - self._last_key < PAUSE:
+            self.hold(reason)
+
+    def swallows(self, key: str = "", *, text: bool) -> bool:
         """Returns whether a key pressed now is swallowed. ``text`` is true for printable keys and enter."""
         now = self.now()
         if now - self._last_key >= PAUSE:
             self._burst = now
+            self.aimed = self._target[0]
         self._last_key = now
-        if now < self._held_until:
+        if now < self._held_until and key not in self._spared:
             self._held_until = now + PAUSE
             if text:
                 return True
@@ -60,7 +70,7 @@ class KeyGuard:
 
     def release(self) -> None:
         """Notes a click, which is always meant: nothing is swallowed any more, and its target was seen."""
-        self._held_until = -inf
+        self._held_until = self._last_key = -inf
         self._burst = self._moved = self._clicked = self.now()
         self._moved_by_text = False
 
@@ -77,8 +87,13 @@ class KeyGuard:
             self._changed = -inf
 
     def aim(self, target: object) -> None:
-        """Notes that a person moved the cursor to this."""
-        self._target, self._changed = (target, False), -inf
+        """Notes that a person put the cursor on this."""
+        self._target, self._changed, self.aimed = (target, False), -inf, target
+
+    def moved(self, target: object) -> None:
+        """Notes what is under the cursor after a key: if that is something else, the key moved it."""
+        if target != self._target[0]:
+            self.aimed = target
 
     @property
     def steady(self) -> bool:

@@ -353,15 +353,15 @@ DIALOG: Final = Scope("dialog", "Every dialog", within=("everywhere",), field=Tr
 ))
 
 REASON: Final = Scope("reason", "The reason of a cancel", within=("dialog",), field=True, keys=(
-    Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel with this reason"),
-    Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel it as well"),
+    Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel with this reason", priority=True),
+    Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel it as well", priority=True),
     Key("reason.earlier", "up", "recall(1)", "Recent reason", "a recent reason"),
     Key("reason.later", "down", "recall(-1)", "Later reason", "the reason after it"),
 ))
 
 OVERDUE: Final = Scope("overdue", "Overdue requests", within=("dialog",), field=True, keys=(
-    Key("overdue.cancel", "enter", "choose('cancel_now')", "Cancel now", "cancel them now"),
-    Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel them now as well"),
+    Key("overdue.cancel", "enter", "take", "Cancel now", "cancel them now; on a button, that", priority=True),
+    Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel them now as well", priority=True),
     Key("overdue.wait", "f2,+", "choose('wait_30')", "Wait 30 s more", "30 seconds more; a character only outside of the reason"),
     Key("overdue.wait-on", "f3,w", "choose('wait_forever')", "No limit", "wait without a limit"),
     Key("overdue.next", "down,right", "move(1)", "Next", "the next button"),

@@ -189,14 +189,16 @@ async def _do(pilot: Pilot[Any], step: Step, before: Before) -> None:
     match step.kind:
         case "press":
             await pilot.press(*(key for key in step.keys if not (key in {"slash", "/"} and before.typing)))
-        case "type":
+        case "type" | "packet":
             driver = pilot.app._driver  # pyright: ignore[reportPrivateUsage]
             assert driver is not None
             for character in step.keys:  # all at once, as a pasting or an impatient person does
-                event = events.Key("space" if character == " " else character, character)
+                event = _key(character)
                 event.set_sender(pilot.app)
                 driver.send_message(event)
             await asyncio.sleep(0.05)
+        case "paste":
+            pilot.app.post_message(events.Paste("".join(step.keys)))
         case "click":
             with contextlib.suppress(OutOfBounds):
                 await pilot.click(offset=step.at)
@@ -210,6 +212,13 @@ async def _do(pilot: Pilot[Any], step: Step, before: Before) -> None:
         case _:
             await asyncio.sleep(step.seconds)
     await pilot.pause()
+
+
+def _key(name: str) -> events.Key:
+    """A key by its name or its character."""
+    if len(name) == 1:
+        return events.Key("space" if name == " " else name, name)
+    return events.Key(name, {"slash": "/", "question_mark": "?", "enter": "\r"}.get(name))
 
 
 def _connects(app: object) -> bool:

@@ -27,6 +27,28 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 """Characters of a burst. No slash: no path that is typed leads out of the folder of the run."""
 
 MOVES: Final = ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab")
+WORDS: Final = ("kill", "history", "json", "theme", "wire", "zoom", "server", "open", "log level", "save")
+"""Words that find commands in the palette."""
+
+OPENERS: Final = (
+    "ctrl+p",
+    "f1",
+    "n",
+    "v",
+    "c",
+    "X",
+    "slash",
+    "a",
+    "S",
+    "q",
+    "question_mark",
+    "E",
+    "b",
+    "1",
+    "z",
+)
+"""Keys that open or close something."""
+
 KEYS: Final = sorted(
     {name for scope in SCOPES.values() for key in scope.keys for name in key.names}
     - {"ctrl+c", "ctrl+q", "ctrl+z"}
@@ -45,7 +67,8 @@ FLOWS: Final[tuple[tuple[str, ...], ...]] = (
     ("X", "y"),
     ("a", "TEXT", "ctrl+s"),
     ("slash", "TEXT", "enter"),
-    ("ctrl+p", "TEXT", "down", "enter"),
+    *2 * (("ctrl+p", "TEXT", "down", "enter"),),
+    ("ctrl+p", "WORD", "enter"),
     ("E", "enter", "enter"),
     ("w", "enter"),
     *2 * (("S", "PAUSE", "enter"),),
@@ -63,7 +86,7 @@ FLOWS: Final[tuple[tuple[str, ...], ...]] = (
 class Step:
     """One thing that is done, as it is printed."""
 
-    kind: Literal["press", "type", "click", "resize", "wait", "connect"]
+    kind: Literal["press", "type", "packet", "paste", "click", "resize", "wait", "connect"]
     keys: tuple[str, ...] = ()
     at: tuple[int, int] = (0, 0)
     seconds: float = 0.0
@@ -72,9 +95,9 @@ class Step:
 
     def __str__(self) -> str:
         match self.kind:
-            case "press":
+            case "press" | "packet":
                 return " ".join(self.keys)
-            case "type":
+            case "type" | "paste":
                 return repr("".join(self.keys))
             case "wait":
                 return f"wait {self.seconds:.2f}"
@@ -90,7 +113,8 @@ def steps(seed: int) -> Iterator[Step]:
     yield Step("connect" if dice.random() < 0.8 else "wait")
     while True:
         match dice.choices(
-            ("key", "move", "flow", "type", "click", "resize", "wait"), (15, 8, 52, 6, 8, 3, 8)
+            ("key", "move", "flow", "type", "packet", "paste", "click", "resize", "wait"),
+            (15, 8, 46, 6, 8, 2, 8, 3, 8),
         )[0]:
             case "key":
                 yield Step("press", (dice.choice(KEYS),) * dice.choice((1, 1, 1, 1, 5)))
@@ -103,16 +127,16 @@ def steps(seed: int) -> Iterator[Step]:
                 if dice.random() < 0.8:
                     yield Step("press", ("escape", "escape", "escape"), thought=pause)
                 for each in ("ctrl+c",) if dice.random() < 0.01 else dice.choice(FLOWS):
-                    if each == "TOOL":
-                        yield Step("type", tuple(dice.choice(TOOLS)))
+                    if each in {"TOOL", "WORD"}:
+                        yield Step("type", tuple(dice.choice(TOOLS if each == "TOOL" else WORDS)))
                     elif each == "TEXT":
                         yield _burst(dice)
                     elif each == "PAUSE":
                         yield Step("wait", seconds=0.3, thought=1.0)
                     else:
                         yield Step("press", (each,), thought=pause)
-            case "type":
-                yield _burst(dice)
+            case "type" | "packet" | "paste" as kind:
+                yield _burst(dice) if kind == "type" else _at_once(dice, kind)
             case "click":
                 yield Step("click", at=(dice.randrange(140), dice.randrange(40)))
             case "resize":
@@ -123,3 +147,11 @@ def steps(seed: int) -> Iterator[Step]:
 
 def _burst(dice: random.Random) -> Step:
     return Step("type", tuple(dice.choices(LETTERS, k=dice.randrange(1, 21))))
+
+
+def _at_once(dice: random.Random, kind: Literal["packet", "paste"]) -> Step:
+    """Keys in one write, which open and close before anything is drawn; or a long text."""
+    if kind == "paste":
+        return Step(kind, tuple(dice.choices(LETTERS, k=dice.randrange(1, 200))))
+    some = (*OPENERS, *MOVES, "escape", "enter", *dice.choices(LETTERS, k=3))
+    return Step(kind, tuple(dice.choices(some, k=dice.randrange(2, 7))))

@@ -26,11 +26,12 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.host import Offer
+from mcp_tui.tui.key_guard import PAUSE
 from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import DEAF, MarkedScreen, TimeoutScreen
+from mcp_tui.tui.screens.cancelling import MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.palette import PaletteScreen
@@ -88,7 +89,7 @@ def timeout() -> TimeoutScreen:
 
     client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=tell, extend=tell)
     screen = TimeoutScreen(cast("Client", client))
-    clock.now += DEAF
+    clock.now += PAUSE
     return screen
 
 

@@ -101,6 +101,29 @@ def test_moving_by_a_letter_hides_no_change_but_an_arrow_shows_that_it_was_seen(
     assert guard.steady
 
 
+def test_what_cancels_is_aimed_at_what_was_under_the_cursor_when_the_burst_began(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.watch("seen")
+    guard.swallows("x", text=True)
+    clock.now += TYPED
+    guard.watch("came by itself")
+    guard.swallows("C", text=True)
+    assert guard.aimed == "seen"
+    guard.moved("chosen by a key")
+    assert guard.aimed == "chosen by a key"
+    clock.now += PAUSE
+    guard.watch("there for a while")
+    guard.swallows("C", text=True)
+    assert guard.aimed == "there for a while"
+
+
+def test_a_key_that_was_refused_may_be_pressed_again_at_once(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.hold(words("refused"), ("C",))
+    assert guard.swallows("r", text=True)
+    assert not guard.swallows("C", text=True)
+
+
 # -- the workbench -------------------------------------------------------------------------------------------
 
 
@@ -207,6 +230,51 @@ async def test_twenty_letters_typed_too_late_send_and_write_nothing(
         assert sent() == before
         assert not list(Path.cwd().iterdir())
     assert len(heard(log)) == sum(method in DELIBERATE for method, _ in before)
+
+
+async def test_cancel_now_hits_the_row_that_was_seen_though_the_cursor_was_moved_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        seen, other = await driven.in_flight("silent"), await driven.in_flight("silent")
+        driven.bench.table.select(seen.id)
+        clock.now += 5
+        driven.bench.look()
+        await driven.press("i")
+        driven.bench.table.select(other.id)  # as a busy table does
+        await driven.press("C")
+        await driven.until(lambda: seen.cancel_at is not None)
+        assert other.cancel_at is None
+        assert "the row you were on" in driven.inside("keys")
+
+
+async def test_the_signal_leaves_before_the_prompt_for_the_reason_is_taken_down():
+    async with driving() as driven:
+        row = await driven.in_flight("silent")
+        await driven.press("c", *"slow")
+        prompt, pushed = driven.top, len(driven.app.screen_stack)
+        left: list[bool] = []
+        monkey = driven.app.pop_screen
+
+        def pop() -> object:
+            left.append(row.cancel_at is not None)
+            return monkey()
+
+        driven.app.pop_screen = pop  # type: ignore[method-assign, assignment]
+        await driven.press("enter")
+        await driven.until(lambda: driven.top is not prompt)
+        assert (left, row.reason, pushed) == ([True], "slow", 3)
+
+
+async def test_esc_in_the_filter_of_a_zoomed_pane_clears_the_filter_and_then_the_zoom():
+    async with driving() as driven:
+        await driven.press("z", "slash", *"zzz")
+        assert driven.bench.maximized is not None
+        await driven.press("escape")
+        assert driven.bench.maximized is not None
+        assert not driven.bench.filtering.input.has_focus
+        await driven.press("escape")
+        assert driven.bench.maximized is None
 
 
 async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_it(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
+from textual.actions import SkipAction
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Label
@@ -117,14 +118,13 @@ class CancelPrompt(Dialog[str | None]):
         recent: Hint | None = ("reason.earlier", "Recent") if self.field.recent else None
         return [self.CANCEL, recent, ("app.back", "Keep waiting")]
 
-    def action_cancel(self) -> None:
+    async def action_cancel(self) -> None:
         """Cancels with the typed reason; says first if everything ended unseen."""
+        await self.typed_into(self.field.input)
         shown = self.over
         self.tick()
         if shown or not self.over:
             self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
-
-    on_input_submitted = action_cancel
 
     def action_recall(self, step: int) -> None:
         """Goes through the recent reasons."""
@@ -230,9 +230,6 @@ class MarkedScreen(CancelPrompt):
 LISTED: Final = 6
 """Overdue requests that are listed at most."""
 
-DEAF: Final = 0.5
-"""Seconds after opening in which the prompt ignores keys: it opens unasked, and they were meant for something else."""
-
 
 class TimeoutScreen(Dialog[None]):
     """Shows every overdue request of a client, and cancels them or gives them time as a person chooses.
@@ -253,12 +250,11 @@ class TimeoutScreen(Dialog[None]):
         self._version = -1
         self._chosen = False
         self._prefilled = ""
-        self._shown_at = self.now()
         self._origin = clock.origin()
         self._list, self._countdown = place("list"), place("countdown")
         self.field = ReasonField("timed out, each after its own limit")
         buttons = (
-            KeyButton("overdue.cancel", words("Cancel now"), "cancel_now"),
+            KeyButton("overdue.cancel", words("Cancel now"), "cancel_now", "choose('cancel_now')"),
             KeyButton("overdue.wait", words("Wait 30 s more"), "wait_30"),
             KeyButton("overdue.wait-on", words("No limit"), "wait_forever"),
         )
@@ -270,8 +266,8 @@ class TimeoutScreen(Dialog[None]):
 
     @property
     def deaf(self) -> bool:
-        """Whether keys are still ignored."""
-        return self.now() - self._shown_at < DEAF
+        """Whether keys are still ignored: it opens unasked, and they were meant for something else."""
+        return not self.app.guard.stood(self._opened)
 
     def tick(self) -> None:
         book = self.client.book
@@ -282,9 +278,10 @@ class TimeoutScreen(Dialog[None]):
             if self.on_top:
                 self.dismiss(None) if self._chosen else self.close_by_itself()
             return
+        self._prefill()
         if self.focused is None and not self.deaf:
             self.field.input.focus()
-        self._prefill()
+            self.field.input.select_all()  # typing replaces the reason
         self._describe(self.read_at(self.now(), self._version))
         super().tick()
 
@@ -295,6 +292,8 @@ class TimeoutScreen(Dialog[None]):
         if prefilled != self._prefilled and self.field.input.value == self._prefilled:
             self.field.put(prefilled)
             self._prefilled = prefilled
+            if self.field.input.has_focus:
+                self.field.input.select_all()
 
     def _describe(self, now: float) -> None:
         rows = self._rows
@@ -331,9 +330,6 @@ class TimeoutScreen(Dialog[None]):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def on_input_submitted(self) -> None:
-        self.action_choose("cancel_now")
-
     @property
     def unsent(self) -> str:
         """The reason that a person wrote; empty for none."""
@@ -343,16 +339,23 @@ class TimeoutScreen(Dialog[None]):
         self.field.input.focus()
 
     def action_close(self) -> None:
-        if not self.deaf:
+        if self.meant():
             self.dismiss(None)
 
-    def action_choose(self, choice: str) -> None:
+    async def action_take(self) -> None:
+        """Presses the focused button; from the reason, cancels."""
+        if isinstance(self.focused, KeyButton):
+            raise SkipAction
+        await self.action_choose("cancel_now")
+
+    async def action_choose(self, choice: str) -> None:
         """Cancels the requests on show that are still overdue, each for its own reason unless a person wrote one for all.
 
         Any other choice gives them time.
         """
-        if self.deaf:
+        if not self.meant():
             return
+        await self.typed_into(self.field.input)
         edited = self.unsent
         for row in self._rows:
             if row.overdue_until is None:

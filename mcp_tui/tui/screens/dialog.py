@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString
 
 from textual import getters
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 LOW: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around its content."""
+
+REACHED: Final = 0.2
+"""Seconds that a key waits, at most, until the keys before it have reached their field."""
 
 Hint = tuple[LiteralString, str]
 """Keys, as :func:`hinted` takes them, and their label."""
@@ -64,6 +70,8 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._title = NOTHING
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
+        self.at_once: Callable[[ScreenResultType | None], object] | None = None
+        """Called with the result before the dialog is taken down: a cancel does not wait for the screen."""
         self.line: Callable[[], int | None] = lambda: None
         """Returns the line of the screen below (or above) which the dialog is placed; ``None`` for the middle."""
 
@@ -149,7 +157,18 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Closes the dialog with a result. A second key that does so on its way out would close the screen below it."""
-        return super().dismiss(result) if self.on_top else AwaitComplete.nothing()
+        if not self.on_top:
+            return AwaitComplete.nothing()
+        if self.at_once is not None:
+            self.at_once(result)
+        return super().dismiss(result)
+
+    async def typed_into(self, widget: Widget) -> None:
+        """Waits until keys typed before this one have reached a widget."""
+        reached = asyncio.Event()
+        with suppress(TimeoutError):
+            if widget.call_later(reached.set):
+                await asyncio.wait_for(reached.wait(), REACHED)
 
     def action_close(self) -> None:
         """Closes the dialog without an answer."""
@@ -164,8 +183,10 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Returns whether a person could have read this before a key that decides something; says so if not."""
         if self.app.guard.stood(self._opened):
             return True
-        self.say(self._key_line, (words("Just opened: press again."), "$warning"))
-        self.set_timer(2, self.tick)
+        before, said = self._box.border_subtitle, "Just opened: press again."
+        if str(before) != said:  # in the frame: a tick writes the last line again
+            self._box.border_subtitle = Content.styled(said, "$warning")
+            self.set_timer(2, partial(setattr, self._box, "border_subtitle", before or ""))
         return False
 
     def action_interrupt(self) -> None:

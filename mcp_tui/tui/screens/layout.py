@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import key_of, keys
+from mcp_tui.tui.keys import FIRST, key_of, keys
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Shares
@@ -54,6 +54,7 @@ class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
     app = getters.app(Host)
+    ESCAPE_TO_MINIMIZE = False  # esc closes what was opened last: a filter before the zoom
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
@@ -77,6 +78,9 @@ class LayoutScreen(Screen[None]):
     def before_key(self) -> None:
         """Called before a key is handled, while no other screen covers this one."""
 
+    def after_key(self) -> None:
+        """Called after a key was handled, while no other screen covers this one."""
+
     # -- what parts use --------------------------------------------------------------------------------------
 
     @property
@@ -88,10 +92,10 @@ class LayoutScreen(Screen[None]):
         """Shows a sentence in place of the keys for a while."""
         self.keys.tell(text, tone, seconds=seconds)
 
-    def refuse(self, text: SafeText, tone: str = "warning") -> None:
-        """Says why a key did nothing, and ignores keys typed right after it."""
+    def refuse(self, text: SafeText, tone: str = "warning", *, again: str = "") -> None:
+        """Says why a key did nothing, and ignores keys typed right after it, but for those of the id ``again``."""
         self.tell(text, tone)
-        self.app.guard.hold(text)
+        self.app.guard.hold(text, FIRST[again].names if again else ())
 
     def steady(self) -> bool:
         """Returns whether a key may act on the line under the cursor, and says so if it may not."""

@@ -19,6 +19,7 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.index import row_key
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail import Detail
@@ -134,13 +135,19 @@ class SessionScreen(LayoutScreen):
 
     def before_key(self) -> None:
         """Tells the key guard what is under the cursor."""
+        row = self.table.selected
+        ended = self.entry() is None and row is not None and row.state in ENDED
+        self.app.guard.watch(self._target(), ended=ended)
+
+    def after_key(self) -> None:
+        self.app.guard.moved(self._target())
+
+    def _target(self) -> object:
+        """Returns what is under the cursor, as the key guard knows it: an entry, or else the request."""
         entry, row = self.entry(), self.table.selected
         if entry is not None:
-            self.app.guard.watch((entry.kind, entry.name))
-        elif row is not None:
-            self.app.guard.watch((type(row.id), row.id), ended=row.state in ENDED)
-        else:
-            self.app.guard.watch(None)
+            return entry.kind, entry.name
+        return None if row is None else row_key(row)
 
     def _tick(self) -> None:
         if self not in self.app.screen_stack:

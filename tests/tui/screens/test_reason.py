@@ -133,7 +133,7 @@ async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
     async with showing(screen) as (host, pilot):
         await pilot.press("x")
         told.apply(completed())
-        screen.action_cancel()
+        await screen.action_cancel()
         await pilot.pause()
         assert host.answer == UNANSWERED
         assert "Already finished" in host.shown

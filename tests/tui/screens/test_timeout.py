@@ -13,7 +13,8 @@ from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.screens.cancelling import DEAF, TimeoutScreen
+from mcp_tui.tui.key_guard import PAUSE
+from mcp_tui.tui.screens.cancelling import TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look
@@ -44,10 +45,11 @@ class Case:
         client = SimpleNamespace(book=told, now=self.clock, cancel=tell, extend=tell)
         self.screen = TimeoutScreen(cast("Client", client))
         self.host = Host(self.screen, timers=timers)
+        self.host.guard.now = self.clock
 
     async def hearing(self, pilot: Any) -> None:
         await pilot.pause()
-        self.clock.now += DEAF
+        self.clock.now += PAUSE
         await look(pilot, self.screen)
 
 
@@ -92,11 +94,11 @@ async def test_a_choice_is_told_and_the_prompt_waits_for_the_book():
         assert case.host.answer is None
 
 
-async def test_the_reason_can_be_edited_and_letters_are_no_choice_there():
+async def test_letters_replace_the_reason_and_are_no_choice_there():
     async with heard(book(overdue(1))) as (case, pilot):
         await pilot.press("plus", "w", "enter")
         await pilot.pause()
-        assert case.chosen == [(1, Cause.TIMEOUT, "timed out after 60 s+w")]
+        assert case.chosen == [(1, Cause.TIMEOUT, "+w")]
 
 
 async def test_keys_meant_for_what_was_there_before_do_nothing():
@@ -107,6 +109,7 @@ async def test_keys_meant_for_what_was_there_before_do_nothing():
         assert case.chosen == []
         assert case.host.answer == UNANSWERED
         assert "timed out after 60 sx" not in case.host.shown
+        assert "Just opened: press again." in case.host.shown
 
 
 async def test_several_share_one_prompt_and_leave_it_one_by_one():
@@ -129,7 +132,9 @@ async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
         for event in overdue(2):
             case.told.apply(event)
         case.told.apply(completed(at=61.0, id=1))
-        case.screen.action_choose("cancel_now")  # before the next look: only 1 was on show, and it is over
+        await case.screen.action_choose(
+            "cancel_now"
+        )  # before the next look: only 1 was on show, and it is over
         await pilot.pause()
         assert case.chosen == []
         assert "crawl2" in case.host.shown

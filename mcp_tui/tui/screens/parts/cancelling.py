@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
-from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.client.client import BATCH, DEFAULT_REASON
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
@@ -43,7 +43,7 @@ class Cancelling:
         self._table = table
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
-        self._warned: set[RequestId] = set()
+        self._warned: set[tuple[RequestId, float | None]] = set()
 
     # -- one request -----------------------------------------------------------------------------------------
 
@@ -73,30 +73,46 @@ class Cancelling:
             if reason is not None:
                 cancel(reason)
 
-        await self._screen.ask(prompt, given)
+        prompt.at_once = given
+        await self._screen.ask(prompt)
 
     async def cancel_now(self) -> None:
-        """Cancels with the default reason: the marked requests, confirmed once, or else the selected one.
+        """Cancels with the default reason: the marked requests, confirmed once, or else the one that is aimed at.
 
-        A selected row that is out of sight is brought into sight first.
+        That is the one under the cursor when the burst of keys began: a busy table may have moved the cursor since. A row
+        that is out of sight is brought into sight first.
         """
-        screen, row = self._screen, self._table.selected
+        screen, again, selected = self._screen, "request.cancel-now", self._table.selected
+        aimed = self._aimed()
+        row = aimed or selected
         if self._table.marks:
             if rows := self._marked():
                 await self._confirm(rows)
         elif row is None:
-            screen.refuse(words("No request selected"))
+            screen.refuse(words("No request selected"), again=again)
         elif row.state is State.CANCEL_REQUESTED:
-            screen.refuse(safe("Cancel of {} {} already requested", row.id, request(row)))
+            screen.refuse(safe("Cancel of {} {} already requested", row.id, request(row)), again=again)
         elif not row.open:
             said = "Request {} {} already {} – nothing to cancel"
-            screen.refuse(safe(said, row.id, request(row), badge(row).word))
-        elif self._table.line_on_screen is None:
+            screen.refuse(safe(said, row.id, request(row), badge(row).word), again=again)
+        elif row is selected and self._table.line_on_screen is None:
             self._table.select(row.id)
-            again = hint("Press {request.cancel-now} again to cancel it.")
-            screen.refuse(safe("Request {} was off screen. {}", row.id, again))
-        elif screen.steady():
+            press = hint("Press {request.cancel-now} again to cancel it.")
+            screen.refuse(safe("Request {} was off screen. {}", row.id, press), again=again)
+        elif aimed is not None or screen.steady():
             self.cancel_id(row.id, DEFAULT_REASON)
+            if row is not selected:
+                said = "Cancelled {} {}, the row you were on"
+                screen.tell(safe(said, row.id, request(row)))
+
+    def _aimed(self) -> Request | None:
+        """Returns the request that the person's keys are aimed at; ``None`` if that is something else, or gone."""
+        match self._screen.app.guard.aimed:
+            case (type(), int() | str() as id_) as key:
+                row = self._session.client.book.get(id_)
+                return row if row is not None and row_key(row) == key else None
+            case _:
+                return None
 
     def cancel_id(self, id: RequestId, reason: str) -> None:
         """Cancels one request by its id; says so if that came to nothing."""
@@ -133,7 +149,8 @@ class Cancelling:
 
         title = safe("Cancel {} marked?", plural(len(rows)))
         screen = ConfirmScreen(title, listed(rows), yes="Cancel them", no="Keep waiting")
-        await self._screen.ask(screen, lambda yes: self._cancel_rows(rows, DEFAULT_REASON) if yes else None)
+        screen.at_once = lambda yes: self._cancel_rows(rows, DEFAULT_REASON) if yes else None
+        await self._screen.ask(screen)
 
     async def cancel_all(self) -> None:
         """Cancels all running requests for one reason; under a filter, those that it shows."""
@@ -147,7 +164,7 @@ class Cancelling:
         if not rows:
             why = "The filter shows no running request" if hidden else "No running requests"
             self._screen.refuse(words(why))
-        elif self._screen.steady():
+        else:
             await self._ask_reason_of(rows, hidden)
 
     async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
@@ -157,10 +174,12 @@ class Cancelling:
         await self._prompt(prompt, lambda reason: self._cancel_rows(rows, reason))
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
-        self._table.unmark()
+        client = self._session.client
         ids = [row.id for row in rows if row.open]
-        cancelling = self._session.client.cancel_all(Cause.USER, reason, ids)
-        self._screen.app.run_worker(cancelling, group="cancelling")
+        for id_ in ids[:BATCH]:  # at once: a worker would start after what is drawn now
+            client.cancel(id_, Cause.USER, reason)
+        self._screen.app.run_worker(client.cancel_all(Cause.USER, reason, ids[BATCH:]), group="cancelling")
+        self._table.unmark()
 
     # -- limits ----------------------------------------------------------------------------------------------
 
@@ -191,7 +210,7 @@ class Cancelling:
             screen.app.push_screen(prompt, lambda _: self.remember(prompt.unsent))
         elif not any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
             for row in new:
-                if row.id not in self._warned:
-                    self._warned.add(row.id)
+                if (row.id, row.overdue_until) not in self._warned:
+                    self._warned.add((row.id, row.overdue_until))
                     said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
                     screen.app.notify(self._session.named(said), severity="warning", markup=False)

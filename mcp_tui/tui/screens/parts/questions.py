@@ -39,6 +39,7 @@ class QuestionPrompts:
                 continue  # the open question counts it, and it opens next
             question.shown = True
             if expected and screen.on_top:
+                screen.app.guard.hold_burst(words("a question opened on its own"))
                 screen.app.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
             name = self._session.around.whose or self._session.name
