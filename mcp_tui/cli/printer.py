@@ -60,6 +60,13 @@ def outcome(row: Request, now: float, result: Json = None, data: Json = None) ->
     }
 
 
+def uncalled(cause: ev.Cause, reason: str) -> dict[str, Any]:
+    """Returns the outcome of a command that was interrupted before it sent a request."""
+    row = Request(id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0)
+    state = {"id": None, "state": "cancelled", "cause": cause.value, "reason": reason}
+    return {**outcome(row, 0.0), **state, "error": None}
+
+
 def summary(row: Request, now: float) -> str:
     """Returns the outcome in one line for people, unsanitised."""
     state = outcome_state(row)

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
-from mcp_tui.cli.printer import Printer
+from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
-from mcp_tui.client.client import SHUTDOWN_WAIT
+from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_WAIT
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import CancelDelayed, Event, Note, RequestEvent
+from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, RequestEvent
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
@@ -144,6 +144,14 @@ class HeadlessSession(Headless):
         self.client.store.flush()
         self.printer.streams.flush(SHUTDOWN_WAIT)
 
+    def uncalled(self) -> None:
+        """Prints the outcome of a command that was interrupted before it called."""
+        self.outcome = None
+        by_person = self.stopped is Exit.INTERRUPTED
+        made = uncalled(Cause.USER, "interrupted") if by_person else uncalled(Cause.SHUTDOWN, SHUTDOWN_REASON)
+        self.printer.line(made, self.client.now())
+        self.printer.end()
+
     def tell(self, event: Event) -> None:
         """Prints an event."""
         row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
@@ -185,6 +193,7 @@ async def _run(
     try:
         if printer.json and events:
             client.listen(session.tell)
+            session.outcome = session.uncalled
         await client.connect()
         if not printer.json:
             client.listen(session.tell)
@@ -192,6 +201,8 @@ async def _run(
         status = await body(session)
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
+        if session.outcome == session.uncalled:
+            session.uncalled()
     except TransportError as error:
         raise failure(error, where) from None
     finally:

@@ -118,7 +118,10 @@ def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: st
     command.until("stderr")  # it was probed, and says nothing
     command.process.send_signal(number)
     assert command.end()[0] == status
-    assert "outcome" not in [each["event"] for each in command.lines]
+    last = command.lines[-1]
+    cause = "user" if number is signal.SIGINT else "shutdown"
+    assert (last["event"], last["id"], last["state"], last["cause"]) == ("outcome", None, "cancelled", cause)
+    assert (last["outcomes"], last["signal"], last["error"]) == ([], None, None)
 
 
 @pytest.mark.parametrize(
