@@ -392,6 +392,22 @@ class Client:
             self.ledger.signal_accepted(message.cancels, at=self.now())
             self.drain()
 
+    def replied(self, *, message: base.Outgoing, raw: bytes, status: int) -> None:
+        """Journals a message that came in the answer to a cancel, and hands it to the ledger."""
+        if message.cancels is None:
+            return
+        at, frame = self.now(), messages.parse(raw)
+        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
+        seq = self.store.frame("in", raw, at=at, method=method or "", id=identity) if raw else 0
+        self.ledger.responses.to_cancel(message.cancels, frame, status=status, at=at, seq=seq)
+        self.drain()
+
+    def unanswered(self, *, message: base.Outgoing, detail: str) -> None:
+        """Tells the ledger that no status can come any more for a cancel."""
+        if message.cancels is not None:
+            self.ledger.signal_unanswered(message.cancels, detail, at=self.now())
+            self.drain()
+
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Tells the ledger that nothing more comes on the stream of a request."""
         self.ledger.stream_ended(id, detail, at=self.now())

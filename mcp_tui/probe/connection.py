@@ -235,6 +235,7 @@ class ProbeConnection(base.Silence):
         """Reason of an end that the probe did not ask for."""
         self.ended_at = math.inf
         """Time of that end."""
+        self._refused: base.Outgoing | None = None
         self.refusals: list[str] = []
         """Reasons why notifications were refused or not delivered."""
         self.accepted_at: dict[str, float] = {}
@@ -342,8 +343,25 @@ class ProbeConnection(base.Silence):
 
     def accepted(self, *, message: base.Outgoing) -> None:
         """Notes that a notification was accepted over HTTP."""
-        self.accepted_at.setdefault(message.method, self.now())
+        if message is not self._refused:
+            self.accepted_at.setdefault(message.method, self.now())
         self._news.set()
+
+    def replied(self, *, message: base.Outgoing, raw: bytes, status: int) -> None:
+        """Keeps what came in answer to a cancel; an error that names no request refuses the cancel."""
+        parsed = messages.parse(raw)
+        for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
+            if isinstance(frame, ResponseFrame) and frame.error is not None and not self._names(frame.id):
+                self._refused = message
+                text = f"error {frame.error.code} {frame.error.message[:EXCERPT]}".rstrip()
+                self.not_sent(message=message, detail=text, refusal=base.Refusal(status, raw))
+                return
+        if raw:
+            self.received(raw=raw)
+
+    def _names(self, id: object) -> bool:
+        """Whether an id is that of a request of this connection, also as text."""
+        return (messages.is_request_id(id) and id in self.traces) or messages.integer_id(id) in self.traces
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Notes that the stream of a request ended."""

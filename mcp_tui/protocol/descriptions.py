@@ -213,6 +213,8 @@ _TABLE: Final = (
                 lambda e: HERE if e.signal is Signal.NONE else OUT, "warning", headless=True,
                 json="cancel_signalled id signal reason_delivered"),
     Description(ev.CancelAccepted, "cancel accepted", IN, "muted", headless=True, json="cancel_accepted id"),
+    Description(ev.CancelUnanswered, lambda e: f"cancel sent, no status: {_cut(e.detail)}", HERE, "warning", headless=True,
+                json="cancel_unanswered id detail"),
     Description(ev.CancelWithdrawn, "cancel withdrawn: the reply came first", headless=True,
                 json="cancel_withdrawn id"),
     Description(ev.Undelivered,

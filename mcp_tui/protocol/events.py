@@ -115,6 +115,13 @@ class CancelAccepted(RequestEvent):
 
 
 @fact
+class CancelUnanswered(RequestEvent):
+    """The connection of the signal's POST ended without a status, so none can come any more."""
+
+    detail: str
+
+
+@fact
 class CancelWithdrawn(RequestEvent):
     """The reply came while the signal was still queued: only a request in progress may be cancelled."""
 

@@ -195,8 +195,13 @@ def watched(row: Request, until: float) -> float:
 
 
 def unconfirmed(row: Request, until: float) -> float | None:
-    """Returns the seconds since a signal was written that has no HTTP status yet; otherwise ``None``."""
-    if not row.answer_owed or row.signalled_at is None or delivery(row) is not Delivery.WRITTEN:
+    """Returns the seconds since a signal was written whose HTTP status may still come; otherwise ``None``."""
+    if (
+        not row.answer_owed
+        or row.unanswered
+        or row.signalled_at is None
+        or delivery(row) is not Delivery.WRITTEN
+    ):
         return None
     return max(0.0, watched_until(row, until) - row.signalled_at)
 
@@ -312,6 +317,9 @@ def delivery_words(row: Request, until: float) -> str:
             waits = unconfirmed(row, until)
             if row.signal is Signal.STREAM_CLOSED:
                 return "stream closed"
+            if row.unanswered:
+                lag = (row.unanswered_at or 0.0) - (row.signalled_at or 0.0)
+                return f"sent, no status: {row.unanswered} after {span(max(0.0, lag))}"
             return "sent" if waits is None else f"sent, not confirmed for {span(waits)}"
         case Delivery.NONE:
             return _not_sent(row)

@@ -412,6 +412,12 @@ class Ledger:
         if row is not None and row.answer_owed and row.accepted_at is None and not row.refused:
             self.emit(ev.CancelAccepted(at=at, id=row.id))
 
+    def signal_unanswered(self, id: RequestId, detail: str, *, at: float) -> None:
+        """Notes that no status can come any more for the signal's POST, which was written."""
+        row = self.current(id)
+        if row is not None and row.answer_owed and row.accepted_at is None and not row.undelivered:
+            self.emit(ev.CancelUnanswered(at=at, id=row.id, detail=detail))
+
     def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None:
         """Notes that the signal could not be written or, if ``refused``, that the server answered it with an error.
 

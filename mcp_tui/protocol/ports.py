@@ -9,7 +9,7 @@ from typing import ParamSpec, Protocol
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.messages import Json, ResponseFrame
+from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import Negotiated
 
@@ -141,5 +141,9 @@ class Core(Protocol):
     def signal_written(
         self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool
     ) -> None: ...
+    def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None: ...
     def send_owed(self, id: RequestId, at: float) -> None: ...
+    def receive(
+        self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
+    ) -> None: ...
     def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None: ...

@@ -21,6 +21,7 @@ from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 _NOTED: dict[type[ev.RequestEvent], State | None] = {
     ev.CancelSignalled: None,
     ev.CancelAccepted: None,
+    ev.CancelUnanswered: None,
     ev.CancelDelayed: None,
     ev.Undelivered: None,
     ev.Unwatched: None,
@@ -179,6 +180,8 @@ class Request:
     reason_delivered: bool = False
     answer_owed: bool = False
     accepted_at: float | None = None
+    unanswered_at: float | None = None
+    unanswered: str = ""
     delayed: str = ""
     undelivered: str = ""
     refused: bool = False
@@ -333,6 +336,8 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.signalled_at, row.answer_owed, row.delayed = event.at, event.answered, ""
         case ev.CancelAccepted():
             row.accepted_at = event.at
+        case ev.CancelUnanswered():
+            row.unanswered_at, row.unanswered = event.at, event.detail
         case ev.CancelDelayed():
             row.delayed = event.detail
         case ev.CancelWithdrawn():

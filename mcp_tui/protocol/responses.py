@@ -17,7 +17,16 @@ from typing import Any, Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.messages import Json, MalformedFrame, PollutionFrame, ResponseFrame, as_object, shown
+from mcp_tui.protocol.messages import (
+    Batch,
+    Frame,
+    Json,
+    MalformedFrame,
+    PollutionFrame,
+    ResponseFrame,
+    as_object,
+    shown,
+)
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State, longest_gap
 from mcp_tui.protocol.states import LISTEN
@@ -150,6 +159,23 @@ class Responses:
         if row is not None:
             text = f"the answer of {size:,} bytes is above the cap for one message (--max-message)"
             self._unreadable(row, text, "oversize", size, at, 0)
+
+    def to_cancel(self, id: RequestId, frame: Frame | Batch, *, status: int, at: float, seq: int) -> None:
+        """Handles a message in the answer to the cancel of ``id``; its HTTP ``status`` comes with the first one.
+
+        What names a request of ours answers that one. Only an error that names none is about the cancel, and refuses it.
+        """
+        core = self._core
+        if status and core.negotiated.transport == "http":
+            text = f"HTTP {status} with a body in answer to the cancel, where 202 without one is due"
+            core.violation("cancel-body", text, at, seq, id)
+        for each in frame.frames if isinstance(frame, Batch) else (frame,):
+            error = each.error if isinstance(each, ResponseFrame) else None
+            if isinstance(each, ResponseFrame) and error is not None and self.find(each.id)[0] is None:
+                text = f"error {error.code} {error.message[:NAME]}".rstrip()
+                core.signal_failed(id, text, at=at, refused=True)
+            elif not isinstance(each, PollutionFrame):
+                core.receive(each, at=at, seq=seq)
 
     # -- whose it is -----------------------------------------------------------------------------------------
 

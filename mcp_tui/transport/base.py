@@ -162,6 +162,12 @@ class Sink(Protocol):
     def accepted(self, *, message: Outgoing) -> None:
         """Reports that the server accepted a message over HTTP (2xx) to which no answer is due. Never called on stdio."""
 
+    def replied(self, *, message: Outgoing, raw: bytes, status: int) -> None:
+        """Reports a message in the 2xx answer to a cancel, where none is due; an empty one for a body without any."""
+
+    def unanswered(self, *, message: Outgoing, detail: str) -> None:
+        """Reports that a cancel was written, and that its connection ended without a status."""
+
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Reports that the HTTP exchange of a request is over and is not resumed; ``detail`` says what broke it, if so."""
 

@@ -24,6 +24,7 @@ EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError
 
 REFUSED: Final = "connection refused"
 RESET: Final = "connection reset by the server"
+CLOSED: Final = "connection closed before the response"
 
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 """A quotation of received bytes in an error of h11's."""
@@ -108,7 +109,7 @@ def _http_cause(error: BaseException) -> str:
     text = readable(_REPR.sub(r"\1", str(error)))
     match error:
         case httpx.RemoteProtocolError() if text.startswith(_CUT):
-            return "connection closed before the response"
+            return CLOSED
         case httpx.RemoteProtocolError() if _ALERT in str(error):
             return "the port answers with TLS. Use https://"
         case httpx.RemoteProtocolError():
@@ -116,7 +117,7 @@ def _http_cause(error: BaseException) -> str:
         case httpx.LocalProtocolError():
             return f"not valid as HTTP: {text}"
         case httpx.NetworkError() | EOFError():
-            return "connection closed before the response"
+            return CLOSED
         case _:
             return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -14,13 +14,15 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import Oversized
+from mcp_tui.protocol.framing import HEAD, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, Refusal, spawn
-from mcp_tui.transport.http_bodies import ServerEvent, read_body, read_head
+from mcp_tui.transport.http_bodies import PATIENCE, ServerEvent, read_body, read_head
 from mcp_tui.transport.http_errors import (
+    CLOSED,
     EXPECTED,
     GATEWAY,
+    RESET,
     cause,
     is_session_over,
     media_type,
@@ -39,6 +41,7 @@ from mcp_tui.transport.http_streams import (
     read_on,
     refused,
 )
+from mcp_tui.transport.standstill import Limit
 
 JSON: Final = "application/json"
 ERROR_BODY: Final = 1 << 20
@@ -99,7 +102,7 @@ class Sending:
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
-            self._failed(Refused(self._session.http.failure_text(failure)))
+            self._lost(failure)
         else:
             if error is not None:
                 self._refused(error)
@@ -152,6 +155,10 @@ class Sending:
         self.left = True
         self._decided.set()
         self._session.sink.written(message=self._message)
+
+    def _lost(self, failure: Exception) -> None:
+        """Reports that the connection ended without a response."""
+        self._failed(Refused(self._session.http.failure_text(failure)))
 
     def _failed(self, error: Refused) -> None:
         self.refusal = error.said
@@ -209,6 +216,8 @@ class Cancel(Sending):
 
     def __init__(self, session: HttpSession, message: Outgoing, request: Sending | None) -> None:
         self._request = request
+        self._status = 0
+        """The status of a response with a body, until its first message is reported."""
         super().__init__(session, message)
 
     async def _exchange(self) -> None:
@@ -226,18 +235,53 @@ class Cancel(Sending):
         if not self.left:
             super()._flushed()
 
+    async def _refusal(self, response: httpx.Response) -> Refused | None:
+        """Reports what a response of 2xx holds: the answer of the cancelled request may be in it, or a refusal."""
+        if not response.is_success:
+            return await super()._refusal(response)
+        self._flushed()
+        session, media, self._status = self._session, media_type(response.headers), response.status_code
+        if media != JSON:
+            self._accepted()
+        if media == EVENTS:
+            with contextlib.suppress(TimeoutError, *EXPECTED):
+                async with Limit(PATIENCE):
+                    await read_events(response, session, None, self._reply, own=True)
+            if self._status:
+                self._reply(b"")
+            return None
+        raw = await read_head(response.aiter_raw(), session.cap + 1)
+        if len(raw) > session.cap:
+            self._reply(Oversized(head=raw[:HEAD], size=len(raw)))
+        elif raw.strip():
+            self._reply(raw)
+        if media == JSON:
+            self._accepted()
+        return None
+
+    def _reply(self, message: bytes | Oversized) -> None:
+        raw = b"" if isinstance(message, Oversized) else message
+        self._session.sink.replied(message=self._message, raw=raw, status=self._status)
+        self._status = 0
+        if isinstance(message, Oversized):
+            self._session.deliver(message)
+
     def _accepted(self) -> None:
         self._flushed()
         super()._accepted()
+
+    def _lost(self, failure: Exception) -> None:
+        if self.left:
+            why = cause(failure)
+            text = "the connection was closed" if why in (CLOSED, RESET) else why
+            self._session.sink.unanswered(message=self._message, detail=text)
+        else:
+            super()._lost(failure)
 
     def _failed(self, error: Refused) -> None:
         status = error.said.status
         if status:
             self._flushed()
-        elif self.left:
-            text = f"no answer came to the cancel of {self._message.cancels!r}: {error}"
-            self._session.sink.happened(text=text)
-            return
         short = status and not 200 <= status < 300
         super()._failed(Refused(f"HTTP {status}", error.said) if short else error)
 

@@ -57,6 +57,7 @@ class Facts:
     reason: bool = False
     owed: bool = False
     accepted: bool = False
+    unanswered: ev.CancelUnanswered | None = None
     refused: bool = False
     failed: bool = False
     trouble: str = ""
@@ -153,6 +154,8 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 facts.reason, facts.owed = event.reason_delivered, event.answered
             case ev.CancelAccepted():
                 facts.accepted = True
+            case ev.CancelUnanswered():
+                facts.unanswered = event
             case ev.Undelivered():
                 facts.refused, facts.failed, facts.trouble = event.refused, not event.refused, event.detail
             case ev.Progress():
@@ -246,7 +249,13 @@ def _delivery(words: str, facts: Facts, until: float) -> None:
     assert (words == "sent, accepted") is facts.accepted
     assert words.startswith("sent") is (written and not closed)
     waits = re.fullmatch(f"sent, not confirmed for {TIME}", words)
-    assert bool(waits) is (written and facts.owed and not facts.accepted)
+    silent = facts.unanswered if not facts.accepted else None
+    assert bool(waits) is (written and facts.owed and not facts.accepted and silent is None)
+    if silent is not None:
+        ended = re.fullmatch(f"sent, no status: {re.escape(silent.detail)} after {TIME}", words)
+        assert ended, words
+        assert same(ended[1], max(0.0, silent.at - (facts.written_at or 0.0)))
+        return
     if waits:
         assert same(waits[1], max(0.0, facts.end(until) - (facts.written_at or 0.0)))
     elif written and not closed and not facts.accepted:
@@ -365,7 +374,7 @@ def _json(made: dict[str, Any], facts: Facts, until: float) -> None:
     assert made["delivery"] == next((name for name, true in reports.items() if true), "none"), made
     assert made["reason_delivered"] is facts.reason, made
     assert abs(made["watched"] - facts.watched(until)) < 1e-5, made
-    waits = made["delivery"] == "written" and facts.owed
+    waits = made["delivery"] == "written" and facts.owed and facts.unanswered is None
     assert (made["unconfirmed"] is not None) is waits, made
     assert (made["disconnected"] is not None) is (facts.lost_at is not None), made
     progress = [each for each in made["late"] if each["kind"] == "progress"]

@@ -39,6 +39,7 @@ CONTRACT = [
     ("cancel_requested", {"id", "cause", "reason"}),
     ("cancel_signalled", {"id", "signal", "reason_delivered"}),
     ("cancel_accepted", {"id"}),
+    ("cancel_unanswered", {"id", "detail"}),
     ("cancel_withdrawn", {"id"}),
     ("late", {"id", "kind", "after", "code"}),
     ("duplicate", {"id", "kind"}),

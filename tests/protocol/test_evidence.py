@@ -101,6 +101,11 @@ DELIVERY = {
         "sent, accepted", "no reply (watched 3.0 s)", ["no_reply"],
         {"signal": "notification", "delivery": "accepted", "reason_delivered": True, "unconfirmed": None},
     ),
+    "no status": Case(
+        [SENT, CANCEL, POSTED, ev.CancelUnanswered(at=10.002, id=1, detail="the connection was closed"), _settled()],
+        "sent, no status: the connection was closed after 2 ms", "no reply (watched 3.0 s)", ["no_reply"],
+        {"signal": "notification", "delivery": "written", "reason_delivered": True, "unconfirmed": None},
+    ),
     "a task's cancel, accepted": Case(
         [SENT, TASK, CANCEL, TASKS, ev.CancelAccepted(at=10.1, id=1), _settled()],
         "sent, accepted", "task last reported as working (watched 3.0 s)", ["no_reply"],
@@ -376,6 +381,7 @@ STEPS = [
     "none",
     "failed",
     "accepted",
+    "unanswered",
     "refused",
     "withdrawn",
     "settled",
@@ -446,6 +452,12 @@ class Recording:
         row = self.row
         return row.state is State.CANCEL_REQUESTED and row.signalled_at is None and not row.undelivered
 
+    @property
+    def owed(self) -> bool:
+        """Whether a status may still come for the signal."""
+        row = self.row
+        return row.answer_owed and row.accepted_at is None and not (row.undelivered or row.unanswered)
+
     def _progress(self) -> None:
         if self.heard or (self.row.state is State.CANCEL_REQUESTED and self.row.signalled_at is None):
             self.progress.append(self.now)
@@ -506,11 +518,15 @@ class Recording:
             self.add(ev.Undelivered(at=self.now, id=1, detail="connection reset"))
 
     def _accepted(self) -> None:
-        if self.row.answer_owed and self.row.accepted_at is None and not self.row.undelivered:
+        if self.owed:
             self.add(ev.CancelAccepted(at=self.now, id=1))
 
+    def _unanswered(self) -> None:
+        if self.owed:
+            self.add(ev.CancelUnanswered(at=self.now, id=1, detail="the connection was closed"))
+
     def _refused(self) -> None:
-        if self.row.answer_owed and self.row.accepted_at is None and not self.row.undelivered:
+        if self.owed:
             self.add(ev.Undelivered(at=self.now, id=1, detail="HTTP 401", refused=True))
 
     def _withdrawn(self) -> None:

@@ -118,7 +118,13 @@ class Witness:
                 self.owed.discard((type(event.request_id), event.request_id))
             case ev.CancelRequested():
                 self.unwanted.add(event.id)
-            case ev.CancelSignalled() | ev.CancelAccepted() | ev.CancelDelayed() | ev.Undelivered():
+            case (
+                ev.CancelSignalled()
+                | ev.CancelAccepted()
+                | ev.CancelUnanswered()
+                | ev.CancelDelayed()
+                | ev.Undelivered()
+            ):
                 self._delivery(event)
             case ev.Unwatched():
                 row = self.shadow.get(event.id)
@@ -156,6 +162,9 @@ class Witness:
                 assert row.id in self.left, "accepted, although it was not written"
                 assert said == "accepted" or row.task_id, "nothing was accepted"
                 assert row.accepted_at is None, "accepted twice"
+            case ev.CancelUnanswered():
+                assert row.id in self.left, "no status of what was not written"
+                assert said == "unanswered"
             case ev.CancelDelayed():
                 assert row.id not in self.left, "delayed, although it was written"
                 assert row.state is State.CANCEL_REQUESTED

@@ -55,6 +55,17 @@ class SignalLeaving(_Told):
     pass
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied(_Told):
+    raw: bytes
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered(_Told):
+    detail: str
+
+
 class Signalled(_Told):
     pass
 
@@ -122,6 +133,8 @@ Item = (
     | SignalAccepted
     | SignalFailed
     | StreamEnded
+    | Replied
+    | Unanswered
     | NotSent
     | StderrLine
     | Happened
@@ -136,6 +149,8 @@ KINDS: dict[str, type[Item]] = {
     "writing": Writing,
     "written": Written,
     "accepted": Accepted,
+    "replied": Replied,
+    "unanswered": Unanswered,
     "stream_ended": StreamEnded,
     "not_sent": NotSent,
     "stderr_line": StderrLine,
@@ -166,7 +181,8 @@ class _Recorder:
                 return
             message = facts.get("message")
             cancels = message is not None and message.cancels is not None
-            self._note((CANCELS[kind] if cancels else kind)(**facts))
+            made: Any = CANCELS.get(kind, kind) if cancels else kind
+            self._note(made(**facts))
 
         return call
 
