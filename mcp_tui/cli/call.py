@@ -233,7 +233,8 @@ def told_status(session: HeadlessSession, row: Request) -> Exit:
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
         challenge = session.client.refusals[row.id].challenge
-        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target, challenge)}")
+        if hint := sessions.token_hint(session.client.target, challenge, row.error):
+            session.printer.say(f"mcp-tui: {hint}")
     return status
 
 

@@ -237,6 +237,8 @@ def _until(credentials: Credentials) -> str:
     else:
         said = f"valid until {clock.local_stamp(token.expires_at)}"
     renews = ", renews automatically" if credentials.renews else ""
+    if token.refused and not renews:
+        renews = f", renewal refused ({token.refused})"
     return f"{said}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
 
 
@@ -251,5 +253,6 @@ def _fields(credentials: Credentials) -> dict[str, object]:
         "scopes": list(token.scopes),
         "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,
         "renews": credentials.renews,
+        "renewal_refused": token.refused or None,
         "bound": bool(token.proof_key),
     }

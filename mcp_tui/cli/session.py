@@ -219,7 +219,9 @@ async def _run(
 def failure(error: TransportError, where: Target) -> Failure:
     """Returns the message and exit status for a session that could not be opened."""
     if isinstance(error, Unauthorized):
-        return Failure(f"{error} {token_hint(where, error.challenge)}", Exit.UNAUTHORIZED)
+        return Failure(
+            f"{error} {token_hint(where, error.challenge, f'{error}')}".rstrip(), Exit.UNAUTHORIZED
+        )
     return Failure(str(error), Exit.UNREACHABLE)
 
 
@@ -231,13 +233,17 @@ def _unwritten(row: Request, now: float) -> bool:
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
 
-def token_hint(where: Target, challenge: Challenge | None) -> str:
-    """Returns advice about a server that refused with this challenge."""
+def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> str:
+    """Returns advice about a server that refused with this challenge; empty if what is ``said`` has it already."""
     # these load an HTTP library, which is loaded where a server behind a URL has refused
-    from mcp_tui.client.auth.discovery import token_challenge
+    from mcp_tui.client.auth.discovery import HEADER_OPTION, token_challenge
     from mcp_tui.transport.addresses import parse
 
     found = None if challenge is None else token_challenge(challenge)
+    if HEADER_OPTION in said:
+        return ""
+    if challenge is not None and challenge.status == 403 and found is None and _identified(where, challenge):
+        return "The server knows who you are, so another sign-in does not help. Ask its operator for access."
     if isinstance(where, HttpTarget):
         if any(name.lower() == "authorization" for name in where.headers):
             return "The given Authorization header was not accepted."
@@ -245,12 +251,22 @@ def token_hint(where: Target, challenge: Challenge | None) -> str:
             return "The user and password in the URL were not accepted."
     if challenge is not None and challenge.status == 401 and found is None:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
-    said = f"Run {login_command(where)}"
+    way = f"Run {login_command(where)}"
     if found is not None and found.wants_scopes:
-        said += f" --scope {shlex.quote(' '.join(found.scopes))}"
+        way += f" --scope {shlex.quote(' '.join(found.scopes))}"
     if found is None or not found.bound:
-        said += ", or add a token with -H 'Authorization: Bearer TOKEN'"
-    return f"{said}."
+        way += f", or {HEADER_OPTION}"
+    return f"{way}."
+
+
+def _identified(where: Target, challenge: Challenge) -> bool:
+    """Returns whether a refused request carried a token or another credential."""
+    from mcp_tui.transport.addresses import parse
+
+    if challenge.sent.access or not isinstance(where, HttpTarget):
+        return bool(challenge.sent.access)
+    named = any(name.lower() == "authorization" for name in where.headers)
+    return named or parse(where.url).authorization is not None
 
 
 def login_command(where: Target) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import html
 import os
 import re
 import socket
@@ -48,6 +49,8 @@ _LOST_SESSION: Final = re.compile(
 """A session, and that it is gone, in one clause."""
 _SAID: Final = 4096
 """Bytes of a refusal in which its reason is looked for."""
+_MARKUP: Final = re.compile(r"<!--.*?-->|<(script|style|head)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+"""What is no text of an HTML page."""
 _SESSION_NOT_FOUND: Final = -32001
 """The code with which the official SDKs say so."""
 _INVALID_PARAMS: Final = -32602
@@ -232,12 +235,16 @@ def session_over(status: int) -> str:
     return f"the server ended the session (HTTP {status})"
 
 
-def error_message(body: bytes, headers: Mapping[str, str]) -> str:
-    """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none."""
-    kind = media_type(headers)
-    if kind != "text/plain" and not kind.endswith("json"):
+def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = False) -> str:
+    """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none.
+
+    ``pages``: the text of an HTML page is one too.
+    """
+    kind, text = media_type(headers), body.decode("utf-8", "replace")
+    if pages and "html" in kind:
+        return readable(" ".join(html.unescape(_MARKUP.sub(" ", text[:_SAID])).split()))
+    if kind not in ("text/plain", "" if pages else "text/plain") and not kind.endswith("json"):
         return ""
-    text = body.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         value = read_json(text)
         while isinstance(value, dict):

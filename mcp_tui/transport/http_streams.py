@@ -289,7 +289,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     else:
         speaker = "the server" if proxy is None else proxy.speaker
         detail = refusal(status, response.headers, response.extensions[ADDRESS], body, speaker=speaker)
-    words = error_message(body, response.headers) if status >= 400 else ""
+    words = error_message(body, response.headers, pages=status == 403) if status >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
     challenge = None

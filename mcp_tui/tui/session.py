@@ -296,7 +296,15 @@ class Session:
             case Link.CONNECTED:
                 return first_steps()
             case Link.LOST:
-                return safe("Not connected: {} Press {} to reconnect.", self.fault, key_of("server.menu"))
+                way = "{server.menu} to reconnect"
+                if self.wants_sign_in:
+                    way = "{server.sign-in} to sign in, or {server.menu} to reconnect"
+                return safe("Not connected: {} Press {}.", self.fault, hint(way))
+
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether the server required a sign-in."""
+        return self.sign_in is not None and self.sign_in.required
 
     @property
     def fault(self) -> SafeText:
@@ -312,7 +320,10 @@ class Session:
             steps = [] if self.sign_in is None else self.sign_in.sections()
             return [*steps, *connecting_sections(client.steps, client.stderr_tail, now=self.now())]
         process = isinstance(client.target, StdioTarget)
-        return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
+        again = "{server.menu} restarts the server" if process else "{server.menu} reconnects"
+        if self.wants_sign_in:
+            again = "{server.sign-in} signs in, {server.menu} reconnects"
+        return failure_sections(self.trouble, client.steps, client.stderr_tail, hint(again))
 
     def has_calls(self) -> bool:
         """Returns whether a person has called anything."""

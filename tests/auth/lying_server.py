@@ -29,7 +29,7 @@ LIES: dict[str, str] = {
     "mixed-up issuer": "the redirect names https://evil.example",
     "missing iss": "the redirect does not name its server although it must",
     "error of another issuer": "the redirect names https://evil.example",
-    "metadata elsewhere": "keeps its metadata on another origin",
+    "metadata elsewhere": "so it is not read. Its place is http://127.0.0.1:",
     "another resource": "is for another resource",
     "sibling resource": "is for another resource",
     "javascript endpoint": "the authorization_endpoint of the authorization server cannot be used",
@@ -43,7 +43,10 @@ LIES: dict[str, str] = {
     "another type": "issued a token of type mac, not Bearer",
     "split token": "issued a token that cannot be sent",
     "endless metadata": "is larger than 512 kB",
-    "no registration": "registers no clients by itself",
+    "no registration": "registers no clients by itself. Register mcp-tui there by hand with the redirect URI http://127",
+    "closed registration": 'access_denied (it says: "ask CALL 556"). Register mcp-tui there by hand with the redirect URI',
+    "page for metadata": "answered HTTP 200 with text/html, which is not a JSON object",
+    "no metadata": "answered HTTP 404 with no Content-Type",
     "never satisfied": "refuses the token that it was just given",
     "bound, but the token is not": "issued a token of type Bearer, not DPoP",
     "bound to another key": "issued a token for another key",
@@ -83,7 +86,11 @@ class Lying:
     """
 
     def __init__(self, lie: str = "") -> None:
-        assert not lie or lie in LIES or lie.startswith(("endless", "refresh", "short", "bound"))
+        assert (
+            not lie
+            or lie in LIES
+            or lie.startswith(("endless", "refresh", "short", "bound", "redirects", "slash"))
+        )
         self.lie = lie
         self.mcp = HttpScript(self._mcp)
         self.issuing = HttpScript(self._issue)
@@ -102,6 +109,10 @@ class Lying:
         self.keys: dict[str, str] = {}
         """The key of each bound token, by its thumbprint."""
         self.proofs: set[str] = set()
+
+    def forget(self) -> None:
+        """Know none of the clients any more."""
+        self.registered.clear()
 
     def revoke(self) -> None:
         """Know none of the tokens any more, access and refresh tokens alike."""
@@ -150,7 +161,9 @@ class Lying:
             return
         metadata = {
             "resource": f"{self.url}-other" if self.lie == "sibling resource" else self.url,
-            "authorization_servers": [self.issuer],
+            "authorization_servers": [
+                f"{self.issuer}/" if self.lie == "slash in the resource" else self.issuer
+            ],
             "scopes_supported": ["read"],
             "dpop_bound_access_tokens_required": self.bound and self.lie != BOUND_BY_CHALLENGE,
         }
@@ -205,15 +218,21 @@ class Lying:
 
     async def _issue(self, call: Call) -> None:
         match urlsplit(call.path).path:
-            case "/.well-known/oauth-authorization-server":
+            case "/.well-known/oauth-authorization-server" if self.lie == "page for metadata":
+                await call.respond(200, b"<p>Welcome", "text/html")
+            case "/.well-known/oauth-authorization-server" if self.lie != "no metadata":
                 await self._json(call, self._metadata())
+            case "/register" if self.lie == "closed registration":
+                why = {"error": "access_denied", "error_description": "ask CALL 556"}
+                await self._json(call, why, 403)
             case "/register":
                 client = self.canary("client-id")
                 self.registered.add(client)
                 made = {"client_id": client, "client_secret": self.canary("client-secret")}
                 await self._json(call, made | {"token_endpoint_auth_method": "client_secret_post"}, 201)
             case "/authorize":
-                await call.respond(302, headers={"Location": self.redirect(call.path)})
+                back = self.redirect(call.path)
+                await call.respond(302 if back else 422, headers={"Location": back} if back else {})
             case "/token":
                 await self._token(call)
             case _:
@@ -221,7 +240,7 @@ class Lying:
 
     def _metadata(self) -> dict[str, Any]:
         return {
-            "issuer": self.issuer,
+            "issuer": f"{self.issuer}/" if self.lie == "slash in the issuer" else self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
             "registration_endpoint": f"{self.issuer}/register",
@@ -239,11 +258,13 @@ class Lying:
         return {name: value for name, value in made.items() if value is not None}
 
     def redirect(self, path: str) -> str:
-        """Where the browser goes that opened the page of an authorization request."""
+        """Where the browser goes that opened the page of an authorization request; empty for a page that knows no client."""
         asked = {name: each[0] for name, each in parse_qs(urlsplit(path).query).items()}
+        if asked["client_id"] not in self.registered:
+            back = {"error": "unauthorized_client", "state": asked["state"], "iss": self.issuer}
+            return f"{asked['redirect_uri']}?{urlencode(back)}" if self.lie == "redirects the unknown" else ""
         assert asked["code_challenge_method"] == "S256"
         assert asked["resource"] == self.url
-        assert asked["client_id"] in self.registered
         code = self.canary("code")
         self.challenges[code] = asked
         self.signed_in += 1
@@ -261,8 +282,13 @@ class Lying:
             token, _ = self._made({"read"})
             await self._json(call, {"access_token": token, "token_type": "Bearer"})
             return
-        assert form["client_id"] in self.registered
+        if form["client_id"] not in self.registered:
+            await self._json(call, {"error": "invalid_client"}, 401)
+            return
         if form["grant_type"] == "refresh_token":
+            if self.lie == "refresh outage":
+                await call.respond(503)
+                return
             if form["refresh_token"] not in self.refreshes:
                 await self._json(call, {"error": "invalid_grant"}, 400)
                 return

@@ -22,7 +22,13 @@ from mcp_tui.cli.session import token_hint
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
-from mcp_tui.client.auth.discovery import AuthorizationError, token_challenge
+from mcp_tui.client.auth.discovery import (
+    HEADER_OPTION,
+    AuthorizationError,
+    issuer_is_exact,
+    resource_names_the_server,
+    token_challenge,
+)
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
 from mcp_tui.client.auth.token_endpoint import (
     JWT_BEARER,
@@ -62,7 +68,9 @@ class Person:
 
     async def visit(self, request: AuthorizationRequest) -> str:
         async with httpx.AsyncClient(trust_env=False) as browser:
-            location = (await browser.get(request.url)).headers["location"]
+            location = (await browser.get(request.url)).headers.get("location", "")
+            if not location:
+                return ""  # the page goes nowhere
             await browser.get(f"{request.redirect_uri}?code=stolen&state=guessed")
             await browser.get(location)
         return await asyncio.Event().wait() and ""  # nothing is pasted
@@ -173,7 +181,109 @@ async def test_a_refresh_token_that_was_refused_is_not_sent_again(tmp_path: Path
             before = server.asked.count("/token")
             for _ in range(3):
                 assert await client.request("tools/list") is None
-            assert server.asked.count("/token") == before + 1
+        assert "requires sign-in" in await refusal(server, None, tmp_path)
+        assert server.asked.count("/token") == before + 1
+
+
+async def test_a_renewal_is_tried_again_after_an_outage(tmp_path: Path):
+    async with lying() as server, connected(server, Person(), tmp_path) as (client, tokens):
+        server.good.clear()
+        server.lie = "refresh outage"
+        assert "HTTP 503" in (await ended(client, "open")).error
+        server.lie = ""
+        await answered(client, "tools/list")
+        assert (server.refreshed, tokens.credentials.token.refused) == (1, "")
+
+
+async def test_a_client_that_a_renewal_finds_forgotten_is_registered_again(tmp_path: Path):
+    async with lying() as server:
+        async with connected(server, Person(), tmp_path):
+            pass
+        server.forget()
+        server.good.clear()
+        assert "requires sign-in" in await refusal(server, None, tmp_path)
+        async with connected(server, Person(), tmp_path) as (_, tokens):
+            assert tokens.credentials.registration.client_id in server.registered
+        assert server.asked.count("/register") == 2
+
+
+@pytest.mark.parametrize("lie", ["", "redirects the unknown"])
+async def test_a_client_that_the_page_does_not_know_is_registered_again_once(lie: str, tmp_path: Path):
+    async with lying(lie) as server:
+        store = CredentialStore(tmp_path, storage="file")
+        await Authorization(server.url, store=store, browser=Person()).sign_in()
+        server.forget()
+        if not lie:  # the page goes nowhere, so the person stops, and signs in again as they were told
+            told: list[str] = []
+            tokens = Authorization(server.url, store=store, browser=Person())
+            tokens.listeners.append(told.append)
+            with pytest.raises(AuthorizationError, match="stopped"):
+                await tokens.sign_in()
+            assert any("stop and sign in again" in each for each in told)
+        made = await Authorization(server.url, store=store, browser=Person()).sign_in()
+        assert made.registration.client_id in server.registered
+        assert server.asked.count("/register") == 2
+
+
+async def test_a_given_client_that_is_unknown_is_named_with_the_ways_out(tmp_path: Path):
+    async with lying("redirects the unknown") as server:
+        store = CredentialStore(tmp_path, storage="file")
+        server.registered.add("mine")
+        given = ClientRegistration(client_id="mine")
+        await Authorization(server.url, store=store, browser=Person(), registration=given).sign_in()
+        server.forget()
+        stored = (
+            rf"Check the client 'mine' \(--client-id\), or run mcp-tui logout {server.url} and sign in anew"
+        )
+        for registration, said in ((given, r"Check the client 'mine' \(--client-id\)\. "), (None, stored)):
+            tokens = Authorization(server.url, store=store, browser=Person(), registration=registration)
+            with pytest.raises(AuthorizationError, match=said):
+                await tokens.sign_in()
+        assert "/register" not in server.asked
+
+
+@pytest.mark.parametrize("lie", ["slash in the issuer", "slash in the resource"])
+async def test_an_issuer_may_differ_by_the_slash_of_an_empty_path(lie: str, tmp_path: Path):
+    async with lying(lie) as server, connected(server, Person(), tmp_path) as (client, _):
+        server.lie = ""  # it names itself in the other way now, and the client is still its own
+        server.good.clear()
+        await answered(client, "tools/list")
+        assert (server.signed_in, server.refreshed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ("https://as.example/a", "https://as.example/a/"),
+        ("https://as.example", "https://as.example//"),
+        ("https://as.example", "https://as.example/?"),
+        ("https://as.example", "https://AS.example/"),
+        ("https://as.example", "https://as.example:443"),
+        ("https://as.example", "http://as.example/"),
+    ],
+)
+def test_an_issuer_may_differ_by_nothing_else(asked: str, named: str):
+    with pytest.raises(AuthorizationError, match="not trusted"):
+        issuer_is_exact(asked, named, parse("https://x.example/mcp"))
+
+
+@pytest.mark.parametrize(
+    ("server", "named", "advice"),
+    [
+        ("http://127.0.0.1:8000/mcp", "http://localhost:8000/mcp", "Connect to http://localhost:8000/mcp."),
+        ("http://localhost:8000/mcp", "http://[::1]:8000/mcp", "Connect to http://[::1]:8000/mcp."),
+        ("http://127.0.0.1:8000/mcp", "http://localhost:8001/mcp", "Check the URL of the server."),
+        (
+            "http://127.0.0.1:8000/mcp",
+            "http://localhost.evil.example:8000/mcp",
+            "Check the URL of the server.",
+        ),
+        ("https://x.example/mcp", "https://localhost/mcp", "Check the URL of the server."),
+    ],
+)
+def test_another_name_of_this_machine_is_named_as_the_url_to_use(server: str, named: str, advice: str):
+    with pytest.raises(AuthorizationError, match=f"{re.escape(advice)}$"):
+        resource_names_the_server(named, parse(server))
 
 
 async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
@@ -191,9 +301,10 @@ async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
 async def test_a_lie_is_refused_with_a_sentence_and_no_secret_is_sent(lie: str, tmp_path: Path):
     async with lying(lie) as server:
         client, _ = client_of(server, Person(), tmp_path)
-        with pytest.raises(Unauthorized, match=re.escape(LIES[lie])):
+        with pytest.raises(Unauthorized, match=re.escape(LIES[lie])) as raised:
             await client.connect()
         await client.close()
+        assert (HEADER_OPTION in str(raised.value)) is not server.bound
         issued = "/token" in server.asked
         assert issued == (
             lie in ("another audience", "another type", "split token", "never satisfied")
@@ -211,6 +322,14 @@ async def test_more_scopes_are_asked_for_with_those_that_were_granted(tmp_path: 
         await answered(client, "tools/call", {"name": "write", "arguments": {}})
         assert {"read", "write"} <= set(tokens.credentials.token.scopes)
         assert server.signed_in == 2
+
+
+async def test_a_renewed_token_that_is_refused_too_is_said_so(tmp_path: Path):
+    async with lying() as server:
+        async with connected(server, Person(), tmp_path):
+            server.good.clear()
+            server.lie = "refresh loop"
+        assert "refuses the token that was just renewed" in await refusal(server, None, tmp_path)
 
 
 async def test_endless_step_up_ends_after_two_sign_ins(tmp_path: Path):
@@ -569,6 +688,10 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
         (Challenge(401, "Basic realm=x"), "Put a user and a password in the URL"),
         (Challenge(403, 'Bearer error="insufficient_scope", scope="a $(b)"'), "--scope 'a $(b)', or"),
         (Challenge(403, ""), "Run mcp-tui login https://x.example/mcp, or"),
+        (
+            Challenge(403, "", RequestToken("sent")),
+            "another sign-in does not help. Ask its operator for access.",
+        ),
     ],
 )
 def test_the_way_out_is_told_by_the_challenge(challenge: Challenge | None, hint: str):

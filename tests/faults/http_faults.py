@@ -75,6 +75,8 @@ CALLS = _rows(
     ("413", plain(b"413 Content Too Large", b"", b"text/plain"), "failed", "413"),
     ("429", plain(b"429 Too Many Requests", b"", b"text/plain", b"retry-after: 7\r\n"), "failed", "HTTP 429 Too Many Requests. Retry after 7 s"),
     ("500 that says why", plain(b"500 Internal Server Error", b'{"detail":"oops"}'), "failed", "HTTP 500 Internal Server Error (it says: oops)"),
+    ("403 with a page", plain(b"403 Forbidden", b"<style>p {}</style><p>Editors&nbsp;only</p>", b"text/html"), "failed", "denies access (HTTP 403) (it says: Editors only)"),
+    ("403 in JSON of its own", plain(b"403 Forbidden", b'{"errors":["role"]}'), "failed", 'denies access (HTTP 403)'),
     ("500 that says why in depth", plain(b"500 Oh", b'{"error":{"message":"deep"}}', b"application/problem+json"), "failed", "(it says: deep)"),
     ("500 with a page", plain(b"500 Internal Server Error", HTML, b"text/html"), "failed", "500"),
     ("502 of a proxy", plain(b"502 Bad Gateway", HTML, b"text/html"), "lost", "a gateway answered HTTP 502 Bad Gateway, not the server; the server may still be running it"),

@@ -113,6 +113,7 @@ async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path:
         await driven.press("ctrl+d")
         await driven.until(lambda: driven.session.link is Link.LOST)
         await driven.until(lambda: "Not connected: the server requires sign-in (HTTP 401)" in driven.text())
+        assert "Press L to sign in, or S to reconnect." in " ".join(driven.text().split())
         await signed_in(driven)  # L connects again
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
 

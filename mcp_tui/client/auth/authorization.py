@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -11,12 +12,14 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import (
+    HEADER_OPTION,
     AuthorizationError,
     AuthorizationServer,
     Discovery,
     Listener,
     ProtectedResource,
     TokenChallenge,
+    issuer_id,
     scopes_in,
     shown,
     token_challenge,
@@ -31,11 +34,13 @@ from mcp_tui.client.auth.token_endpoint import (
     Token,
     TokenEndpoint,
     assertion_is_for_the_issuer,
+    by_hand,
     credentials_are_the_issuers,
     read_assertion,
 )
+from mcp_tui.journal.masks import mask_url
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.addresses import parse
+from mcp_tui.transport.addresses import parse, readable
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError
 
 STEP_UPS: Final = 2
@@ -202,9 +207,9 @@ class Authorization:
                 else:
                     await self._obtain(found, ask=ask)
             except AuthorizationError as error:
-                self._failed = error
-                self._tell(str(error))
-                raise
+                self._failed = failed = self._with_header_option(error)
+                self._tell(str(failed))
+                raise failed from None
             finally:
                 self.signing_in = False
 
@@ -216,7 +221,17 @@ class Authorization:
         """
         await self.load()
         async with self._lock:
-            return await self._issue(await self._discovery.challenge())
+            challenge = await self._discovery.challenge()
+            try:
+                return await self._issue(challenge)
+            except AuthorizationError as error:
+                raise self._with_header_option(error) from None
+
+    def _with_header_option(self, error: AuthorizationError) -> AuthorizationError:
+        """Returns an error with the way in that is always left, where the server takes plain tokens."""
+        if error.declined or self._discovery.bound or self._by_itself:
+            return error
+        return error.advising(f"You can also {HEADER_OPTION}.")
 
     # -- which way -------------------------------------------------------------------------------------------
 
@@ -228,7 +243,7 @@ class Authorization:
         if challenge.wants_scopes:
             self._step_up_is_bounded(challenge)
         elif self._fresh == "issued":
-            text = "the server refuses the token that it was just given; sign in again later, or add a token with -H"
+            text = "the server refuses the token that it was just given; sign in again later"
             raise AuthorizationError(text)
         refreshes = self._by_itself or not (challenge.wants_scopes or self._fresh)
         if refreshes and self.credentials.token.refresh and await self._refreshed(challenge):
@@ -240,7 +255,12 @@ class Authorization:
     async def _agreed(self, challenge: TokenChallenge, *, ask: bool) -> None:
         """Asks the person to sign in. Nothing is fetched from anywhere before they agree."""
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
-        why = f"this server requires sign-in{scopes}"
+        refused = self.credentials.token.refused
+        if self._fresh and self.browser is None:
+            text = "the server refuses the token that was just renewed, so another sign-in may not help"
+            raise AuthorizationError(text)
+        again = f" again, as the renewal was refused ({refused})" if refused and not scopes else ""
+        why = f"this server requires sign-in{scopes}{again}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
             raise AuthorizationError(why, declined=True)
         self.signing_in = True
@@ -265,6 +285,8 @@ class Authorization:
     async def _take_newer(self, refused: str) -> bool:
         """Uses a token that another mcp-tui stored meanwhile."""
         found = await self._stored()
+        if found.token.access == self.token and found.token.refused:
+            self._adopt(found)  # another mcp-tui was refused a renewal
         if found.token.access in ("", refused, self.token):
             return False
         self._adopt(found)
@@ -272,10 +294,10 @@ class Authorization:
 
     async def _refreshed(self, challenge: TokenChallenge) -> bool:
         kept, resource = self.credentials, await self._discovery.resource(challenge)
-        if kept.issuer not in resource.issuers:
+        if not resource.named(kept.issuer):
             issuer = shown(kept.issuer)
             self._tell(f"The server changed its authorization server: {issuer} is not named any more")
-        if kept.issuer not in resource.issuers or kept.resource != resource.identifier:
+        if not resource.named(kept.issuer) or kept.resource != resource.identifier:
             return False
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
         key = self._proof_key or _drawn(server, resource)
@@ -283,13 +305,19 @@ class Authorization:
         async with nullcontext() if self._store is None else self._store.renewing():
             if await self._take_newer(kept.token.access):
                 return True
+            if not self.credentials.token.refresh:
+                return False
             try:
                 token = await endpoint.refresh(kept.registration, kept.token)
             except AuthorizationError as error:
                 if not error.refused:
                     raise
                 self._tell(str(error))
-                self.credentials = replace(kept, token=replace(kept.token, refresh=""))  # it serves no more
+                token = replace(kept.token, refresh="", refused=error.refused)
+                stale = error.unknown_client and not kept.registration.given
+                client = replace(kept.registration, stale=stale)
+                self.credentials = replace(kept, token=token, registration=client)
+                await self._save(self.credentials)
                 return False
             await self._keep(replace(kept, token=token), "refreshed")
             return True
@@ -297,12 +325,19 @@ class Authorization:
     async def _issue(self, challenge: TokenChallenge) -> Credentials:
         resource = await self._discovery.resource(challenge)
         known = (self._client.issuer, self.credentials.issuer)  # else the first that the server names
-        issuer = next((each for each in known if each in resource.issuers), resource.issuers[0])
+        issuer = next((each for each in map(resource.named, known) if each), resource.issuers[0])
         server = await self._discovery.authorization_server(issuer, legacy=resource.legacy)
         self._tell(f"Authorization server: {shown(issuer)}")
         scopes = self._wanted_scopes(challenge, server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
-        client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(endpoint)
+        try:
+            client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(
+                endpoint
+            )
+        except AuthorizationError as error:
+            if error.unknown_client and self._client.given and not self._client.idp_issuer:
+                raise error.advising(f"Check the client {self._given_client}.") from None
+            raise
         made = Credentials(
             server=self._key, issuer=issuer, resource=resource.identifier, registration=client, token=token
         )
@@ -333,19 +368,42 @@ class Authorization:
         return await there.exchange(at_idp, assertion, endpoint.server.issuer)
 
     async def _signed_in(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
-        browser, server = self.browser, endpoint.server
+        browser = self.browser
         if browser is None:
             raise AuthorizationError("this server requires sign-in", declined=True)
-        known = self._known_client(server)
+        known = self._known_client(endpoint.server)
+        try:
+            return await self._visited(endpoint, known, browser)
+        except AuthorizationError as error:
+            if known is None or known.given or not error.unknown_client:
+                raise
+            self._tell(f"{error} Registering again")
+        return await self._visited(endpoint, None, browser)
+
+    async def _visited(
+        self, endpoint: TokenEndpoint, known: ClientRegistration | None, browser: Browser
+    ) -> tuple[ClientRegistration, Token]:
+        """Has a person sign in with the client ``known``, or a new one."""
+        server, page = endpoint.server, shown(endpoint.server.issuer)
         async with RedirectListener.at("" if known is None else known.redirect_uri) as listener:
             redirect_uri = listener.redirect_uri
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
                 known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
+            elif known.given:
+                self._tell(f"If the page of {page} refuses the client, check {self._given_client}")
+            else:
+                again = "stop and sign in again: mcp-tui then registers again"
+                self._tell(f"If the page of {page} does not know mcp-tui, {again}")
             request = authorization_request(endpoint, known, redirect_uri)
             self._learn(request.state, request.verifier)
             self._tell(f"Waiting for the sign-in at {request.host}")
-            code = code_of_response(server, request, await listener.redirect(request, browser))
+            try:
+                redirected = await listener.redirect(request, browser)
+            except (AuthorizationError, asyncio.CancelledError):
+                await self._not_again(known)
+                raise
+            code = code_of_response(server, request, redirected)
             self._learn(code)
             return known, await endpoint.redeem(known, code, request.verifier, redirect_uri)
 
@@ -373,10 +431,34 @@ class Authorization:
             return None
         if client.given:
             return self._bound(client, server)
-        if client.issuer == server.issuer:
+        if issuer_id(client.issuer) != issuer_id(server.issuer):
+            self._tell(f"Registering again: the earlier client belongs to {shown(client.issuer)}")
+        elif client.stale:
+            self._tell("Registering again: the last sign-in with the earlier client did not work")
+        else:
             return client
-        self._tell(f"Registering again: the earlier client belongs to {shown(client.issuer)}")
         return None
+
+    async def _not_again(self, client: ClientRegistration) -> None:
+        """Has the next sign-in register again: the page may not know a stored client of ours, and nothing else tells."""
+        stored = await self._stored()  # another mcp-tui may have renewed the token meanwhile
+        if client.given or client != self.credentials.registration:
+            return
+        stale = replace(client, stale=True)
+        self.credentials = replace(self.credentials, registration=stale)
+        if stored.registration == client:
+            await self._save(replace(stored, registration=stale))
+
+    @property
+    def _given_client(self) -> str:
+        """The client that a person gave, for the end of a sentence that says what to check."""
+        client = self._client
+        secret = " and its secret" if client.client_secret or client.private_key else ""
+        said = f"{readable(client.client_id, 60)!r} (--client-id){secret}"
+        if self._registration is not None:
+            return said
+        url = self._key if mask_url(self._key) == self._key else "URL"
+        return f"{said}, or run mcp-tui logout {shlex.quote(url)} and sign in anew"
 
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:
@@ -391,10 +473,8 @@ class Authorization:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.metadata.get("registration_endpoint") is not None:
             return await endpoint.register(redirect_uri)
-        raise AuthorizationError(
-            f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
-            f"with the redirect URI {redirect_uri}, and give its id with --client-id"
-        )
+        text = f"the authorization server {shown(server.issuer)} registers no clients by itself"
+        raise AuthorizationError(f"{text}. {by_hand(redirect_uri)}")
 
     # -- what is kept ----------------------------------------------------------------------------------------
 
@@ -414,6 +494,9 @@ class Authorization:
         self.issued += 1
         until = credentials.token.expires_at
         self._tell(f"Token issued{f', valid until {clock.local_stamp(until)}' if until else ''}")
+        await self._save(credentials)
+
+    async def _save(self, credentials: Credentials) -> None:
         if self._store is not None:
             try:
                 await asyncio.to_thread(self._store.save, credentials)

@@ -27,6 +27,13 @@ SUCCESS: Final = (200, 201)
 LONGEST: Final = 2048
 """Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
 
+HEADER_OPTION: Final = "add a token with -H 'Authorization: Bearer TOKEN'"
+"""The way in that needs no sign-in."""
+
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine, which servers write for one another."""
+
+_EMPTY_PATH: Final = re.compile(r"([a-z]+://[^/?#]+)/")
 _PING: Final = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -37,8 +44,19 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 class AuthorizationError(Unauthorized):
     """No token was issued. The text is one sentence for a person: what happened, what to do."""
 
-    refused = False
-    """Whether an authorization server answered with an error (RFC 6749, section 5.2)."""
+    refused = ""
+    """The error code, or else the HTTP status, of an authorization server that refused for good (RFC 6749, section 5.2)."""
+
+    @property
+    def unknown_client(self) -> bool:
+        """Whether the authorization server refused the client itself, whoever signs in."""
+        return self.refused in ("invalid_client", "unauthorized_client")
+
+    def advising(self, advice: str) -> AuthorizationError:
+        """Returns this error with one more sentence."""
+        made = AuthorizationError(f"{self} {advice}", declined=self.declined)
+        made.refused = self.refused
+        return made
 
 
 # -- the challenge ---------------------------------------------------------------------------------------------
@@ -102,8 +120,11 @@ def scopes_in(value: Json) -> tuple[str, ...]:
 def metadata_is_on_the_server(url: str, server: Address) -> None:
     """Refuses metadata of a resource from another origin (RFC 9728, section 3: derived from its identifier)."""
     if not parse(url).same_origin(server):
-        text = f"the server keeps its metadata on another origin, {shown(url)}, so it is not read"
-        raise AuthorizationError(text)
+        own = shown(protected_resource_urls(server)[0])
+        raise AuthorizationError(
+            f"the server keeps its metadata on another origin, {shown(url)}, so it is not read. "
+            + (other_name(url, server) or f"Its place is {own}: tell the server's operator")
+        )
 
 
 def resource_names_the_server(resource: Json, server: Address) -> str:
@@ -114,17 +135,40 @@ def resource_names_the_server(resource: Json, server: Address) -> str:
     path = "" if named is None else named.url.path.rstrip("/")
     below = server.url.path == path or server.url.path.startswith(f"{path}/")
     if named is None or not named.same_origin(server) or not below or named.url.query or "#" in resource:
-        text = f"the server's metadata is for another resource, {shown(resource)}, so it is not used"
+        way = (below and other_name(resource, server)) or "Check the URL of the server"
+        text = f"the server's metadata is for another resource, {shown(resource)}, so it is not used. {way}"
         raise AuthorizationError(text)
     return resource
 
 
-def issuer_is_exact(expected: str, named: Json) -> None:
-    """Refuses metadata whose ``issuer`` differs in any character from the one asked (RFC 8414, section 3.3)."""
-    if named != expected:
+def other_name(url: str, server: Address) -> str:
+    """Returns advice to connect by the name of this machine that ``url`` has; empty if that is not the difference."""
+    with suppress(TransportError):
+        host = parse(url).url.host
+        found = replace(server, url=server.url.copy_with(host=host))
+        if {host, server.url.host} <= set(LOOPBACK) and parse(url).same_origin(found):
+            return f"Connect to {shown(str(found.url))}"
+    return ""
+
+
+def issuer_id(issuer: str) -> str:
+    """Returns an issuer in the form in which issuers are compared, character by character: ``https://x/`` as ``https://x``.
+
+    An empty path and ``/`` are the same URI and have the same metadata URL (RFC 3986, section 6.2.3). Google's servers
+    and others mix them. Nothing else is normalized.
+    """
+    found = _EMPTY_PATH.fullmatch(issuer)
+    return found[1] if found else issuer
+
+
+def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
+    """Returns the ``issuer`` of metadata, which is the one asked, by :func:`issuer_id` (RFC 8414, section 3.3)."""
+    if not isinstance(named, str) or issuer_id(named) != issuer_id(expected):
         said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
-        text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing"
+        way = other_name(f"{named}", server) or "Tell the server's operator"
+        text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing. {way}"
         raise AuthorizationError(text)
+    return named
 
 
 def endpoint_is_safe(name: str, url: Json) -> str:
@@ -180,6 +224,10 @@ class ProtectedResource:
     legacy: bool = False
     bound: bool = False
 
+    def named(self, issuer: str) -> str:
+        """Returns an issuer as the server names it, see :func:`issuer_id`; empty if it does not."""
+        return next((each for each in self.issuers if issuer_id(each) == issuer_id(issuer)), "")
+
 
 @frozen
 class AuthorizationServer:
@@ -207,6 +255,8 @@ class Discovery:
         self._server = server
         self._fetcher = Fetcher(replace(server, authorization=None), insecure=insecure)
         self._tell = tell
+        self.bound = False
+        """Whether the server takes only tokens that are bound to a key, as far as it has said so."""
 
     async def challenge(self) -> TokenChallenge:
         """Asks the server without a token, and returns its challenge; empty if it takes that, or cannot be asked."""
@@ -223,15 +273,16 @@ class Discovery:
         Raises:
             AuthorizationError: what is found there cannot be used, or cannot be read.
         """
-        urls, where = protected_resource_urls(self._server), ""
-        if named := challenge.resource_metadata:
+        urls, named = protected_resource_urls(self._server), challenge.resource_metadata
+        self.bound = challenge.bound
+        if named:
             metadata_is_on_the_server(named, self._server)
-            urls, where = [named], f" at {shown(named)}"
-        found, problem = await self._first(urls)
+            urls = [named]
+        found, problem, hidden = await self._first(urls)
         if found is None:
-            if where or problem:
-                raise AuthorizationError(f"the server's metadata{where} cannot be read{problem}")
-            self._tell("The server publishes no metadata: treating it as a server of 2025-03-26")
+            if named or hidden:
+                raise AuthorizationError(f"the server's metadata cannot be read: {problem}")
+            self._tell(f"The server publishes no metadata ({problem}): treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=challenge.bound)
         identifier = resource_names_the_server(found.get("resource"), self._server)
@@ -239,8 +290,8 @@ class Discovery:
         if not issuers:
             raise AuthorizationError("the server's metadata names no authorization server")
         scopes = scopes_in(found.get("scopes_supported"))
-        bound = challenge.bound or found.get("dpop_bound_access_tokens_required") is True
-        return ProtectedResource(identifier, tuple(issuers[:10]), scopes, bound=bound)
+        self.bound = self.bound or found.get("dpop_bound_access_tokens_required") is True
+        return ProtectedResource(identifier, tuple(issuers[:10]), scopes, bound=self.bound)
 
     async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
         """Returns the metadata of an issuer: by RFC 8414, else OpenID Connect, else the defaults of 2025-03-26.
@@ -249,36 +300,34 @@ class Discovery:
             AuthorizationError: there are none, or they cannot be trusted.
         """
         issuer_is_safe(issuer)
-        found, problem = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
-        if found is None and legacy and not problem:
+        urls = authorization_server_urls(parse(issuer), legacy=legacy)
+        found, problem, hidden = await self._first(urls)
+        if found is None and legacy and not hidden:
             self._tell("It publishes no authorization metadata: using /authorize, /token and /register")
             found = _default_metadata(issuer)
         if found is None:
-            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{problem}"
+            text = (
+                f"the authorization server {shown(issuer)} publishes no metadata that can be used: {problem}"
+            )
             raise AuthorizationError(text)
-        issuer_is_exact(issuer, found.get("issuer"))
-        server = AuthorizationServer(issuer, found)
+        server = AuthorizationServer(issuer_is_exact(issuer, found.get("issuer"), self._server), found)
         for name in ("token_endpoint", "authorization_endpoint", "registration_endpoint"):
             if name == "token_endpoint" or found.get(name) is not None:
                 server.endpoint(name)  # one that is not safe is found before anything is sent
         return server
 
-    async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str]:
-        """Returns the first document found; without one, what was found instead, as the end of a sentence."""
-        problem = ""
+    async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str, bool]:
+        """Returns the first document found; else what was found instead, and whether it may be there all the same."""
+        said: list[str] = []
+        hidden = False
         for url in urls:
             answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
             document = as_document(answer)
             if document is not None:
-                return document, ""
-            if answer.status in SUCCESS:
-                self._tell(f"{shown(url)} is not a JSON object")
-            elif 300 <= answer.status < 400:
-                target = shown(answer.headers.get("location", "nowhere"))
-                problem = f": {shown(url)} redirects to {target}, and redirects are not followed"
-            elif answer.status >= 500 or answer.status == 429:
-                problem = f": {shown(url)} answered HTTP {answer.status}"
-        return None, problem
+                return document, "", False
+            hidden = hidden or 300 <= answer.status < 400 or answer.status >= 500 or answer.status == 429
+            said.append(f"{shown(url)} {instead(answer)}")
+        return None, ", ".join(said), hidden
 
     async def fetched(self, url: str, body: bytes | None, headers: dict[str, str]) -> Fetched:
         """Returns the answer to one request of an authorization.
@@ -324,6 +373,17 @@ def _default_metadata(origin: str) -> dict[str, Json]:
         "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
         "code_challenge_methods_supported": ["S256"],
     }
+
+
+def instead(answer: Fetched) -> str:
+    """Returns what a server answered in place of a JSON object, as the end of a sentence."""
+    if 300 <= answer.status < 400:
+        return (
+            f"redirects to {shown(answer.headers.get('location', 'nowhere'))}, and redirects are not followed"
+        )
+    kind = readable(answer.headers.get("content-type", "").partition(";")[0].strip() or "no Content-Type", 80)
+    said = "" if answer.status not in SUCCESS else ", which is not a JSON object"
+    return f"answered HTTP {answer.status} with {kind}{said}"
 
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:

@@ -12,7 +12,13 @@ from dataclasses import field
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from mcp_tui.client.auth.discovery import AuthorizationError, AuthorizationServer, pkce_is_advertised, shown
+from mcp_tui.client.auth.discovery import (
+    AuthorizationError,
+    AuthorizationServer,
+    issuer_id,
+    pkce_is_advertised,
+    shown,
+)
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint, digest
 from mcp_tui.protocol.values import frozen
 
@@ -115,12 +121,12 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
 
 
 def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]) -> None:
-    """Compares ``iss`` exactly, also of errors; it may not be missing if it is advertised (RFC 9207, section 2.4).
+    """Compares ``iss`` with the issuer, also of errors; it may not be missing if it is advertised (RFC 9207, section 2.4).
 
     It is looked at before the code is redeemed and before an error is shown.
     """
     found = fields.get("iss", [])
-    if found and found != [server.issuer]:
+    if found and [*map(issuer_id, found)] != [issuer_id(server.issuer)]:
         text = f"the redirect names {shown(found[0])}, not {shown(server.issuer)}, so its code was not used"
         raise AuthorizationError(text)
     if not found and server.metadata.get("authorization_response_iss_parameter_supported") is True:
@@ -139,7 +145,9 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
     if "error" in fields:
         code = fields["error"][0]
         why = code if _ERROR.fullmatch(code) else "no reason given"
-        raise AuthorizationError(f"the sign-in failed: {why}")
+        error = AuthorizationError(f"the sign-in failed: {why}")
+        error.refused = why
+        raise error
     codes = fields.get("code", [])
     if len(codes) != 1 or not codes[0]:
         raise AuthorizationError("the redirect brought no code")

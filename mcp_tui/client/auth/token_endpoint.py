@@ -21,6 +21,8 @@ from mcp_tui.client.auth.discovery import (
     Discovery,
     ProtectedResource,
     as_document,
+    instead,
+    issuer_id,
     json_object,
     scopes_in,
     shown,
@@ -52,6 +54,9 @@ _CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
 NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
 """A nonce for proofs of possession (RFC 9449, section 8.1)."""
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
+
+_PASSING: Final = ("temporarily_unavailable", "server_error", "slow_down")
+"""Errors that may be over the next time."""
 
 ASSERTION_LIFE: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
@@ -89,6 +94,8 @@ class ClientRegistration:
     idp_client_secret: str = field(default="", repr=False)
     given: bool = False
     """A person gave it, so it is never replaced by another."""
+    stale: bool = False
+    """A sign-in with it was refused or never came back, so the next one registers again."""
 
 
 @fact
@@ -103,6 +110,8 @@ class Token:
     scopes: tuple[str, ...] = ()
     expires_at: float = 0.0
     proof_key: str = field(default="", repr=False)
+    refused: str = ""
+    """Why the authorization server refused to renew it, which is asked for no more."""
 
 
 # -- JWTs -----------------------------------------------------------------------------------------------------
@@ -236,12 +245,17 @@ def audiences(token: str) -> list[str]:
     return [named] if isinstance(named, str) else texts_in(named)
 
 
+def by_hand(redirect_uri: str) -> str:
+    """Returns the ways in where an authorization server registers no clients for everybody."""
+    return f"Register mcp-tui there by hand with the redirect URI {redirect_uri}, and give its id with --client-id"
+
+
 # -- checks ----------------------------------------------------------------------------------------------------
 
 
 def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -> None:
     """Refuses to send credentials to another issuer than their own ("Authorization Server Binding", 2026-07-28)."""
-    if registration.issuer and registration.issuer != issuer:
+    if registration.issuer and issuer_id(registration.issuer) != issuer_id(issuer):
         raise AuthorizationError(
             f"the server now names the authorization server {shown(issuer)}, but the client "
             f"{readable(registration.client_id, 60)!r} belongs to {shown(registration.issuer)}, so nothing was sent there"
@@ -266,7 +280,7 @@ def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
 def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> None:
     """Refuses to send an assertion to an issuer that its ``aud`` does not name (RFC 7523, section 3)."""
     named = audiences(assertion)
-    if not {server.issuer, f"{server.issuer}/", server.endpoint("token_endpoint")} & set(named):
+    if not {issuer_id(server.issuer), server.endpoint("token_endpoint")} & set(map(issuer_id, named)):
         raise AuthorizationError(
             f"the assertion is for {shown(', '.join(named) or 'nobody')}, but the server names the authorization "
             f"server {shown(server.issuer)}, so it was not sent there; name its issuer with --issuer"
@@ -283,8 +297,7 @@ def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str)
     others = [each for each in named if not any(_same_origin(each, address) for address in own)]
     if named and len(others) == len(named):
         raise AuthorizationError(
-            f"the authorization server issued a token for another server, {shown(others[0])}, so it is not used; "
-            "add a token of your own with -H"
+            f"the authorization server issued a token for another server, {shown(others[0])}, so it is not used"
         )
 
 
@@ -327,7 +340,15 @@ class TokenEndpoint:
         }
         body, headers = json.dumps(metadata).encode(), {"Content-Type": "application/json"}
         answer = await self.discovery.fetched(self.server.endpoint("registration_endpoint"), body, headers)
-        made = self._accepted(answer, "register mcp-tui")
+        try:
+            made = self._accepted(answer, "register mcp-tui")
+        except AuthorizationError as error:
+            # no secret was sent, so that none can be repeated
+            reason = (json_object(answer.body) or {}).get("error_description")
+            said = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
+            raise AuthorizationError(
+                f"{str(error).removesuffix('.')}{said}. {by_hand(redirect_uri)}"
+            ) from None
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
             raise AuthorizationError("the authorization server registered mcp-tui without a client id")
@@ -441,11 +462,14 @@ class TokenEndpoint:
         document = as_document(answer)
         if document is not None and "error" not in document:
             return document
-        why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
+        code = _error(answer)
+        why = code or (f"it {instead(answer)}" if document is None else "no reason given")
+        passing = answer.status >= 500 or answer.status in (408, 429) or code in _PASSING
         error = AuthorizationError(
             f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}"
+            f"{'. Try again later' if passing else ''}"
         )
-        error.refused = True
+        error.refused = "" if passing else code or f"HTTP {answer.status}"
         raise error
 
     def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:

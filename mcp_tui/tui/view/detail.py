@@ -252,15 +252,14 @@ def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now:
 
 
 def failure_sections(
-    trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], *, process: bool
+    trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], again: SafeText
 ) -> list[Section]:
     """Returns why there is no connection, what to do, the steps so far, and the last lines of stderr.
 
-    ``process`` says that the server is a process started here. Empty if there is no ``trouble``.
+    ``again`` is what to do. Empty if there is no ``trouble``.
     """
     if not trouble:
         return []
-    again = hint("{server.menu} restarts the server" if process else "{server.menu} reconnects")
     sections = [Section(words("Connection"), [line((trouble, "error")), line((again, "muted"))])]
     if steps:
         sections.append(Section(words("Connection steps"), _steps(steps)))
