@@ -238,7 +238,7 @@ def session_over(status: int) -> str:
 def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = False) -> str:
     """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none.
 
-    ``pages``: the text of an HTML page is one too.
+    ``pages``: the text of an HTML page, or of JSON in any form, is one too.
     """
     kind, text = media_type(headers), body.decode("utf-8", "replace")
     if pages and "html" in kind:
@@ -251,7 +251,7 @@ def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = Fals
             fields = cast("dict[str, object]", value)
             names = ("error_description", "message", "detail", "error")
             value = next((fields[name] for name in names if fields.get(name)), None)
-        text = value if isinstance(value, str) else ""
+        text = value if isinstance(value, str) else text if pages else ""
     return readable(" ".join(text.split()))
 
 
