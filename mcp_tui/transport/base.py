@@ -110,6 +110,9 @@ class TokenSource(Protocol):
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
         """Takes in the response to a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
 
+    def connected(self, ip: str) -> None:
+        """Takes in the IP address of a connection to the server that no proxy makes."""
+
     async def renew(self, challenge: Challenge) -> bool:
         """Gets another token without asking a person; returns whether it did. Never raises."""
         ...

@@ -80,11 +80,9 @@ class HttpClient:
         *,
         connect_timeout: float,
         tokens: TokenSource | None = None,
-        peer: Callable[[str], None] | None = None,
     ) -> None:
-        """Checks the URL and the headers. ``peer`` gets the IP address of each direct connection, before it is used."""
+        """Checks the URL and the headers."""
         self.address = parse(target.url)
-        self._peer = peer
         self._target = target
         self._given = _checked([*target.headers.items(), *target.repeated])
         if self.address.authorization is not None:
@@ -148,6 +146,7 @@ class HttpClient:
         body: bytes | None = None,
         *,
         to: Address | None = None,
+        ip: str = "",
         urgent: bool = False,
         starts: Callable[[], None] = nothing,
         flushed: Callable[[], None] = nothing,
@@ -156,7 +155,8 @@ class HttpClient:
 
         Leaving the context before the body's end closes the connection in whatever state it is; so does the end of the
         task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
-        the first byte is written, ``flushed`` when the operating system has the last.
+        the first byte is written, ``flushed`` when the operating system has the last. ``ip`` is where to connect; without
+        it the name of the host is looked up.
 
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
@@ -174,8 +174,8 @@ class HttpClient:
             match event:
                 case "connection.connect_tcp.complete" | "socks.connect_tcp.complete":
                     sockets.append(info["return_value"])
-                    if self._peer is not None and self.proxy is None:
-                        self._peer(str(sockets[-1].get_extra_info("server_addr")[0]))
+                    if self.tokens is not None and self.proxy is None:
+                        self.tokens.connected(str(sockets[-1].get_extra_info("server_addr")[0]))
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                     place.close()
                     begun = passed = True
@@ -190,12 +190,14 @@ class HttpClient:
         address = to or self.address
         url = address.url
         sent = RequestToken() if self.tokens is None else self.tokens.for_request(method, str(url))
+        named: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")} if ip else {}
+        """The name that a certificate must have, where the URL has the IP address in its place."""
         request = httpx.Request(
             method,
-            url,
-            headers=self._headers({**headers, **sent.headers}, self.cookies.header(url)),
+            url.copy_with(host=ip) if ip else url,
+            headers=self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc),
             content=body,
-            extensions={"timeout": self._timeout, "trace": trace},
+            extensions={"timeout": self._timeout, "trace": trace, **named},
         )
         connection = await self._obtain(self._make, self._room[urgent], place)
         try:
@@ -241,9 +243,10 @@ class HttpClient:
         self._idle.pop(connection).cancel()
         spawn(connection.aclose(), name="close an idle connection")
 
-    def _headers(self, protocol: Mapping[str, str], cookies: str = "") -> list[tuple[bytes, bytes]]:
+    def _headers(self, protocol: Mapping[str, str], cookies: str, host: bytes) -> list[tuple[bytes, bytes]]:
         """Returns the user's headers, overridden by the protocol's. ``cookies`` of the server follow those of the user."""
-        merged = {b"user-agent": [(b"User-Agent", f"mcp-tui/{__version__}".encode())], **self._given}
+        ours = {b"host": host, b"user-agent": f"mcp-tui/{__version__}".encode()}
+        merged = {**{name: [(name.title(), value)] for name, value in ours.items()}, **self._given}
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
         if cookies:

@@ -40,6 +40,11 @@ _FROM: Final = {
 }
 """The kinds of address that a server may name, by the kind of its own."""
 
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
+_PRIVATE: Final = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "64:ff9b:1::/48", "fec0::/10")))
+"""Networks of one site that not every version of Python counts as private."""
+
 
 @frozen
 class Fetched:
@@ -51,10 +56,17 @@ class Fetched:
 
 
 def address_kind(ip: str) -> str:
-    """Returns the kind of an IP address; a reserved one counts as private, and "any address" is this machine."""
+    """Returns the kind of an IP address; a reserved one counts as private, and "any address" is this machine.
+
+    An IPv6 address that embeds one of IPv4 (mapped, compatible, 6to4, NAT64) counts as that: it leads there.
+    """
     address = ipaddress.ip_address(ip.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
+    if isinstance(address, ipaddress.IPv6Address):
+        within = address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)
+        tail = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if within else address
+        address = address.ipv4_mapped or address.sixtofour or tail
+    if any(address in network for network in _PRIVATE):
+        return "private"
     if address.is_loopback or address.is_unspecified:
         return "loopback"
     if address.is_link_local:
@@ -71,7 +83,15 @@ class Fetcher:
     def __init__(self, server: Address, *, insecure: bool = False) -> None:
         self.server = server
         self._insecure = insecure
-        self._allowed: set[str] = set()
+        self._allowed: set[str] | None = None
+
+    def connected(self, ip: str) -> None:
+        """Takes in the IP address of a connection to the server: it decides, not what a later lookup answers.
+
+        After connections to addresses of several kinds, only what all of them may name is permitted.
+        """
+        allowed = _FROM[address_kind(ip)]
+        self._allowed = allowed if self._allowed is None else self._allowed & allowed
 
     async def fetch(
         self, url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -82,20 +102,22 @@ class Fetcher:
             TransportError: the URL is not permitted, or no answer came from there in time.
         """
         address = self.permitted(url)
-        client = HttpClient(
-            HttpTarget(url=url, insecure=self._insecure and address.same_origin(self.server)),
-            connect_timeout=PATIENCE,
-            peer=lambda ip: self._check(address, [ip]),
-        )
+        target = HttpTarget(url=url, insecure=self._insecure and address.same_origin(self.server))
+        client = HttpClient(target, connect_timeout=PATIENCE / 3)  # so that another address can be tried
         try:
             async with Limit(PATIENCE):
-                if not self._allowed:
-                    found = {address_kind(ip) for ip in await _resolved(self.server)} or {"public"}
-                    self._allowed = self._allowed.union(*(_FROM[each] for each in found))
+                if self._allowed is None:
+                    await self._guess()
                 client.open()
                 # a proxy looks up names by itself, but not addresses
-                self._check(address, _literal(address) if client.proxy else await _resolved(address))
-                return await _exchange(client, form, headers or {})
+                ips = _literal(address) if client.proxy else await _resolved(address)
+                self._check(address, ips)
+                # to the address that was judged: another lookup could answer others
+                *others, last = [""] if client.proxy else ips
+                for ip in others:
+                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                        return await _exchange(client, form, headers or {}, ip)
+                return await _exchange(client, form, headers or {}, last)
         except TimeoutError:
             raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
         except EXPECTED as error:
@@ -117,26 +139,34 @@ class Fetcher:
             raise TransportError(f"{address.shown} does not use https, so it is not used for signing in")
         return address
 
+    async def _guess(self) -> None:
+        """Judges the server by its name where nothing is connected to it yet: only what all its addresses may name."""
+        with suppress(OSError, UnicodeError):
+            for ip in await _resolved(self.server):
+                self.connected(ip)
+        self._allowed = self._allowed or _FROM["public"]
+
     def _check(self, address: Address, ips: list[str]) -> None:
         """Refuses IP addresses of a kind that the MCP server may not name."""
         for ip in ips:
             kind = address_kind(ip)
-            if kind not in self._allowed:
+            if kind not in (self._allowed or ()):
                 raise TransportError(
                     f"{address.shown} is at the {kind} address {ip}, which the MCP server may not name"
                 )
 
 
 async def _resolved(address: Address) -> list[str]:
-    """Returns the IP addresses of a host, none if its name is not known here."""
+    """Returns the IP addresses of a host, at least one.
+
+    Raises:
+        OSError: its name is not known here.
+    """
     if literal := _literal(address):
         return literal
-    try:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(address.url.host, address.url.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return [str(each[4][0]) for each in found]
+    host, port = address.url.raw_host.decode("ascii"), address.url.port
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 def _literal(address: Address) -> list[str]:
@@ -150,9 +180,9 @@ def _literal(address: Address) -> list[str]:
     return []
 
 
-async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str, str]) -> Fetched:
+async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str, str], ip: str) -> Fetched:
     method = "GET" if form is None else "POST"
-    async with client.request(method, {"Accept": "application/json", **headers}, form) as response:
+    async with client.request(method, {"Accept": "application/json", **headers}, form, ip=ip) as response:
         if encoding := foreign_encoding(response.headers):
             raise httpx.DecodingError(f"the answer is compressed ({readable(encoding)})")
         body = await read_body(response.aiter_raw(), MAX_BODY, Turn())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator
@@ -589,6 +590,13 @@ def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | N
         ("0.0.0.0", "loopback"),
         ("224.0.0.1", "private"),
         ("fd00::1", "private"),
+        ("fec0::1", "private"),
+        ("64:ff9b::a9fe:a9fe", "link-local"),
+        ("64:ff9b::808:808", "public"),
+        ("64:ff9b:1::808:808", "private"),
+        ("2002:7f00:1::1", "loopback"),
+        ("::10.0.0.1", "private"),
+        ("2001:4860:4860::8888", "public"),
     ],
 )
 def test_addresses_are_told_apart(ip: str, where: str):
@@ -706,3 +714,46 @@ async def test_a_private_address_is_refused_behind_a_proxy_too(monkeypatch: pyte
     for host in ("10.0.0.1", "2852039166", "[::ffff:169.254.169.254]"):
         with pytest.raises(TransportError, match="which the MCP server may not name"):
             await fetcher.fetch(f"https://{host}/x")
+
+
+def lookups(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> None:
+    """Each lookup of a name gets the next of ``answers``, and no more lookups are made."""
+    left = list(answers)
+
+    async def getaddrinfo(host: str, port: int | None, **_: Any) -> list[Any]:
+        if host[:1].isdigit():
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in left.pop(0)]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+
+
+@pytest.mark.parametrize(
+    ("connected", "looked_up"),
+    [
+        ([], ["93.184.216.34", "127.0.0.1"]),
+        (["93.184.216.34"], ["127.0.0.1"]),
+        (["127.0.0.1", "93.184.216.34"], ["127.0.0.1"]),
+    ],
+)
+async def test_a_second_dns_answer_permits_no_more_than_the_first(
+    connected: list[str], looked_up: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    lookups(monkeypatch, looked_up)
+    fetcher = Fetcher(parse("https://server.test/mcp"))
+    for ip in connected:
+        fetcher.connected(ip)
+    with pytest.raises(TransportError, match="which the MCP server may not name"):
+        await fetcher.fetch("http://127.0.0.1:9/x", b"")
+
+
+async def test_a_request_goes_to_the_address_that_was_judged(monkeypatch: pytest.MonkeyPatch):
+    async def answer(call: Call) -> None:
+        await call.respond(200)
+
+    async with HttpScript(answer) as server:
+        port = parse(server.url).url.port
+        lookups(monkeypatch, ["127.0.0.9", "127.0.0.1"])
+        found = await Fetcher(parse(server.url)).fetch(f"http://as.localhost:{port}/x")
+    assert found.status == 200
+    assert [call.headers["host"] for call in server.calls] == [f"as.localhost:{port}"]

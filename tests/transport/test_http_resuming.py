@@ -120,6 +120,9 @@ async def test_a_token_that_expired_meanwhile_is_renewed_to_resume():
         def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
             pass
 
+        def connected(self, ip: str) -> None:
+            pass
+
         async def renew(self, challenge: Challenge) -> bool:
             self.access = "new"
             return True

@@ -128,6 +128,10 @@ class Authorization:
             return {ENTERPRISE_EXTENSION: {}}
         return {CREDENTIALS_EXTENSION: {}} if self._client.grant == CLIENT_CREDENTIALS else {}
 
+    def connected(self, ip: str) -> None:
+        """Takes in the IP address of a connection to the server."""
+        self._discovery.connected(ip)
+
     def for_request(self, method: str, url: str) -> RequestToken:
         """Returns the token of one request, with a proof if it is bound to a key (RFC 9449, section 7.1)."""
         token, key = self.token, self._proof_key

@@ -258,6 +258,10 @@ class Discovery:
         self.bound = False
         """Whether the server takes only tokens that are bound to a key, as far as it has said so."""
 
+    def connected(self, ip: str) -> None:
+        """Takes in the IP address of a connection to the server, which decides what addresses it may name."""
+        self._fetcher.connected(ip)
+
     async def challenge(self) -> TokenChallenge:
         """Asks the server without a token, and returns its challenge; empty if it takes that, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
