@@ -242,13 +242,15 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     found = None if challenge is None else token_challenge(challenge)
     if HEADER_OPTION in said:
         return ""
-    if challenge is not None and challenge.status == 403 and found is None and _identified(where, challenge):
-        return "The server knows who you are, so another sign-in does not help. Ask its operator for access."
+    sent = "" if challenge is None else challenge.sent.access
+    denied = challenge is not None and challenge.status == 403 and found is None
     if isinstance(where, HttpTarget):
         if any(name.lower() == "authorization" for name in where.headers):
-            return "The given Authorization header was not accepted."
+            return f"The given Authorization header {'gives no access' if denied else 'was not accepted'}."
         if parse(where.url).authorization:
-            return "The user and password in the URL were not accepted."
+            return f"The user and password in the URL {'give no access' if denied else 'were not accepted'}."
+    if denied and sent:
+        return "The token gives no access to this, so another sign-in does not help. Ask the server's operator for access."
     if challenge is not None and challenge.status == 401 and found is None:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
     way = f"Run {login_command(where)}"
@@ -257,16 +259,6 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     if found is None or not found.bound:
         way += f", or {HEADER_OPTION}"
     return f"{way}."
-
-
-def _identified(where: Target, challenge: Challenge) -> bool:
-    """Returns whether a refused request carried a token or another credential."""
-    from mcp_tui.transport.addresses import parse
-
-    if challenge.sent.access or not isinstance(where, HttpTarget):
-        return bool(challenge.sent.access)
-    named = any(name.lower() == "authorization" for name in where.headers)
-    return named or parse(where.url).authorization is not None
 
 
 def login_command(where: Target) -> str:

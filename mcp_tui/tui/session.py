@@ -303,8 +303,8 @@ class Session:
 
     @property
     def wants_sign_in(self) -> bool:
-        """Whether the server required a sign-in."""
-        return self.sign_in is not None and self.sign_in.required
+        """Whether the server required a sign-in that has not come about."""
+        return self.sign_in is not None and self.sign_in.required and not self.sign_in.done
 
     @property
     def fault(self) -> SafeText:

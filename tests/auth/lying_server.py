@@ -289,7 +289,7 @@ class Lying:
             if self.lie == "refresh outage":
                 await call.respond(503)
                 return
-            if form["refresh_token"] not in self.refreshes:
+            if form["refresh_token"] not in self.refreshes or self.lie == "short, without renewal":
                 await self._json(call, {"error": "invalid_grant"}, 400)
                 return
             self.refreshed += 1

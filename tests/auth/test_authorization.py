@@ -234,7 +234,7 @@ async def test_a_given_client_that_is_unknown_is_named_with_the_ways_out(tmp_pat
         await Authorization(server.url, store=store, browser=Person(), registration=given).sign_in()
         server.forget()
         stored = (
-            rf"Check the client 'mine' \(--client-id\), or run mcp-tui logout {server.url} and sign in anew"
+            rf"Check the client 'mine' \(--client-id\), or run mcp-tui logout {server.url} and sign in again"
         )
         for registration, said in ((given, r"Check the client 'mine' \(--client-id\)\. "), (None, stored)):
             tokens = Authorization(server.url, store=store, browser=Person(), registration=registration)
@@ -285,6 +285,11 @@ def test_an_issuer_may_differ_by_nothing_else(asked: str, named: str):
 def test_another_name_of_this_machine_is_named_as_the_url_to_use(server: str, named: str, advice: str):
     with pytest.raises(AuthorizationError, match=f"{re.escape(advice)}$"):
         resource_names_the_server(named, parse(server))
+
+
+def test_an_issuer_with_another_name_of_this_machine_is_one_to_connect_to():
+    with pytest.raises(AuthorizationError, match=re.escape("Connect to http://localhost:8000/mcp.")):
+        issuer_is_exact("http://127.0.0.1:8000", "http://localhost:8000", parse("http://127.0.0.1:8000/mcp"))
 
 
 async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
@@ -698,7 +703,7 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
         (Challenge(403, ""), "Run mcp-tui login https://x.example/mcp, or"),
         (
             Challenge(403, "", RequestToken("sent")),
-            "another sign-in does not help. Ask its operator for access.",
+            "another sign-in does not help. Ask the server's operator",
         ),
     ],
 )

@@ -141,6 +141,17 @@ def test_a_workload_signs_in_with_the_jwt_in_a_file(serve: Serve, env: dict[str,
     assert "connection refused by 127.0.0.1:9" in ran.err.lower()
 
 
+@pytest.mark.pty
+def test_a_refused_renewal_is_listed_and_leads_to_another_sign_in(serve: Serve, env: dict[str, str]):
+    url = serve("short, without renewal")
+    signed_in_by_pasting(url, env)
+    for _ in range(2):
+        run("tools", url).sentence(Exit.UNAUTHORIZED, f"Run mcp-tui login {url}, or add a token")
+        assert "renewal refused (invalid_grant)" in run("auth").out
+    (entry,) = json.loads(run("auth", "--json").out)
+    assert (entry["renews"], entry["renewal_refused"]) == (False, "invalid_grant")
+
+
 def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[str, str]):
     url = serve()
     ran = run("tools", url)

@@ -462,7 +462,7 @@ class Authorization:
         if self._registration is not None:
             return said
         url = self._key if mask_url(self._key) == self._key else "URL"
-        return f"{said}, or run mcp-tui logout {shlex.quote(url)} and sign in anew"
+        return f"{said}, or run mcp-tui logout {shlex.quote(url)} and sign in again"
 
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:

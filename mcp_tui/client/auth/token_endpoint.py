@@ -247,7 +247,8 @@ def audiences(token: str) -> list[str]:
 
 def by_hand(redirect_uri: str) -> str:
     """Returns the ways in where an authorization server registers no clients for everybody."""
-    return f"Register mcp-tui there by hand with the redirect URI {redirect_uri}, and give its id with --client-id"
+    by = "give its id with mcp-tui login --client-id"
+    return f"Register mcp-tui there by hand with the redirect URI {redirect_uri}, and {by}"
 
 
 # -- checks ----------------------------------------------------------------------------------------------------
