@@ -395,7 +395,8 @@ class Authorization:
                 known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
             elif known.given:
-                self._tell(f"If the page of {page} refuses the client, check {self._given_client}")
+                check = f"check that {redirect_uri} is registered for {self._given_client}"
+                self._tell(f"If the page of {page} refuses the client, {check}")
             else:
                 again = "stop and sign in again: mcp-tui then registers again"
                 self._tell(f"If the page of {page} does not know mcp-tui, {again}")
