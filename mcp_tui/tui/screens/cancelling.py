@@ -23,7 +23,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
 from mcp_tui.tui.widgets.editor import LineInput
 
 LENGTH: Final = 500
@@ -36,8 +36,7 @@ class ReasonInput(LineInput):
     def replace(self, text: str, start: int, end: int) -> None:
         start, end = sorted((max(0, start), min(len(self.value), end)))
         room = max(0, LENGTH - len(self.value) + end - start)
-        visible = [" " if each.isspace() else each for each in text if each.isspace() or each.isprintable()]
-        super().replace("".join(visible)[:room], start, end)
+        super().replace(one_line(text)[:room], start, end)
 
 
 class ReasonField(Horizontal):

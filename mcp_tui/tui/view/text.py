@@ -87,6 +87,23 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     return SafeText(text)
 
 
+_UNTYPED: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that no key types: controls except tab and line ends, and halves of a surrogate pair."""
+
+
+def typeable(text: str) -> str:
+    """Returns pasted text without the controls of a terminal (C0, DEL, C1) and without lone surrogates."""
+    return _UNTYPED.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """Returns text for a field of one line: what can be seen of it, with each white space as one space."""
+    if text.isascii() and text.isprintable():
+        return text
+    line = "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
+    return _odd(newlines=False, plain=line.isascii()).sub("", line)
+
+
 def brief(text: str, limit: int = 240) -> SafeText:
     """Returns the first ``limit`` characters of ``text``, cleaned, with ``…`` if there are more."""
     return clean(text) if len(text) <= limit else SafeText(clean(text[:limit]) + "…")

@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from mcp_tui.tui.view.text import clean
+from mcp_tui.tui.view.text import clean, one_line, typeable
 
 if TYPE_CHECKING:
     _Widget = Widget
@@ -44,17 +44,27 @@ class InOrder(_Widget):
 
 
 class LineInput(Input):
-    """A field of one line whose cursor does not blink."""
+    """A field of one line of visible text, whatever is pasted or put into it. Its cursor does not blink."""
 
     cursor_blink = reactive(False, init=False)
 
+    def replace(self, text: str, start: int, end: int) -> None:
+        super().replace(one_line(text), start, end)
+
+    def validate_value(self, value: str) -> str:
+        """Returns the value without what is invisible, such as in a default of a file."""
+        return one_line(value)
+
 
 class Editor(InOrder, TextArea):
-    """Plain text. Invisible characters are drawn as dots; the text itself is unchanged."""
+    """Plain text. Invisible characters are drawn as dots and stay in the text, but for pasted controls of a terminal."""
 
     def __init__(self, text: str = "", *, line_numbers: bool = False) -> None:
         super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)
         self.cursor_blink = False
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.text = typeable(event.text)
 
     def get_line(self, line_index: int) -> Text:
         line = self.document.get_line(line_index)
