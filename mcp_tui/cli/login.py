@@ -90,10 +90,14 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         kind = Exit.UNAUTHORIZED if isinstance(error, AuthorizationError) else Exit.UNREACHABLE
         raise Failure(str(error), kind) from None
     if options.json:
-        out(dump({**_fields(credentials), "stored": store.place}))
+        out(dump({**_fields(credentials), "stored": authorization.stored or None}))
     else:
         out(clean(f"Signed in to {credentials.server} ({_until(credentials)})."))
-        out(clean(f"Stored in {store.place}."))
+        if authorization.stored:
+            out(clean(f"Stored in {authorization.stored}."))
+    if not authorization.stored:
+        problem = clean(authorization.storage_problem)
+        raise Failure(f"The sign-in is not stored and ends with this command. {problem}", Exit.DEFECT)
     return Exit.COMPLETED
 
 

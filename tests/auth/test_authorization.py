@@ -37,6 +37,7 @@ from mcp_tui.client.auth.token_endpoint import (
     ProofKey,
     Token,
     claims_of,
+    lifetime,
     signed_assertion,
 )
 from mcp_tui.journal.store import Store
@@ -667,6 +668,45 @@ def test_secrets_are_in_the_keyring_and_in_the_file_only_where_that_is_locked(
     assert store.load(made.server) == made
     with pytest.raises(StorageError):
         CredentialStore(tmp_path, storage="keyring").save(made)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        (3600, 3600),
+        (59.5, 59.5),
+        ("7200", 7200),
+        pytest.param(int("9" * 4000), 0, id="a long number"),
+        pytest.param("9" * 4000, 0, id="a long text"),
+        (-1, 0),
+        (True, 0),
+        ("soon", 0),
+        ("nan", 0),
+        (None, 0),
+        ([5], 0),
+    ],
+)
+def test_the_lifetime_of_a_token_is_read_or_unknown(said: Json, seconds: float):
+    assert lifetime(said) == seconds
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        pytest.param("token", "expires_at", int("9" * 4000), id="expires_at"),
+        ("token", "scopes", 5),
+        ("token", "refused", 5),
+        ("registration", "client_id", ["me"]),
+        ("registration", "given", "no"),
+    ],
+)
+def test_a_stored_sign_in_that_is_not_sound_counts_as_none(part: str, name: str, value: Json, tmp_path: Path):
+    store, made = CredentialStore(tmp_path, storage="file"), signed_in_at("https://x.example/mcp")
+    store.save(made)
+    entries = json.loads(store.path.read_text())
+    entries[made.server][part][name] = value
+    store.path.write_text(json.dumps(entries))
+    assert store.load(made.server) == Credentials()
 
 
 async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(

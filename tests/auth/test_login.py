@@ -152,6 +152,21 @@ def test_a_refused_renewal_is_listed_and_leads_to_another_sign_in(serve: Serve, 
     assert (entry["renews"], entry["renewal_refused"]) == (False, "invalid_grant")
 
 
+def test_a_sign_in_that_cannot_be_stored_is_told_and_fails(serve: Serve, env: dict[str, str], tmp_path: Path):
+    url, jwt = serve(), tmp_path / "jwt"
+    jwt.write_text(jwt_of({"aud": "https://mine.example"}))
+    (issuer,) = re.findall(
+        r"names the authorization server (\S+),", run("login", "--assertion", str(jwt), url).err
+    )
+    jwt.write_text(jwt_of({"aud": issuer}))
+    (tmp_path / "sign-ins.json").mkdir()
+    ran = run("login", "--assertion", str(jwt), url)
+    assert ran.status == Exit.DEFECT
+    assert "Stored" not in ran.out
+    assert "not stored" in ran.err
+    assert "sign-ins.json: Is a directory" in ran.err
+
+
 def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[str, str]):
     url = serve()
     ran = run("tools", url)

@@ -94,6 +94,10 @@ class Authorization:
         self.credentials = Credentials()
         """The stored sign-in of this server."""
         self.issued = 0
+        self.stored = ""
+        """Where the secrets of the sign-in are stored, in words; empty if they are not."""
+        self.storage_problem = ""
+        """Why they are not stored, in one sentence."""
         self._loaded = False
         self._fresh = ""
         """The origin of a token that the server has not accepted yet: ``refreshed`` or ``issued``."""
@@ -504,8 +508,10 @@ class Authorization:
     async def _save(self, credentials: Credentials) -> None:
         if self._store is not None:
             try:
-                await asyncio.to_thread(self._store.save, credentials)
+                self.stored = await asyncio.to_thread(self._store.save, credentials)
+                self.storage_problem = ""
             except StorageError as error:
+                self.stored, self.storage_problem = "", str(error)
                 self._tell(str(error))
 
     def _tell(self, text: str) -> None:

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from mcp_tui.client.auth.discovery import scopes_in
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.files import is_alone, make_private, read_start
 from mcp_tui.journal.state import replace_file, state_folder
@@ -93,9 +94,10 @@ class CredentialStore:
     @property
     def place(self) -> str:
         """The place of new secrets, in words."""
-        if self.keyring is not None:
-            return "the system keyring"
-        return f"{self.path} (readable only by you, not encrypted)"
+        return self._place(in_keyring=self.keyring is not None)
+
+    def _place(self, *, in_keyring: bool) -> str:
+        return "the system keyring" if in_keyring else f"{self.path} (readable only by you, not encrypted)"
 
     def load(self, server: str) -> Credentials:
         """Returns the sign-in of a server; empty if there is none that can be read."""
@@ -106,7 +108,7 @@ class CredentialStore:
                 hidden = read_json(self.keyring.get_password(SERVICE, server) or "{}")
         try:
             return _credentials(server, entry, as_object(hidden))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return Credentials()
 
     def servers(self) -> list[str]:
@@ -117,8 +119,8 @@ class CredentialStore:
         """Returns all sign-ins that can be read, by server."""
         return [found for server in self.servers() if (found := self.load(server)).server]
 
-    def save(self, credentials: Credentials) -> None:
-        """Stores a sign-in in place of an earlier one of its server.
+    def save(self, credentials: Credentials) -> str:
+        """Stores a sign-in in place of an earlier one of its server; returns where its secrets are, in words.
 
         Raises:
             StorageError: it cannot be written.
@@ -138,6 +140,7 @@ class CredentialStore:
                     del entry[part][name]
             entries[credentials.server] = {**entry, "secrets": None if in_keyring else kept}
             self._write(entries)
+        return self._place(in_keyring=in_keyring)
 
     def delete(self, server: str) -> bool:
         """Deletes a server's sign-in; false if there is none.
@@ -203,6 +206,9 @@ def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -
     for part, names in _SECRETS.items():
         parts[part] = {**as_object(entry[part]), **{name: str(hidden.get(name, "")) for name in names}}
     token, client = Token(**parts["token"]), ClientRegistration(**parts["registration"])
-    token = replace(token, scopes=tuple(token.scopes), expires_at=float(token.expires_at))
+    token = replace(token, scopes=scopes_in(list(token.scopes)), expires_at=float(token.expires_at))
+    for made, sound in ((asdict(token), asdict(Token())), (asdict(client), asdict(ClientRegistration()))):
+        if any(type(value) is not type(sound[name]) for name, value in made.items()):
+            raise TypeError
     issuer, resource = str(entry["issuer"]), str(entry["resource"])
     return Credentials(server=server, issuer=issuer, resource=resource, registration=client, token=token)

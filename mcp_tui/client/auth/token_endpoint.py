@@ -481,16 +481,26 @@ class TokenEndpoint:
         audience_is_the_server(access, self.resource, self.server.issuer)
         if self.key is not None:
             token_is_bound_to_the_key(access, self.key)
-        life = answer.get("expires_in")
-        seconds = float(life) if isinstance(life, (int, float)) and not isinstance(life, bool) else 0.0
+        seconds = lifetime(answer.get("expires_in"))
         usable = isinstance(renewed, str) and 0 < len(renewed) <= LONGEST_TOKEN and renewed.isprintable()
         return Token(
             access=access,
             refresh=renewed if usable and isinstance(renewed, str) else refresh,
             scopes=scopes_in(answer.get("scope")) or self.scopes,
-            expires_at=clock.wall() + seconds if 0 < seconds < 1e10 else 0.0,
+            expires_at=clock.wall() + seconds if seconds else 0.0,
             proof_key="" if self.key is None else self.key.secret,
         )
+
+
+def lifetime(value: Json) -> float:
+    """Returns the seconds of an ``expires_in``, which some servers send as text; 0 if it is none that can be used."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return 0.0
+    try:
+        seconds = float(value)
+    except (ValueError, OverflowError):
+        return 0.0
+    return seconds if 0 < seconds < 1e10 else 0.0
 
 
 def _error(answer: Fetched) -> str:
