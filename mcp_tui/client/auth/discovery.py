@@ -123,7 +123,7 @@ def metadata_is_on_the_server(url: str, server: Address) -> None:
         own = shown(protected_resource_urls(server)[0])
         raise AuthorizationError(
             f"the server keeps its metadata on another origin, {shown(url)}, so it is not read. "
-            + (other_name(url, server) or f"Its place is {own}. Report this to the server's operator")
+            + (other_name(url, server) or f"Its place is {own}. Report this to the server's operator.")
         )
 
 
@@ -165,7 +165,7 @@ def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
     """Returns the ``issuer`` of metadata, which is the one asked, by :func:`issuer_id` (RFC 8414, section 3.3)."""
     if not isinstance(named, str) or issuer_id(named) != issuer_id(expected):
         said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
-        way = other_name(f"{named}", server) or "Report this to the server's operator"
+        way = other_name(f"{named}", server) or "Report this to the server's operator."
         text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing. {way}"
         raise AuthorizationError(text)
     return named
