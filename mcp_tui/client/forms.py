@@ -7,6 +7,7 @@ is typed as JSON, for that part or for the whole. A field without an entry is ab
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from itertools import islice
 from typing import Final, cast
 
 from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, wanted
+from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
 from mcp_tui.protocol.values import frozen
 
@@ -87,6 +89,32 @@ class Field:
     def name(self) -> str:
         """The name of its member. Hostile text."""
         return self.path[-1]
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value seems to be a secret, such as a password, by its schema, name, title, or description."""
+        if self.kind in _OPEN_KINDS:
+            return False
+        said = self.schema
+        if said.get("format") == "password" or said.get("writeOnly") is True or is_secret_name(self.name):
+            return True
+        texts = (_BREAKS.sub(" ", self.name), as_text(said.get("title")), as_text(said.get("description")))
+        return any(_SECRET.search(text[:2000]) for text in texts)
+
+
+_OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
+"""Kinds whose values the server knows already, or that have fields of their own."""
+
+_BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
+
+_SECRET: Final = re.compile(
+    r"\b(?:pass ?(?:words?|wd|phrases?|codes?)|pwd|(?-i:PIN)|otp|cv[cv]2?|secrets?|credentials?|bearer|token|passwort"
+    r"|kennwort|contraseña|mot de passe|senha|credit card|card number|seed phrase"
+    r"|(?:api|access|secret|private|signing|recovery|ssh)[ -]?keys?"
+    r"|(?:access|api|auth|security|one[ -]time|verification|recovery|2fa|mfa)[ -]?(?:tokens?|codes?|pins?))\b",
+    re.IGNORECASE,
+)
+"""Words for secrets, in texts of a server."""
 
 
 class Unreadable(ValueError):
@@ -414,6 +442,17 @@ class FormLayout:
                 return []
             found.extend(choices)
         return found
+
+
+def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[str, Json]]:
+    """Yields the names and values of arguments that seem to be secrets by their schema."""
+    objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
+    for each in FormLayout(schema).fields:
+        members = objects.get(each.path[:-1], {})
+        if each.kind is FieldKind.OBJECT:
+            objects[each.path] = as_object(members.get(each.name))
+        elif each.secret and each.name in members:
+            yield each.name, members[each.name]
 
 
 def _alternatives(schema: dict[str, Json]) -> list[Json]:

@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from mcp_tui.client.forms import secret_members
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.inbound import REJECTED
+from mcp_tui.protocol.inbound import ELICIT, REJECTED
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import spawn
@@ -167,4 +168,7 @@ class Interactions:
         finally:
             if inquiry in self.open:
                 self.open.remove(inquiry)
+        if inquiry.method == ELICIT and isinstance(answer, dict):
+            content = as_object(answer.get("content"))
+            self._client.store.hide(secret_members(inquiry.params.get("requestedSchema"), content))
         return None if inquiry.over.done() else answer

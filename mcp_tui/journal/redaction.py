@@ -199,6 +199,9 @@ class _Known(NamedTuple):
     reach: int
 
 
+Member = tuple[bytes, bytes]
+"""A member of an object as JSON: its name with the colon, and its value."""
+
 _Find = Callable[[bytes, int], Span | None]
 
 
@@ -243,11 +246,21 @@ class Redactor:
         new = {value for value in bare if len(value) >= shortest} - self._values
         self._values |= new
         self._known += tuple(map(_known, new))
-        self._reach = max((known.reach for known in self._known), default=0) + 256
+        needles = (len(finder.needle) for finder in self._finders)
+        self._reach = max((*needles, *(known.reach for known in self._known))) + 256
         self._needles = (
             *(finder.needle for finder in self._finders),
             *(known.anchor for known in self._known),
         )
+
+    def hide(self, members: Iterable[Member]) -> None:
+        """Hides the values of JSON members, however short they are, wherever name and value are written so."""
+        for name, value in members:
+            needle = (name + value).lower().decode("latin-1")
+            ended = re.compile(re.escape(needle) + r"(?=[,}\s]|\Z)")
+            self._finders += (_Finder(needle, ended, partial(self._member, (name, value))),)
+            # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
+            self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST)
 
     def redact(self, raw: bytes) -> bytes:
         """Removes the secrets from bytes; returns the same object if there are none."""
@@ -322,6 +335,12 @@ class Redactor:
         if quote < 0 or len(backslashes) & (len(backslashes) + 1) or not is_secret_name(name):
             return None
         return self._value(raw, member.end(), backslashes + b'"', is_strong_name(name))
+
+    def _member(self, member: Member, raw: bytes, at: int) -> Span | None:
+        """Returns the value of a member that is hidden."""
+        name, value = member
+        start, end = at + len(name), at + len(name) + len(value)
+        return Span(start, end, b'"%b"' % self.mark(value)) if raw[at:end] == name + value else None
 
     def _value(self, raw: bytes, at: int, quote: bytes, strong: bool) -> Span | None:
         """Returns the JSON value at ``at``. ``quote`` is a quotation mark at the depth of this JSON in strings."""

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mcp_tui.journal.records import Direction, FrameHead, texts_of
+from mcp_tui.journal.redaction import Member
 from mcp_tui.journal.writer import Record, Writer
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import Event, Note, RequestId
+from mcp_tui.protocol.messages import Json, encode
 
 MEMORY: Final = 32 * 1024 * 1024
 """Bytes of payloads kept in memory."""
@@ -65,6 +67,8 @@ class Store:
         """Why a journal or recording stopped, and that it continues, in order; each is in the log as well."""
         self.learned: set[str] = set()
         """Secrets of the session itself: tokens of a sign-in."""
+        self.hidden: set[Member] = set()
+        """Secrets that a person typed into a server's form, with their names."""
         self.writers = tuple(writer for writer in writers if writer is not None)
         self._memory = memory
         self._payloads: deque[bytes] = deque()
@@ -121,6 +125,13 @@ class Store:
         self.learned.update(values)
         for writer in self.writers:
             writer.redactor.learn(self.learned)
+
+    def hide(self, members: Iterable[tuple[str, Json]]) -> None:
+        """Hides the values of these members of answers, however short, in everything that is written from now on."""
+        new = {(encode(name) + b":", encode(value)) for name, value in members} - self.hidden
+        self.hidden |= new
+        for writer in self.writers:
+            writer.redactor.hide(new)
 
     # -- read ------------------------------------------------------------------------------------------------
 

@@ -267,7 +267,7 @@ class Session:
 
     def redactor(self) -> Redactor:
         """Returns what masks the secrets of this server as the journal does."""
-        return redactor(self.client.target, self.client.store.learned)
+        return redactor(self.client.target, self.client.store.learned, self.client.store.hidden)
 
     def now(self) -> float:
         """Returns the moment that is shown, in monotonic seconds."""

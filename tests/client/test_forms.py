@@ -234,3 +234,24 @@ def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said:
     with pytest.raises(Unreadable) as caught:
         read(field, FieldEntry(given, text))
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "secret"),
+    [
+        ("password", {}, True),
+        ("loginPassword", {}, True),
+        ("answer", {"format": "password"}, True),
+        ("answer", {"writeOnly": True}, True),
+        ("answer", {"title": "Your API key"}, True),
+        ("answer", {"description": "the pass phrase of your key"}, True),
+        ("digits", {"type": "integer", "title": "PIN"}, True),
+        ("answer", {"type": "boolean", "description": "Reset your password?"}, False),
+        ("answer", {"enum": ["a", "b"], "title": "Password policy"}, False),
+        ("name", {"description": "Your name, pinned to the top"}, False),
+        ("format", {"format": "email"}, False),
+    ],
+)
+def test_a_field_that_asks_for_a_secret_is_known(name: str, more: dict[str, Json], secret: bool):
+    (field,) = FormLayout({"type": "object", "properties": {name: {"type": "string", **more}}}).fields
+    assert field.secret is secret

@@ -13,6 +13,8 @@ import pytest
 
 from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refusal, StdioTarget, catalogue
 from mcp_tui.client.task_store import TaskStore
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import REVISIONS
@@ -97,6 +99,31 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert told.of(ev.Round)[0].number == 2
         else:
             assert [each.outcome for each in made.book.server_requests] == ["accept"]
+
+
+@eras
+async def test_a_secret_in_a_form_is_sent_and_never_journalled(revision: str, tmp_path: Path) -> None:
+    content = {"user": "bob", "answer": "hunter2", "digits": 42}
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        return {"action": "accept", "content": content}
+
+    store = Store(Writer(tmp_path / "journal"))
+    target = StdioTarget(
+        command=(sys.executable, "-S", str(SERVER), revision), env={"HEARD": str(tmp_path / "heard")}
+    )
+    made = Client(target, ClientSettings(offers=ALL, grace=0.3), respond=respond, store=store)
+    await made.connect()
+    try:
+        given = said(await made.wait(made.call_tool("login", {})))["given"]
+        assert (given if revision == "2025-11-25" else given["who"])["content"] == content
+    finally:
+        await made.close()
+    written = (tmp_path / "journal").read_text()
+    sent = [json.loads(json.loads(line)["raw"]) for line in written.splitlines() if '"dir":"out"' in line]
+    assert "hunter2" not in written
+    assert "'digits': 42" not in str(sent)
+    assert "bob" in str(sent)
 
 
 async def _no(inquiry: Inquiry) -> Answer:

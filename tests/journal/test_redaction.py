@@ -282,3 +282,11 @@ def test_the_target_in_the_header_has_no_known_secret(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", redactor=Redactor(["canary-1"]), header=header)
     target = Recording.read(path).header.target
     assert MARK.sub("*", target) == "server --x * http://a:*@c"
+
+
+def test_a_hidden_member_loses_its_value_whatever_it_is_and_json_stays_json() -> None:
+    made = Redactor()
+    made.hide([(b'"pin":', b"1"), (b'"w\xc3\xb6rd":', b'"x"'), (b'"list":', b'["a",1]')])
+    frame = '{"a":{"pin":1,"list":["a",1],"wörd":"x"},"id":1,"pin":12,"list":["a"]}'.encode()
+    found = MARK.sub("*", made.redact(frame).decode())
+    assert found == '{"a":{"pin":"*","list":"*","wörd":"*"},"id":1,"pin":12,"list":["a"]}'

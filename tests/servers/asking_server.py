@@ -1,7 +1,8 @@
 """A server on stdio that asks: by requests of its own up to 2025-11-25, by input-required results in 2026-07-28.
 
 ``asking_server.py [REVISION]`` speaks one revision. What it hears goes as JSON lines into the file ``$HEARD``. Its tools:
-``ask`` (one question), ``both`` (a question and a sampling request), ``folders`` (roots), ``link`` (a URL), ``withdraw``
+``ask`` (one question), ``login`` (asks for a password and a PIN),
+``both`` (a question and a sampling request), ``folders`` (roots), ``link`` (a URL), ``withdraw``
 (asks, and takes it back at the next ping), ``task`` (a task that takes 0.6 s), ``nosy``
 (a task that asks), ``endless`` (a task that never ends).
 """
@@ -19,7 +20,7 @@ from typing import Any
 
 REVISION = sys.argv[1] if len(sys.argv) > 1 else "2026-07-28"
 MODERN = REVISION >= "2026"
-TOOLS = ("ask", "both", "folders", "link", "withdraw", "task", "nosy", "endless")
+TOOLS = ("ask", "login", "both", "folders", "link", "withdraw", "task", "nosy", "endless")
 TASKS = ("task", "nosy", "endless")
 FORM = {
     "mode": "form",
@@ -35,8 +36,21 @@ SAMPLE = {
     "systemPrompt": "Be brief",
     "maxTokens": 50,
 }
+LOGIN = {
+    "mode": "form",
+    "message": "Who are you?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "user": {"type": "string"},
+            "answer": {"type": "string", "description": "Your password"},
+            "digits": {"type": "integer", "title": "PIN"},
+        },
+    },
+}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "ask": {"sure": ("elicitation/create", FORM)},
+    "login": {"who": ("elicitation/create", LOGIN)},
     "both": {"sure": ("elicitation/create", FORM), "sum": ("sampling/createMessage", SAMPLE)},
     "folders": {"where": ("roots/list", {})},
     "link": {

@@ -246,11 +246,17 @@ class FormScreen(InteractionScreen):
 
     def __init__(self, question: Question) -> None:
         filled = question.draft if isinstance(question.draft, dict) else None
-        self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
+        schema = question.inquiry.params.get("requestedSchema")
+        self.form = Form(schema, filled=filled, formats=True, masks=True)
         super().__init__(question, self.form)
 
     def told(self) -> Sequence[Piece]:
-        return [lines(self.question.inquiry.params.get("message"))]
+        message = lines(self.question.inquiry.params.get("message"))
+        secret = [brief(each.name, 40) for each in self.form.layout_.fields if each.secret]
+        warning = safe(
+            "\nThis form asks for a secret: {}. MCP forbids that. Decline if in doubt.", ", ".join(secret[:5])
+        )
+        return [message, (warning, "$warning")] if secret else [message]
 
     def made(self) -> Answer | None:
         content = self.form.submit()

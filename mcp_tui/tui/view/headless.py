@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
-from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.journal.redaction import MASK, Member, Redactor
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.text import SafeText, clean
 
@@ -19,10 +19,12 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
-def redactor(target: Target | None, learned: Iterable[str] = ()) -> Redactor:
-    """Returns what masks the secrets of ``target``, and those that were ``learned``, as the journal does."""
+def redactor(target: Target | None, learned: Iterable[str] = (), hidden: Iterable[Member] = ()) -> Redactor:
+    """Returns what masks the secrets of ``target``, and those that were ``learned`` or ``hidden``, as the journal does."""
     known = set[str]() if target is None else known_secrets(target)
-    return Redactor(known.union(learned), tagged=False)
+    made = Redactor(known.union(learned), tagged=False)
+    made.hide(hidden)
+    return made
 
 
 def headless_command(method: str, params: object, target: Target, secrets: Redactor) -> SafeText:

@@ -35,12 +35,17 @@ def labelled(choice: FieldChoice) -> Content:
 class TextField(Editor):
     """A text, a number, JSON, or a list with an item a line.
 
-    ``step`` gets the cursor keys first: -1 for up, 1 for down; it returns whether it used them.
+    ``step`` gets the cursor keys first: -1 for up, 1 for down; it returns whether it used them. ``masked`` hides the text.
     """
 
-    def __init__(self, step: Callable[[int], bool]) -> None:
+    def __init__(self, step: Callable[[int], bool], *, masked: bool = False) -> None:
         super().__init__()
         self._step = step
+        self._masked = masked
+
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        return Text("•" * line.cell_len, end="", no_wrap=True) if self._masked else line
 
     def say(self, vacant: Sequence[Styled]) -> None:
         self.placeholder = Content.assemble(*vacant)

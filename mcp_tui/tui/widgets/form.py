@@ -60,6 +60,7 @@ class FieldRow(Vertical):
         entry: its content at first.
         label: cells of the label.
         edited: is called when a person changes the content.
+        masked: hides the text while it is typed.
     """
 
     BINDINGS = bindings(FIELD)
@@ -71,9 +72,11 @@ class FieldRow(Vertical):
         *,
         label: int,
         edited: Callable[[FieldRow], None],
+        masked: bool = False,
     ) -> None:
         super().__init__()
         self.field = field
+        self._masked = masked
         self._edited = edited
         self._entry = entry
         self._fixed = entry is not None and len(entry.text) > TEXT
@@ -96,7 +99,7 @@ class FieldRow(Vertical):
             case FieldKind.SEVERAL if not self._as_json:
                 return SeveralField(self.field.choices, self._shown)
             case _:
-                made = TextField(self._suggestions.step)
+                made = TextField(self._suggestions.step, masked=self._masked)
                 made.text = self._shown
                 made.read_only = self._fixed
                 made.set_class(self._has_lines, "-lines")
@@ -264,6 +267,7 @@ class Form(Vertical):
         values: the arguments at first, in place of the defaults.
         filled: the content of an earlier form of the same schema, in place of both.
         formats: whether a broken ``format`` is an error, and not merely a warning.
+        masks: whether texts that seem to be secrets are hidden while they are typed.
         completer: makes what completes texts while they are typed; it is given :meth:`offer`.
     """
 
@@ -279,11 +283,13 @@ class Form(Vertical):
         *,
         filled: Draft | None = None,
         formats: bool = False,
+        masks: bool = False,
         completer: Callable[[Told], Completer] | None = None,
     ) -> None:
         super().__init__()
         self.layout_ = FormLayout(schema)
         self._formats = formats
+        self._masks = masks
         self._completer = None if completer is None else completer(self.offer)
         self._rows: list[FieldRow] = []
         self._draft: Draft = {}
@@ -327,7 +333,8 @@ class Form(Vertical):
                 shown.append(_label(each, (note, "$text-muted"), style="bold"))
             else:
                 entry = self._draft.get(each.path)
-                shown.append(FieldRow(each, entry, label=label, edited=self._row_edited))
+                masked = self._masks and each.secret
+                shown.append(FieldRow(each, entry, label=label, edited=self._row_edited, masked=masked))
         if not shown and not self.as_json:
             shown.append(Static(Content.styled(words("This takes no arguments."), "$text-muted")))
         self._list.mount(*shown)

@@ -164,3 +164,17 @@ async def test_messages_of_any_shape_are_shown() -> None:
         await look(pilot, screen)
         for said in ("assistant        hello", '"of": "a cat"', "cost priority    0.5"):
             assert said in app.shown
+
+
+async def test_a_form_that_asks_for_a_password_warns_and_hides_it() -> None:
+    schema = {"type": "object", "properties": {"word": {"type": "string", "title": "Password"}}}
+    async with showing() as (app, pilot):
+        await app.open(form("Sign in", schema))
+        await pilot.press(*"hunter2")
+        await pilot.pause()
+        assert "asks for a secret: word" in " ".join(app.shown.split())
+        assert "hunter" not in app.shown
+        assert "•••••••" in app.shown
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert app.answer == {"action": "accept", "content": {"word": "hunter2"}}
