@@ -237,7 +237,9 @@ class Session:
             call.say({"id": call.id, "error": {"code": -32800, "message": "Request cancelled"}})
         if MODE == "P-02" and mid and not timeout:
             for more in (1, 2):
-                threading.Timer(0.1 * more, call.progress, (call.step + more,)).start()
+                threading.Timer(
+                    0.2 + 0.2 * more, call.progress, (call.step + more,)
+                ).start()  # past the transit time
         if MODE == "P-03" and mid:
             for more in range(1, 10):
                 threading.Timer(0.1 * more, beat).start()
