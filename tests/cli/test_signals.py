@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,44 +195,3 @@ def test_a_locale_that_cannot_write_it():
     ran = run("--help", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert ran.status == 0
     assert "usage: mcp-tui" in ran.out
-
-
-ANSWERS_WHILE_STOPPED = """
-import json, os, sys, time
-def send(**members): print(json.dumps({"jsonrpc": "2.0", **members}), flush=True)
-for line in sys.stdin:
-    message = json.loads(line)
-    method, id = message["method"], message.get("id")
-    if method == "initialize":
-        server = {"name": "s", "version": "1"}
-        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server})
-    elif method == "tools/list":
-        send(id=id, result={"tools": [{"name": "slow", "inputSchema": {"type": "object"}}]})
-    elif method == "tools/call":
-        while not os.path.exists(sys.argv[1]): time.sleep(0.01)
-        send(id=id, result={"content": [{"type": "text", "text": "in time"}]})
-        open(sys.argv[2], "w").close()
-    elif method == "notifications/cancelled":
-        open(sys.argv[3], "w").close()
-    elif id is not None:
-        send(id=id, error={"code": -32601, "message": "no"})
-"""
-
-
-@pytest.mark.clock("a limit runs out while the process is stopped")
-@pytest.mark.parametrize("limit", ["--timeout", "--max-timeout", "--cancel-after"])
-def test_an_answer_that_came_while_the_process_was_stopped_is_a_result(limit: str, tmp_path: Path):
-    go, answered, cancelled = (tmp_path / name for name in ("go", "answered", "cancelled"))
-    server = ("--", sys.executable, "-c", ANSWERS_WHILE_STOPPED, *map(str, (go, answered, cancelled)))
-    command = Command("call", "slow", "--json", "--no-journal", limit, "2", "--linger", "0.1", *server)
-    command.until("sent")
-    command.process.send_signal(signal.SIGSTOP)
-    go.touch()
-    wait(answered.exists, lambda: "no answer")
-    time.sleep(2.5)
-    command.process.send_signal(signal.SIGCONT)
-    assert command.end() == (0, "")
-    assert command.lines[-1]["state"] == "completed"
-    (stood,) = [each["seconds"] for each in command.lines if each["event"] == "stood_still"]
-    assert stood >= 2.4
-    assert not cancelled.exists()

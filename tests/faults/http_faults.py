@@ -127,6 +127,7 @@ STREAMS = _rows(
     ("an event above the cap", stream(b"data: " + b"x" * 300_000 + b"\n\n" + EVENT), "failed", "above the cap"),
     ("an answer above the cap", stream(EVENT.replace(b"came", b"y" * 300_000)), "failed", "above the cap"),
     ("an answer with an id that is no number", stream(EVENT.replace(b"%d", b"0%d")), "failed", "invalid number"),
+    ("progress for the token as a text", stream(b'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"%d","progress":1}}\n\n' + EVENT), "completed", "the progress token '"),
     ("a request with the id of ours", stream(b'data: {"jsonrpc":"2.0","id":%d,"method":"ping"}\n\n' + EVENT), "completed", "asks ping"),
 )  # fmt: skip
 

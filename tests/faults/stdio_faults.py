@@ -85,6 +85,7 @@ ANSWERS = _during(
 NOTIFICATIONS = _during(
     ("progress for an unknown token", "note('progress', progressToken='nobody', progress=1)", "completed", "nobody"),
     ("progress for the token as a text", "note('progress', progressToken=str(asked['id']), progress=1)", "completed", "the progress token '"),
+    ("progress for the token as a fraction", "note('progress', progressToken=float(asked['id']), progress=1)", "completed", "the progress token "),
     ("progress that goes back", "note('progress', progressToken=asked['id'], progress=2); note('progress', progressToken=asked['id'], progress=1)", "completed", "must increase"),
     ("progress that is a text", "note('progress', progressToken=asked['id'], progress='half')", "completed", "half"),
     ("progress after the answer", "answer(text('ok')); note('progress', progressToken=asked['id'], progress=1); skip()", "completed", "ok"),

@@ -1,14 +1,20 @@
-"""A loop that stands still: what lay ready is read before a limit is judged."""
+"""A loop or a process that stands still: what lay ready is read before a limit is judged."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mcp_tui.transport.standstill import TURNS, Alarm, Limit
+from tests.cli.running import Command
 from tests.simulation.loop import VirtualLoop
+from tests.waiting import wait
 
 HOPS = 300
 """Turns of the loop from the socket to the one who waits: a large answer, read piece by piece."""
@@ -81,3 +87,44 @@ def test_a_server_that_never_stops_sending_does_not_put_a_limit_off_for_ever():
         assert await rang < TURNS
 
     loop.play(main())
+
+
+ANSWERS_WHILE_STOPPED = """
+import json, os, sys, time
+def send(**members): print(json.dumps({"jsonrpc": "2.0", **members}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message["method"], message.get("id")
+    if method == "initialize":
+        server = {"name": "s", "version": "1"}
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server})
+    elif method == "tools/list":
+        send(id=id, result={"tools": [{"name": "slow", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        while not os.path.exists(sys.argv[1]): time.sleep(0.01)
+        send(id=id, result={"content": [{"type": "text", "text": "in time"}]})
+        open(sys.argv[2], "w").close()
+    elif method == "notifications/cancelled":
+        open(sys.argv[3], "w").close()
+    elif id is not None:
+        send(id=id, error={"code": -32601, "message": "no"})
+"""
+
+
+@pytest.mark.clock("a limit runs out while the process is stopped")
+@pytest.mark.parametrize("limit", ["--timeout", "--max-timeout", "--cancel-after"])
+def test_an_answer_that_came_while_the_process_was_stopped_is_a_result(limit: str, tmp_path: Path):
+    go, answered, cancelled = (tmp_path / name for name in ("go", "answered", "cancelled"))
+    server = ("--", sys.executable, "-c", ANSWERS_WHILE_STOPPED, *map(str, (go, answered, cancelled)))
+    command = Command("call", "slow", "--json", "--no-journal", limit, "2", "--linger", "0.1", *server)
+    command.until("sent")
+    command.process.send_signal(signal.SIGSTOP)
+    go.touch()
+    wait(answered.exists, lambda: "no answer")
+    time.sleep(2.5)
+    command.process.send_signal(signal.SIGCONT)
+    assert command.end() == (0, "")
+    assert command.lines[-1]["state"] == "completed"
+    (stood,) = [each["seconds"] for each in command.lines if each["event"] == "stood_still"]
+    assert stood >= 2.4
+    assert not cancelled.exists()
