@@ -130,7 +130,7 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
 
 def _load(path: Path) -> list[RecordedSession]:
     """Reads an index; empty if it is missing or damaged."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         checksum, _, lines = read_start(path, -1).partition(b"\n")
         if int(checksum) == crc32(lines):
             return [RecordedSession(**(records.read_record(line) or {})) for line in lines.splitlines()]

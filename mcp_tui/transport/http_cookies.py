@@ -6,6 +6,7 @@ Servers behind a load balancer recognise by them which of them holds a session.
 from __future__ import annotations
 
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from email.message import Message
 from http.client import HTTPResponse
@@ -13,6 +14,8 @@ from http.cookiejar import CookieJar
 from typing import Final, cast
 
 import httpx
+
+from mcp_tui.protocol.framing import header_fault
 
 MOST: Final = 50
 """Cookies that are kept; a browser keeps as many of one site."""
@@ -30,10 +33,13 @@ class Cookies:
         """Takes in the cookies that a response of the origin sets or deletes."""
         said = Message()
         for name, value in response.headers.raw:
-            if name.lower() == b"set-cookie" and len(value) <= LONGEST:
-                said["Set-Cookie"] = value.decode("latin-1")
+            text = value.decode("latin-1")
+            if name.lower() == b"set-cookie" and len(value) <= LONGEST and not header_fault("Cookie", text):
+                said["Set-Cookie"] = text
         if said:
-            self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
+            # the jar would print a warning about what it cannot read, over the screen
+            with warnings.catch_warnings(action="ignore"):
+                self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
         for each in list(self._jar)[MOST:]:
             self._jar.clear(each.domain, each.path, each.name)
 

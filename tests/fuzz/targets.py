@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -32,26 +31,13 @@ from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIRST
 from mcp_tui.tui.themes import read_theme, theme_files
 from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
+from tests.fuzz.foreign import foreign_targets
+from tests.fuzz.target import Target
 
 HERE = Path(__file__).parents[1]
 CAP = 4096
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 CANARY = "Zx81canaryQ7vv"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """``sound`` are inputs to begin from, ``share`` how many of all it gets, relative to the others.
-
-    ``as_json``: the inputs stay sound JSON.
-    """
-
-    name: str
-    check: Callable[[bytes], object]
-    sound: tuple[bytes, ...]
-    share: int = 10
-    refuses: tuple[type[Exception], ...] = ()
-    as_json: bool = False
 
 
 def texts(value: str) -> None:
@@ -242,3 +228,4 @@ def targets(folder: Path) -> Iterator[Target]:
     sent = b'{"record":"frame","seq":1,"mono":100.5,"dir":"out","method":"tools/call","id":1,"raw":"{}"}\n{"record":"event","event":"sent","mono":100.5,"id":1,"seq":1}\n'
     ended = b'{"record":"event","event":"cancel_requested","mono":101.0,"id":1,"cause":"user","reason":"slow"}\n{"record":"event","event":"completed","mono":101.5,"id":1,"size":3,"seq":2}\n'
     yield Target("journal", journal, (header + called + sent + ended,), 60, (RecordingError,))
+    yield from foreign_targets(folder)

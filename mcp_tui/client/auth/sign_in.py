@@ -114,7 +114,9 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
     states = fields.get("state", [])
-    if len(states) != 1 or not hmac.compare_digest(states[0].encode(), request.state.encode()):
+    if len(states) != 1 or not hmac.compare_digest(
+        states[0].encode("utf-8", "surrogatepass"), request.state.encode()
+    ):
         text = "the redirect has another state than the one that was sent, so it is not used"
         raise AuthorizationError(text)
     return fields
