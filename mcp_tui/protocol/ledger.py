@@ -119,7 +119,7 @@ class Ledger:
         """Requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
         """The ids of cancelled requests that may still get messages."""
-        self._violations: dict[tuple[str, RequestId | None], int] = {}
+        self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._ids = count(1)
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
         self._performing = False
@@ -149,7 +149,9 @@ class Ledger:
 
     def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
         """Reports that the server broke a rule; frequent violations are reported ever more rarely."""
-        key = rule, id_
+        row = None if id_ is None else self.named(id_)
+        # what comes after a cancel is evidence, however often the rule was broken before
+        key = rule, id_, row is not None and row.cancel_at is not None
         count = self._violations[key] = self._violations.pop(key, 0) + 1
         if len(self._violations) > BROKEN:
             del self._violations[next(iter(self._violations))]
