@@ -147,7 +147,7 @@ async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
 async def test_a_header_that_is_given_twice_is_sent_twice():
     target = {"headers": {"X-Tag": "1"}, "repeated": (("x-tag", "2"),)}
     client = HttpClient(HttpTarget(url="http://127.0.0.1:1/", **target), connect_timeout=1)  # pyright: ignore[reportArgumentType]
-    sent = client._headers({})  # pyright: ignore[reportPrivateUsage]
+    sent = client._headers({}, "", b"127.0.0.1:1")  # pyright: ignore[reportPrivateUsage]
     assert [each for each in sent if each[0].lower() == b"x-tag"] == [(b"X-Tag", b"1"), (b"x-tag", b"2")]
 
 
