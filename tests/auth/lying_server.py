@@ -269,7 +269,7 @@ class Lying:
         self.challenges[code] = asked
         self.signed_in += 1
         self.secrets |= {asked["state"]}
-        back = self._patched({"code": code, "state": asked["state"], "iss": self.issuer})
+        back = self._patched({"code": code, "state": asked["state"], "iss": self._metadata()["issuer"]})
         return f"{asked['redirect_uri']}?{urlencode(back)}"
 
     async def _token(self, call: Call) -> None:

@@ -155,7 +155,7 @@ def issuer_id(issuer: str) -> str:
     """Returns an issuer in the form in which issuers are compared, character by character: ``https://x/`` as ``https://x``.
 
     An empty path and ``/`` are the same URI and have the same metadata URL (RFC 3986, section 6.2.3). Google's servers
-    and others mix them. Nothing else is normalized.
+    and others mix them. Nothing else is normalized, and nothing at all in the ``iss`` of a redirect (RFC 9207, 2.4).
     """
     found = _EMPTY_PATH.fullmatch(issuer)
     return found[1] if found else issuer

@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
-    issuer_id,
     pkce_is_advertised,
     shown,
 )
@@ -128,7 +127,8 @@ def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]
     It is looked at before the code is redeemed and before an error is shown.
     """
     found = fields.get("iss", [])
-    if found and [*map(issuer_id, found)] != [issuer_id(server.issuer)]:
+    # simple string comparison: even the slash of an empty path, which metadata may have or not, counts here
+    if found and found != [server.issuer]:
         text = f"the redirect names {shown(found[0])}, not {shown(server.issuer)}, so its code was not used"
         raise AuthorizationError(text)
     if not found and server.metadata.get("authorization_response_iss_parameter_supported") is True:
