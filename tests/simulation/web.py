@@ -157,6 +157,7 @@ class SimulatedClient(HttpClient):
         body: bytes | None = None,
         *,
         to: Address | None = None,
+        ip: str = "",
         urgent: bool = False,
         starts: Callable[[], None] = _nothing,
         flushed: Callable[[], None] = _nothing,

@@ -103,7 +103,7 @@ async def test_a_recent_command_starts_in_the_folder_where_it_was_typed(files: F
     elsewhere = files.project / "elsewhere"
     elsewhere.mkdir()
     remember(StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), cwd=elsewhere))
-    async with picking(size=(120, 36)) as driven:
+    async with picking(size=(240, 36)) as driven:  # wide enough for the path of any Python
         assert "-m mcp_tui.demo  (in elsewhere)" in driven.text()
         await driven.press("enter")
         await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)

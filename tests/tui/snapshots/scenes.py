@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -133,6 +134,7 @@ async def staged(
     play = Play(path, silent=silent)
     with standing(play):
         app = WorkbenchApp(target, play.make, Preferences(settings=Settings(ascii=ascii_only)))
+        app.guard.now = itertools.count(1.0).__next__  # each key comes after a pause, as of a person who reads
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot, play, {}, {})
             app.load_themes()
