@@ -134,7 +134,8 @@ async def staged(
     play = Play(path, silent=silent)
     with standing(play):
         app = WorkbenchApp(target, play.make, Preferences(settings=Settings(ascii=ascii_only)))
-        app.guard.now = itertools.count(1.0).__next__  # each key comes after a pause, as of a person who reads
+        # each key comes after a pause, as of a person who reads
+        app.guard.now = itertools.count(1.0).__next__
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot, play, {}, {})
             app.load_themes()
