@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Failure as failure:
         if str(failure):
-            warn(str(failure))
+            warn(str(failure), failure.lines)
         return failure.status
     except Exception as error:  # noqa: BLE001 - an internal error, told in one sentence
         from mcp_tui.cli.defect import explain, is_known

@@ -43,7 +43,7 @@ async def _info(session: HeadlessSession) -> int:
         "pid": info.pid,
         "started": round(started, 3),
         "stdout": _pollution(session),
-        "stderr": next((line for line in reversed(session.client.stderr_tail) if line.strip()), None),
+        "stderr": session.client.stderr.newest,
     }
     if session.printer.json:
         session.printer.value(fields)

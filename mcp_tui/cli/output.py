@@ -45,11 +45,15 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):
-    """Ends a command. The text is one sentence for stderr with what happened and what to do."""
+    """Ends a command. The text is one sentence for stderr with what happened and what to do.
 
-    def __init__(self, text: str, status: Exit = Exit.USAGE) -> None:
+    ``lines`` are a server's own, unsanitised; they are shown below it.
+    """
+
+    def __init__(self, text: str, status: Exit = Exit.USAGE, lines: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.status = status
+        self.lines = lines
 
 
 def prepare() -> bool:
@@ -94,12 +98,13 @@ def give_up() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def warn(text: str) -> None:
-    """Prints one line for people to stderr; errors are ignored, for nobody may be reading it."""
-    from mcp_tui.tui.view.text import clean
+def warn(text: str, lines: Sequence[str] = ()) -> None:
+    """Prints a line for people to stderr, with ``lines`` below it; errors are ignored, for nobody may be reading it."""
+    from mcp_tui.tui.view.text import brief, clean
 
     with contextlib.suppress(OSError):
-        print(clean(f"mcp-tui: {text}"), file=sys.stderr, flush=True)
+        shown = (clean(f"mcp-tui: {text}"), *(f"  {brief(line, 1000)}" for line in lines))
+        print(*shown, sep="\n", file=sys.stderr, flush=True)
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:

@@ -222,7 +222,7 @@ def failure(error: TransportError, where: Target) -> Failure:
         return Failure(
             f"{error} {token_hint(where, error.challenge, f'{error}')}".rstrip(), Exit.UNAUTHORIZED
         )
-    return Failure(str(error), Exit.UNREACHABLE)
+    return Failure(str(error), Exit.UNREACHABLE, error.stderr)
 
 
 def _unwritten(row: Request, now: float) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -23,6 +22,7 @@ from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener
 from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
@@ -91,7 +91,7 @@ class Client:
         self.connection: Connection | None = None
         self.disconnected = asyncio.Event()
         self.last_words = ""
-        self.stderr_tail: deque[str] = deque(maxlen=20)
+        self.stderr = StderrLines()
         self.steps: list[ev.Note] = []
         """The steps of the last attempt to connect, oldest first."""
         self.refusals: dict[RequestId, base.Refusal] = {}
@@ -434,7 +434,7 @@ class Client:
 
     def stderr_line(self, *, text: str) -> None:
         """Logs a line of the server's stderr."""
-        self.stderr_tail.append(unpainted(text))
+        self.stderr.add(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
 
     def happened(self, *, text: str) -> None:

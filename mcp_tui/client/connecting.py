@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections import deque
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -20,17 +18,17 @@ from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision
 from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.ports import Caller
 from mcp_tui.client.settings import Offers, StdioTarget, Target
+from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
+from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 from mcp_tui.transport.standstill import Limit
-
-_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
 def timeout_text(client: Connector, before: str) -> str:
@@ -45,22 +43,13 @@ def timeout_text(client: Connector, before: str) -> str:
     noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
     if noise:
         text += f"; unexpected stdout: {noise[0].strip()[:80]}"
-    if client.stderr_tail:
-        text += f"; last stderr line: {error_line(client.stderr_tail)}"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
     heard = any(head.direction == "in" and head.at >= since for head in client.store.frames)
-    if where == "command" and not (heard or noise or client.stderr_tail):
+    if where == "command" and not (heard or noise or client.stderr):
         text += "; nothing received"
     text += f"; before that: {before}. {ADVICE}" if before else "."
     forced = client.settings.protocol != "auto"
     return f"{text} Check the {where} or raise --connect-timeout{', or try --protocol auto' * forced}."
-
-
-def error_line(lines: Iterable[str]) -> str:
-    """Returns the last line that mentions an error, else the last one: Node ends a crash with its version."""
-    said = [line for line in lines if line.strip()] or [""]
-    errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
-    return (errors or said)[-1].strip()[:200]
 
 
 _COMPLAINT: Final = re.compile(
@@ -99,7 +88,7 @@ class Connector(Caller, base.Sink, Protocol):
     connection: Connection | None
     disconnected: asyncio.Event
     last_words: str
-    stderr_tail: deque[str]
+    stderr: StderrLines
     steps: list[ev.Note]
 
     async def disconnect(self) -> None: ...
@@ -109,14 +98,18 @@ class Connector(Caller, base.Sink, Protocol):
 
 async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe."""
-    client.stderr_tail.clear()
     client.steps.clear()
     attempt = _Attempt(client)
     try:
         async with Limit(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
+    except TransportError as error:
+        error.stderr = tuple(client.stderr)
+        raise
     except TimeoutError:
-        raise ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else "")) from None
+        late = ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else ""))
+        late.stderr = tuple(client.stderr)  # without what its end adds
+        raise late from None
     finally:
         client.held.limit = None
         if not attempt.ready:
@@ -133,7 +126,7 @@ class _Attempt:
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may still be answered."""
-        self.probed_at = 0.0
+        self.opened_at = self.probed_at = 0.0
         self.before = ""
         """The outcome of a probe over HTTP that ``initialize`` followed."""
 
@@ -179,8 +172,6 @@ class _Attempt:
             text = f"{base.sentence(text)} Before that: {self.before}. {ADVICE}"
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(f"{NO_COMMON}: {text}")
-        if self.client.stderr_tail:
-            text += f"; last stderr line: {error_line(self.client.stderr_tail)}"
         refused = text.startswith("connection refused")
         return ConnectError(f"{text}. Is the server running?" if refused else text)
 
@@ -204,6 +195,8 @@ class _Attempt:
         transport = make_transport(client, kind)
         self.kind = transport.kind
         self._step(_OPENING.get(self.kind, "connecting"))
+        client.stderr.clear()
+        self.opened_at, self.probed_at = client.now(), 0.0
         client.ledger.negotiated = Negotiated(transport=self.kind)
         client.disconnected.clear()
         client.connection = Connection(transport=transport)
@@ -370,22 +363,19 @@ class _Attempt:
         return info
 
     def _forgive(self) -> None:
-        """Drops what the probe provoked from the last lines of stderr: older servers do not know it.
+        """Drops what the probe provoked from the lines of stderr: older servers do not know it.
 
         They stay in the log. A line before the first complaint is not about the probe.
         """
         if not self.probed_at:
             return
         client = self.client
-        since = [
-            each.line
-            for each in client.store.log
-            if isinstance(each, ev.Stderr) and each.at >= self.probed_at
-        ]
-        while since and not _COMPLAINT.search(since[0]):
-            del since[0]
-        for _ in range(min(len(since), len(client.stderr_tail))):
-            client.stderr_tail.pop()
+        client.stderr.clear()
+        for each in client.store.log:
+            if isinstance(each, ev.Stderr) and each.at >= self.opened_at:
+                if each.at >= self.probed_at and _COMPLAINT.search(each.line):
+                    break
+                client.stderr.add(unpainted(each.line))
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
         """Lets requests claim a revision by their headers and their ``_meta``, before one is settled."""

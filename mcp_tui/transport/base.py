@@ -27,7 +27,12 @@ MAX_MESSAGE: Final = 128 * 1024 * 1024
 
 
 class TransportError(Exception):
-    """An error in reaching the server. The text says in whole sentences what happened and what to do."""
+    """An error in reaching the server. The text says in whole sentences what happened and what to do.
+
+    ``stderr`` are lines of the server's stderr that may say more, unsanitised.
+    """
+
+    stderr: tuple[str, ...] = ()
 
     def __init__(self, text: str) -> None:
         super().__init__(sentence(text))

@@ -318,12 +318,12 @@ class Session:
             return server_sections(client.info)
         if self.link is Link.CONNECTING:
             steps = [] if self.sign_in is None else self.sign_in.sections()
-            return [*steps, *connecting_sections(client.steps, client.stderr_tail, now=self.now())]
+            return [*steps, *connecting_sections(client.steps, client.stderr, now=self.now())]
         process = isinstance(client.target, StdioTarget)
         again = "{server.menu} restarts the server" if process else "{server.menu} reconnects"
         if self.wants_sign_in:
             again = "{server.sign-in} signs in, {server.menu} reconnects"
-        return failure_sections(self.trouble, client.steps, client.stderr_tail, hint(again))
+        return failure_sections(self.trouble, client.steps, client.stderr, hint(again))
 
     def has_calls(self) -> bool:
         """Returns whether a person has called anything."""

@@ -56,13 +56,16 @@ class Ran:
     def of(self, event: str) -> list[dict[str, Any]]:
         return [each for each in self.events if each["event"] == event]
 
-    def sentence(self, status: Exit, *words: str) -> None:
-        """Assert that the command was refused as the contract says: its status, one sentence, nothing on stdout."""
+    def sentence(self, status: Exit, *words: str, stderr: Sequence[str] = ()) -> None:
+        """Assert that the command was refused as the contract says: its status, one sentence, nothing on stdout.
+
+        ``stderr`` are the lines of the server's below it.
+        """
         assert self.status == status, self
         assert self.out == ""
         assert "Traceback" not in self.err
         lines = self.err.splitlines()
-        assert len(lines) == 1, self.err
+        assert lines[1:] == [f"  {line}" for line in stderr], self.err
         assert lines[0].startswith("mcp-tui"), self.err
         for word in words:
             assert word in lines[0], self.err

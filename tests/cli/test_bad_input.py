@@ -7,6 +7,7 @@ import os
 import pty
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -185,16 +186,27 @@ async def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url
         ("nothing-mutual", ["No common protocol version", "2099-01-01"]),
         ("wrong-version", ["No common protocol version", "1999-01-01"]),
         ("refuses-handshake", ["refused initialize", "-32603"]),
-        ("dies-at-once", ["code 1", "no licence found"]),
     ],
 )
 def test_no_session_comes_of_it(mode: str, said: list[str]):
     run("info", *scripted(mode)).sentence(UNREACHABLE, *said)
 
 
+def test_a_server_that_exits_is_shown_with_its_stderr_harmless():
+    said = "Error: no \x1b[31mlicence\x1b[0m\x1b]0;x\x07\n\n" + "".join(
+        f"  --flag-{each}\n" for each in range(9)
+    )
+    code = f"import sys; sys.stderr.write({said!r}); sys.exit(3)"
+    ran = run("tools", "--no-journal", "--", sys.executable, "-S", "-c", code)
+    first = ("Error: no licence␛]0;x␇", "  --flag-0", "  --flag-1", "  --flag-2")
+    last = (f"  --flag-{each}" for each in range(4, 9))
+    ran.sentence(UNREACHABLE, "exited with code 3.", stderr=(*first, "… 1 line left out …", *last))
+
+
 def test_no_session_in_time():
-    said = ("No connection after 3 s", "waiting for the database", "--connect-timeout")
-    run("info", "--connect-timeout", "3", *scripted("mute")).sentence(UNREACHABLE, *said)
+    said = ("No connection after 3 s", "--connect-timeout")
+    ran = run("info", "--connect-timeout", "3", *scripted("mute"))
+    ran.sentence(UNREACHABLE, *said, stderr=("waiting for the database",))
 
 
 @pytest.mark.parametrize("value", ["5", "null", '{"b": "c"}'])

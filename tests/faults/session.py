@@ -37,7 +37,7 @@ async def use(
             try:
                 await client.connect()
             except TransportError as error:
-                words.append(str(error))
+                words += (str(error), *error.stderr)
             else:
                 row = await look(client, words)
                 words += (row.error, row.summary)

@@ -134,7 +134,7 @@ PROCESSES = [
 
 CONNECTING = _connecting(
     ("it exits at once", "start", "sys.exit(3)", "exited with code 3"),
-    ("it exits with a trace", "start", "raise ValueError('no database')", "last stderr line: ValueError: no database"),
+    ("it exits with a trace", "start", "raise ValueError('no database')", "ValueError: no database"),
     ("it refuses initialize", "initialize", "error(-32603, 'license expired'); skip()", "license expired"),
     ("it exits during initialize", "initialize", "os._exit(7)", "code 7"),
     ("initialize is answered with a text", "initialize", "answer('hi'); skip()", "initialize"),

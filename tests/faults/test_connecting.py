@@ -95,10 +95,10 @@ async def test_a_probe_that_is_answered_after_the_fallback_began(
 # -- stdio: no session -----------------------------------------------------------------------------------------
 
 
-async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
+async def test_a_timeout_names_what_is_unanswered_and_since_when():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
     assert text == (
-        "No connection after 3 s (waiting for the response to initialize); last stderr line: waiting for the database. "
+        "No connection after 3 s (waiting for the response to initialize). "
         "Check the command or raise --connect-timeout."
     )
 

@@ -28,7 +28,7 @@ from mcp_tui.tui.keys import PROBE, bindings, hint, keys
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import Line, Lines, line
+from mcp_tui.tui.view.lines import Line, Lines, line, texts
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.detail import Detail
@@ -196,7 +196,10 @@ class ProbeScreen(ModalScreen[None]):
             self.report = await self._made(self._tell).run()
         except (TransportError, Unsuitable) as error:
             self.trouble = brief(str(error), 400)
-            self._show("trouble", [line((self.trouble, "error"))])
+            stderr = error.stderr if isinstance(error, TransportError) else ()
+            self._show(
+                "trouble", [line((self.trouble, "error")), *texts(brief(each, 400) for each in stderr)]
+            )
             return
         except asyncio.CancelledError:
             self.trouble = words("Stopped. Running requests were cancelled and the servers stopped.")

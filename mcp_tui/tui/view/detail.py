@@ -254,7 +254,7 @@ def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now:
 def failure_sections(
     trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], again: SafeText
 ) -> list[Section]:
-    """Returns why there is no connection, what to do, the steps so far, and the last lines of stderr.
+    """Returns why there is no connection, what to do, the steps so far, and lines of stderr.
 
     ``again`` is what to do. Empty if there is no ``trouble``.
     """
@@ -272,8 +272,8 @@ def _steps(steps: Sequence[ev.Note]) -> list[Line]:
 
 
 def _last_words(stderr: Iterable[str]) -> list[Section]:
-    said = texts(brief(each, 400) for each in stderr if each.strip())
-    return [Section(words("Last stderr lines"), said)] if said else []
+    said = texts(brief(each, 400) for each in stderr)
+    return [Section(words("Server stderr"), said)] if said else []
 
 
 # -- Markdown: a server's words are put in code, where they are no markup, no mention, and no link ---------------

@@ -1,0 +1,70 @@
+"""The lines of a server's stderr that most likely say why it failed."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+FIRST: Final = 4
+LAST: Final = 5
+
+_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
+
+
+class StderrLines:
+    """The first and the last lines of stderr, and the last one between them that mentions an error.
+
+    Go, npm, docker, and git give the reason first, Python last; Node gives it above a long stack trace. Blank lines do not
+    count.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
+
+    def clear(self) -> None:
+        """Forgets all lines, for another process."""
+        self._first: list[str] = []
+        self._last: deque[str] = deque()
+        self._error = ""
+        self._before = self._after = 0  # lines left out on either side of the error
+
+    @property
+    def newest(self) -> str | None:
+        """The newest line; ``None`` if there is none."""
+        return self._last[-1] if self._last else self._first[-1] if self._first else None
+
+    def add(self, text: str) -> None:
+        """Adds a line."""
+        if not text.strip():
+            return
+        if len(self._first) < FIRST:
+            self._first.append(text)
+            return
+        self._last.append(text)
+        if len(self._last) <= LAST:
+            return
+        oldest = self._last.popleft()
+        if _ERROR.search(oldest) and not oldest[0].isspace():
+            self._before += self._after + bool(self._error)
+            self._error, self._after = oldest, 0
+        else:
+            self._after += 1
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields the lines, oldest first, and between them how many are left out."""
+        yield from self._first
+        yield from _gap(self._before)
+        if self._error:
+            yield self._error
+        yield from _gap(self._after)
+        yield from self._last
+
+
+def _gap(lines: int) -> Iterator[str]:
+    if lines:
+        yield f"… {lines:,} {'line' if lines == 1 else 'lines'} left out …"
