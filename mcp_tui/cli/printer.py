@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
-from mcp_tui.tui.view.text import clean
+from mcp_tui.tui.view.text import clean, clip
 
 PROGRESS_EVERY: Final = 0.2
 """Minimum seconds between two progress lines for people; programs get all."""
@@ -96,7 +97,7 @@ class Printer:
         self.json = as_json
         self._began = began
         self.streams = Streams(closed)
-        self._over = False
+        self._over = self._status = False
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
 
@@ -140,6 +141,12 @@ class Printer:
         line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
         style = "2" if dim else "31" if red else ""
         self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
+
+    def status(self, text: str) -> None:
+        """Shows a line for people on the terminal of stderr, in place of the last one; an empty one removes it."""
+        if text or self._status:
+            self._status = bool(text)
+            self.streams.put(f"\r\x1b[K{clip(clean(text), shutil.get_terminal_size().columns - 1)}", err=True)
 
     def out(self, text: str) -> None:
         """Prints a line to stdout. Text from a server must be cleaned or encoded already."""

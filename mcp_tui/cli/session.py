@@ -26,13 +26,14 @@ from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_WAIT
+from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, RequestEvent
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.transport.base import TransportError, Unauthorized
+from mcp_tui.transport.base import TransportError, Unauthorized, spawn
 from mcp_tui.tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ SIGNALS: Final = {
     signal.SIGQUIT: Exit.QUIT,
 }
 """Signals that end a command, and its exit status then."""
+
+SHOW_EVERY: Final = 0.5
+"""Seconds between two looks at a launcher."""
 
 UNREAD: Final = (
     "mcp-tui: The server does not read its stdin, so the cancel cannot be sent. "
@@ -152,6 +156,31 @@ class HeadlessSession(Headless):
         self.printer.line(made, self.client.now())
         self.printer.end()
 
+    async def connect(self) -> None:
+        """Connects. On a terminal a person sees meanwhile that a launcher may be downloading, and its last line.
+
+        Raises:
+            TransportError: no session came about.
+        """
+        shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not self.printer.json
+        shown = spawn(self._show_launcher(), name="show the launcher") if shows else None
+        try:
+            await self.client.connect()
+        finally:
+            if shown is not None:
+                shown.cancel()
+                self.printer.status("")
+
+    async def _show_launcher(self) -> None:
+        client, limit = self.client, self.client.settings.connect_timeout
+        while True:
+            await asyncio.sleep(SHOW_EVERY)
+            if (name := downloading(client)) and client.steps:
+                lasts = client.now() - client.steps[0].at
+                said = f"{name} may still be downloading ({lasts:.0f} s of {limit:g} s)"
+                newest = client.stderr.newest
+                self.printer.status(f"{said}: {newest}" if newest else said)
+
     def tell(self, event: Event) -> None:
         """Prints an event."""
         row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
@@ -194,7 +223,7 @@ async def _run(
         if printer.json and events:
             client.listen(session.tell)
             session.outcome = session.uncalled
-        await client.connect()
+        await session.connect()
         if not printer.json:
             client.listen(session.tell)
         client.listen(session.heard)

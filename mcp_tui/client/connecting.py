@@ -15,6 +15,7 @@ from mcp_tui import __version__
 from mcp_tui.client import negotiation
 from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
+from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.ports import Caller
 from mcp_tui.client.settings import Offers, StdioTarget, Target
@@ -44,12 +45,25 @@ def timeout_text(client: Connector, before: str) -> str:
     if noise:
         text += f"; unexpected stdout: {noise[0].strip()[:80]}"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
-    heard = any(head.direction == "in" and head.at >= since for head in client.store.frames)
-    if where == "command" and not (heard or noise or client.stderr):
+    if where == "command" and not (_heard(client) or noise or client.stderr):
         text += "; nothing received"
     text += f"; before that: {before}. {ADVICE}" if before else "."
+    if name := downloading(client):
+        return f"{text} {name} may still be downloading. Try once more, or raise --connect-timeout."
     forced = client.settings.protocol != "auto"
     return f"{text} Check the {where} or raise --connect-timeout{', or try --protocol auto' * forced}."
+
+
+def _heard(client: Connector) -> bool:
+    """Returns whether a message has come since this attempt began."""
+    frames, since = client.store.frames, client.steps[0].at if client.steps else 0.0
+    return any(frames[index].direction == "in" for index in range(frames.until(since), len(frames)))
+
+
+def downloading(client: Connector) -> str:
+    """Returns the launcher that may still download the server: it is one, and no message has come yet; else empty."""
+    name = launcher(client.target.command) if isinstance(client.target, StdioTarget) else ""
+    return "" if name and _heard(client) else name
 
 
 _COMPLAINT: Final = re.compile(
@@ -70,9 +84,6 @@ EXIT_WAIT: Final = 1.0
 NO_COMMON: Final = "No common protocol version"
 
 ADVICE: Final = "If you know what the server speaks, use --protocol VERSION or --transport sse."
-
-UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
-"""The handshake's own clock is the connect timeout."""
 
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
 
@@ -121,6 +132,8 @@ class _Attempt:
 
     def __init__(self, client: Connector) -> None:
         self.client = client
+        self.limits = ev.Limits(timeout=None, max_timeout=client.settings.connect_timeout)
+        """Those that a person sees; the connect timeout, which began before any request, comes first."""
         self.kind = ""
         self.ready = False
         self.discovered: dict[str, Json] = {}
@@ -215,7 +228,7 @@ class _Attempt:
         self._step("waiting for the response to server/discover")
         self._speak(revision, modern_meta(revision, self._offers))
         self.probed_at = client.now()
-        id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
+        id_ = client.call("server/discover", {}, limits=self.limits, internal=True)
         outcome = await self._probe_reply(id_, wait)
         self.unanswered = id_ if outcome.silent else None
         decision = negotiation.after_probe(
@@ -234,7 +247,7 @@ class _Attempt:
             "capabilities": client.settings.offers.capabilities(REVISIONS[wanted or LATEST_HANDSHAKE.name]),
             "clientInfo": CLIENT_INFO,
         }
-        id_ = client.call("initialize", params, limits=UNLIMITED, internal=True)
+        id_ = client.call("initialize", params, limits=self.limits, internal=True)
         outcome = await self._initialize_reply(id_)
         decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=self._may_be_sse)
         if decision.step is not Step.SPEAK and (found := await self._reconsider(outcome)) is not None:
@@ -394,6 +407,8 @@ class _Attempt:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
         row, refusal = client.ledger.row(id_), client.refusals.pop(id_, base.NO_ANSWER)
+        if row.cause is Cause.MAX_TIMEOUT:
+            raise TimeoutError
         status = refusal.status
         lost = row.state is State.LOST
         why = row.error if frame is None or lost else ""

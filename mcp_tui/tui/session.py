@@ -12,6 +12,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
+from mcp_tui.client.connecting import downloading
 from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
@@ -318,7 +319,9 @@ class Session:
             return server_sections(client.info)
         if self.link is Link.CONNECTING:
             steps = [] if self.sign_in is None else self.sign_in.sections()
-            return [*steps, *connecting_sections(client.steps, client.stderr, now=self.now())]
+            name = downloading(client)
+            sections = connecting_sections(client.steps, client.stderr, now=self.now(), launcher=name)
+            return [*steps, *sections]
         process = isinstance(client.target, StdioTarget)
         again = "{server.menu} restarts the server" if process else "{server.menu} reconnects"
         if self.wants_sign_in:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,30 @@ async def test_a_timeout_names_what_is_unanswered_and_since_when():
         "No connection after 3 s (waiting for the response to initialize). "
         "Check the command or raise --connect-timeout."
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("mute", "npx may still be downloading. Try once more, or raise --connect-timeout."),
+        (
+            "mute-to-initialize",
+            "Check the command or raise --connect-timeout.",
+        ),  # it was downloaded, for it answered
+    ],
+)
+async def test_a_timeout_names_a_launcher_until_a_message_has_come(mode: str, said: str, tmp_path: Path):
+    npx = tmp_path / "npx"
+    npx.symlink_to(sys.executable)
+    server = scripted(mode)
+    made, _ = client(
+        replace(server, command=(str(npx), *server.command[1:])), ClientSettings(connect_timeout=1.0)
+    )
+    async with asyncio.timeout(HANG):
+        with pytest.raises(TransportError, match="No connection after 1 s") as failed:
+            await made.connect()
+    assert str(failed.value).endswith(f"(waiting for the response to initialize). {said}")
+    assert {row.limits.max_timeout for row in made.book.order} == {1.0}
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():

@@ -307,6 +307,7 @@ MODES: dict[str, dict[str, Any]] = {
     "task-unnamed": {"initialize": shake_with_cancellable_tasks},
     "opens": {"opens_only": True},
     "mute": {"discover": noisy_silence, "initialize": silence},
+    "mute-to-initialize": {"initialize": silence},
     "framed": {"discover": framed, "initialize": silence},
 }
 """Those that take the first messages in a way of their own. Any other mode is the name of what its tool does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,16 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         await driven.until(lambda: str(driven.session.trouble) == said)
         await shown(driven, said, "S restarts the server", "Connection steps", "starting the server")
         assert not driven.left
+
+
+async def test_a_launcher_is_named_with_its_newest_line(tmp_path: Path):
+    npx = tmp_path / "npx"
+    npx.symlink_to(sys.executable)
+    code = "import sys, time; print('fetching [b]left-pad', file=sys.stderr, flush=True); time.sleep(60)"
+    target: Target = StdioTarget(command=(str(npx), "-S", "-c", code))
+    async with driving(target, size=(140, 40), link=Link.CONNECTING) as driven:
+        await shown(driven, "npx may still be", "downloading: fetching", "Server stderr", "[b]left-pad")
+        await driven.press("c")
 
 
 async def test_a_failure_says_why_with_the_last_lines_of_stderr():

@@ -9,6 +9,7 @@ from typing import Final, cast
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
+from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import IN, OUT, describe
@@ -242,11 +243,20 @@ def server_sections(info: ServerInfo) -> list[Section]:
     return sections
 
 
-def connecting_sections(steps: Sequence[ev.Note], stderr: Iterable[str], *, now: float) -> list[Section]:
-    """Returns the steps of connecting so far, and how long the last one has taken; ``now`` in monotonic seconds."""
+def connecting_sections(
+    steps: Sequence[ev.Note], stderr: StderrLines, *, now: float, launcher: str
+) -> list[Section]:
+    """Returns the steps of connecting so far, and how long the last one has taken; ``now`` in monotonic seconds.
+
+    ``launcher`` is the program that may still download the server; empty if there is none.
+    """
     lines = _steps(steps)
     if steps:
         lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
+    if launcher:
+        told = safe("{} may still be downloading", launcher)
+        said = safe("{}: {}", told, brief(stderr.newest, 200)) if stderr.newest else told
+        lines.append(line((said, "warning")))
     lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
     return [Section(words("Connecting"), lines), *_last_words(stderr)]
 
