@@ -30,7 +30,8 @@ from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, RequestEvent
+from mcp_tui.protocol.descriptions import describe
+from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
@@ -186,6 +187,11 @@ class HeadlessSession(Headless):
         row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
         self.printer.event(event, row)
 
+    def ended(self, event: Event) -> None:
+        """Reports processes that the server left running, also after the outcome: they are ended last."""
+        if isinstance(event, ProcessesEnded):
+            self.printer.say(f"mcp-tui: {describe(event).words(event)}.")
+
     def heard(self, event: Event) -> None:
         """Reports as soon as possible that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
@@ -219,6 +225,7 @@ async def _run(
     session = HeadlessSession(given, began, client)
     printer = session.printer
     session.opened(store)
+    client.listen(session.ended)
     try:
         if printer.json and events:
             client.listen(session.tell)

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
     from mcp_tui.journal.records import RecordingError
+    from mcp_tui.journal.store import EventLog
     from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
@@ -110,9 +112,20 @@ def open_workbench(given: Words) -> int:
             each.store.close()
             for said in each.store.problems:
                 warn(said)
+            for said in _left_running(each.store.log):
+                warn(f"{said}.")
     if failed:
         raise failed[0]
     return status
+
+
+def _left_running(log: EventLog) -> list[str]:
+    """Returns the words about processes that a server left running at the end of its last session."""
+    from mcp_tui.protocol.descriptions import describe
+    from mcp_tui.protocol.events import Connected, ProcessesEnded
+
+    last = takewhile(lambda event: not isinstance(event, Connected), reversed(log))
+    return [describe(event).words(event) for event in last if isinstance(event, ProcessesEnded)]
 
 
 def preferences() -> Preferences:

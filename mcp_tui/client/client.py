@@ -445,6 +445,10 @@ class Client:
         """Logs what the connection cannot do any more."""
         self.tell(ev.Degraded(at=self.now(), detail=detail))
 
+    def processes_ended(self, *, count: int) -> None:
+        """Logs that processes of the server were still running at its end."""
+        self.tell(ev.ProcessesEnded(at=self.now(), count=count))
+
     def secrets(self, *, values: Iterable[str]) -> None:
         """Masks secrets of the server from now on."""
         self.store.learn(values)

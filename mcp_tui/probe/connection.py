@@ -386,6 +386,10 @@ class ProbeConnection(base.Silence):
         """Logs what the connection cannot do any more."""
         self.store.event(ev.Degraded(at=self.now(), detail=detail))
 
+    def processes_ended(self, *, count: int) -> None:
+        """Logs that processes of the server were still running at its end."""
+        self.store.event(ev.ProcessesEnded(at=self.now(), count=count))
+
     def secrets(self, *, values: Iterable[str]) -> None:
         """Masks secrets of the server from now on."""
         self.store.learn(values)

@@ -184,6 +184,16 @@ def _unknown_json(event: ev.Unknown) -> dict[str, Json]:
     return made
 
 
+def ended_words(count: int) -> str:
+    """Returns the words for processes of the server that had to be ended after it."""
+    what = (
+        "process of the server was still running and was"
+        if count == 1
+        else "processes of the server were still running and were"
+    )
+    return f"{count:,} {what} ended"
+
+
 def _disconnected(event: ev.Disconnected) -> str:
     after = "" if event.after is None or event.expected else f", {span(event.after)} after the last cancel"
     return f"disconnected: {_cut(event.detail, LONG)}{after}"
@@ -279,6 +289,7 @@ _TABLE: Final = (
                 headless=True, json="stood_still seconds"),
     Description(ev.Degraded, lambda e: _cut(e.detail, LONG), HERE, "warning", source="client", headless=True,
                 json="degraded detail"),
+    Description(ev.ProcessesEnded, lambda e: ended_words(e.count), HERE, "warning", source="client"),
     Description(ev.Connected,
                 lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
                 HERE, "success", source="client", json="connected transport revision server"),

@@ -428,6 +428,13 @@ class Degraded(Event):
 
 
 @fact
+class ProcessesEnded(Event):
+    """Processes that the server had started still ran when it ended, or was ended: they were ended too."""
+
+    count: int
+
+
+@fact
 class Connected(Event):
     """The connection is ready. ``server`` is name and version as the server gives them."""
 

@@ -191,6 +191,9 @@ class Sink(Protocol):
     def degraded(self, *, detail: str) -> None:
         """Reports what the connection, which stays, cannot do any more until a person reconnects."""
 
+    def processes_ended(self, *, count: int) -> None:
+        """Reports processes that the server had started, and that still ran at its end: they were ended."""
+
     def secrets(self, *, values: Iterable[str]) -> None:
         """Reports values that must be masked wherever they are shown or written."""
 
@@ -200,7 +203,7 @@ class Sink(Protocol):
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
-        """Reports that the connection is gone; nothing more is reported after this.
+        """Reports that the connection is gone; nothing more is reported after this, except :meth:`processes_ended`.
 
         ``detail`` is for a person. ``code`` is the process's exit code, negative for a signal, ``None`` if there is none.
         ``expected`` is true after :meth:`Transport.close`. ``renewable``: only the session is gone, so a new one is to be

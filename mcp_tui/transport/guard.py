@@ -8,8 +8,10 @@ On Linux the guard is a subreaper: what a server leaves behind (double forks, ``
 child and ends with the rest. Elsewhere it ends the server's process group.
 
 On the socket, from the client: the environment (its length in decimal, a line feed, then ``NAME=VALUE`` entries
-separated by NUL), later the requests ``T`` (SIGTERM to the server's process group) and ``K`` (SIGKILL to all).
-To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``exited CODE``, negative for a signal.
+separated by NUL), later the requests ``T`` (SIGTERM to the server's process group) and ``K`` (SIGKILL to all), each with the
+time at which the server was ready, in decimal, in clock ticks since the machine started, 0 if it never was.
+To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``exited CODE``, negative for a signal, and at the end
+``ended COUNT`` if processes that the server had started still ran.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -86,13 +88,17 @@ def start(path: str, command: list[str], environment: dict[bytes, bytes]) -> tup
     return pid, int(failure or b"0")
 
 
-def descendants() -> list[int]:
-    """Returns all processes below this one, parents first; none if there is no /proc."""
+def descendants() -> dict[int, int]:
+    """Returns all running processes below this one, parents first, with their starts in clock ticks since the machine's.
+
+    There are none if there is no /proc.
+    """
     children: dict[int, list[int]] = {}
+    starts: dict[int, int] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 - pathlib is a costly import
     except OSError:
-        return []
+        return {}
     for name in names:
         if name.isdigit():
             try:
@@ -100,12 +106,14 @@ def descendants() -> list[int]:
                     status = file.read()
             except OSError:
                 continue
-            parent = int(status[status.rindex(b")") + 1 :].split()[1])
-            children.setdefault(parent, []).append(int(name))
+            fields = status[status.rindex(b")") + 1 :].split()
+            if fields[0] not in (b"Z", b"X"):
+                children.setdefault(int(fields[1]), []).append(int(name))
+                starts[int(name)] = int(fields[19])
     found = list(children.get(os.getpid(), ()))
     for pid in found:
         found += children.get(pid, ())
-    return found
+    return {pid: starts[pid] for pid in found}
 
 
 class Guard:
@@ -120,6 +128,9 @@ class Guard:
         self.asked = False
         self.steps: list[tuple[float, signal.Signals]] = []
         """The signals for processes that the server left behind, each with its time, soonest first."""
+        self.ready = 0
+        self.ended: set[int] = set()
+        """Processes that the server had started, and that were still running when they were ended."""
 
     def watch(self) -> None:
         """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
@@ -139,6 +150,7 @@ class Guard:
             requests = os.read(self.control, 64)
         except OSError:
             return False
+        self.ready = int(requests[1:].partition(b"K")[0] or 0)
         if b"K" in requests:
             self.kill()
         elif b"T" in requests:
@@ -164,11 +176,23 @@ class Guard:
                     self.steps = [(now + LEFT_GRACE, signal.SIGTERM), (now + 2 * LEFT_GRACE, signal.SIGKILL)]
                 report(self.control, "exited", os.waitstatus_to_exitcode(status))
 
+    def count(self) -> None:
+        """Notes what is about to be ended, without the server.
+
+        While that runs, what it started before it was ready is part of it, such as the server itself behind npx or a shell.
+        A tick is 10 ms: a process that began in the same one as that time is the work of a call.
+        """
+        for pid, start in descendants().items():
+            if pid != self.server and (self.exited or 0 < self.ready <= start):
+                self.ended.add(pid)
+
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the server's group, or to its descendants if the server itself has ended."""
         if number is signal.SIGKILL:
             self.kill()
-        elif self.exited and self.reaper:
+            return
+        self.count()
+        if self.exited and self.reaper:
             for pid in descendants():
                 send(pid, number)
         else:
@@ -184,6 +208,7 @@ class Guard:
 
     def kill(self) -> None:
         """Kills the server and all its descendants, those forked meanwhile too, until they are gone."""
+        self.count()
         until = monotonic() + GIVE_UP
         while monotonic() < until:
             if not (self.exited and self.reaper):  # else its number may be another's by now
@@ -247,6 +272,8 @@ def main() -> None:
     finally:
         if guard.left():
             guard.kill()
+        if guard.ended:
+            report(control, "ended", len(guard.ended))
 
 
 if __name__ == "__main__":

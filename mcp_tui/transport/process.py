@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
@@ -160,20 +161,28 @@ class ServerProcess:
         """Its exit code, negative for a signal, once there is one; its last lines may still be in its pipes then."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
+        self.ended = 0
+        """Number of processes that the server had started, and that were still running when they were ended."""
         self.stdout = asyncio.StreamReader()
         self.stderr = asyncio.StreamReader()
         self._pipes: list[asyncio.ReadTransport] = []
+        self._ready = 0  # in clock ticks since the machine started, as Linux tells the start of a process
         self._guard = guard
         self._reports = reports
         self._requests = requests
 
+    def ready(self) -> None:
+        """Notes that what runs already is part of the server, such as the server itself behind npx or a shell."""
+        if sys.platform == "linux":
+            self._ready = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
     def terminate(self) -> None:
         """Sends SIGTERM to the server's process group."""
-        self._requests.write(b"T")
+        self._requests.write(b"T%d" % self._ready)
 
     def kill(self) -> None:
         """Sends SIGKILL to the server and all that it started."""
-        self._requests.write(b"K")
+        self._requests.write(b"K%d" % self._ready)
 
     def stop_reading(self) -> None:
         """Closes its stdout and stderr, whoever holds them open; the readers come to their end."""
@@ -212,7 +221,11 @@ class ServerProcess:
         try:
             with suppress(OSError):
                 async for report in self._reports:
-                    self.exit.set_result(int(report.split()[1]))
+                    word, value = report.split()
+                    if word == b"exited":
+                        self.exit.set_result(int(value))
+                    else:
+                        self.ended = int(value)
         finally:
             await _reap(self._guard)
             if not self.exit.done():  # somebody killed the guard, and the server with it

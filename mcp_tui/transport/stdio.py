@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
 from mcp_tui.transport.process import ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
@@ -196,6 +197,7 @@ class StdioTransport(LineWriter, Transport):
         self.pid: int | None = None
         self._target = target
         self._max_message = max_message
+        self._process: ServerProcess | None = None
         self._life: asyncio.Task[None] | None = None
 
     async def open(self, sink: Sink) -> None:
@@ -208,7 +210,7 @@ class StdioTransport(LineWriter, Transport):
         loop = asyncio.get_running_loop()
         self.sink = sink
         self._asked, self._hurry = loop.create_future(), loop.create_future()
-        process = await start(launch, self)
+        self._process = process = await start(launch, self)
         process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result())))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
@@ -218,6 +220,11 @@ class StdioTransport(LineWriter, Transport):
             spawn(_read(process.stdout, self._max_message, turn, self._received), name="read stdout"),
             spawn(_read(process.stderr, STDERR_LINE, turn, self._logged), name="read stderr"),
         )
+
+    def negotiated(self, revision: Revision) -> None:
+        """Notes that the server is ready: what it starts from now on is not part of it."""
+        if self._process is not None:
+            self._process.ready()
 
     async def close(self) -> None:
         """Ends the server: closes its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
@@ -254,7 +261,7 @@ class StdioTransport(LineWriter, Transport):
 
     async def _live(self, process: ServerProcess) -> None:
         """Waits until the server ends, or is to end; then ends it, with all that it started."""
-        exited, asked = process.exit, self._asked
+        exited, asked, sink = process.exit, self._asked, self.sink
         try:
             await asyncio.sleep(0)  # an eager task would begin before there are readers
             await _first(exited, self._readers[0], asked)
@@ -264,11 +271,11 @@ class StdioTransport(LineWriter, Transport):
             if exited.done():
                 await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)
             if asked.done():
-                await self._end(process)
+                await self._end(process, sink)
                 await self._finish(process, "server did not end")
             else:
                 await self._finish(process, "server closed its stdout but is still running")
-                await self._end(process)
+                await self._end(process, sink)
         finally:
             process.close()
 
@@ -283,8 +290,8 @@ class StdioTransport(LineWriter, Transport):
         sink.closed(detail=detail, code=code, expected=self._asked.done())
         self.abandon()
 
-    async def _end(self, process: ServerProcess) -> None:
-        """Ends the process and all that it started, as gently as it permits."""
+    async def _end(self, process: ServerProcess, sink: Sink) -> None:
+        """Ends the process and all that it started, as gently as it permits, and reports what still ran."""
         started, gone, hurry = time.monotonic(), process.gone, self._hurry
         self.end_input("the connection is being closed")
         await _first(gone, hurry, seconds=STDIN_GRACE)
@@ -299,6 +306,8 @@ class StdioTransport(LineWriter, Transport):
         await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if process.exit.done():
             await asyncio.wait(self._readers, timeout=LAST_LINES)
+        if process.ended:
+            sink.processes_ended(count=process.ended)
 
 
 async def _read(

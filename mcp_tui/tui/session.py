@@ -20,6 +20,7 @@ from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.evidence import (
     is_disconnected,
@@ -84,6 +85,8 @@ class Session:
         self.link = Link.LOST
         self.trouble = NOTHING
         self.degraded = False
+        self.left_running = NOTHING
+        """What a person is still to be told of processes that the server left running."""
         """Whether the connection, which is there, cannot do something any more until a person reconnects."""
         self.servers: Servers | None = None
         self.shown = self._told_lost = False
@@ -126,6 +129,8 @@ class Session:
                 self.since = event.at
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
+            case ev.ProcessesEnded():
+                self.left_running = clean(sentence(describe(event).words(event)))
             case ev.Degraded() if self.link is Link.CONNECTED:
                 self.degraded = True
             case ev.Notified() if event.method in CHANGES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, as_json
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import fold
-from tests.cli.running import event_schema, events_schema
+from tests.cli.running import event_schema, events_schema, run, scripted
 from tests.journal.making import plain
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -88,3 +89,12 @@ def test_structured_content_alone_is_printed() -> None:
         "sum": 3
     }
     assert text_of({"content": []}) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_processes_that_the_server_left_running_are_told_behind_the_outcome(options: tuple[str, ...]):
+    ran = run("call", "odd", "--no-journal", *options, *scripted("starts"))
+    said = "mcp-tui: 2 processes of the server were still running and were ended."
+    assert (ran.status, ran.err.splitlines()[-1]) == (0, said)
+    assert not options or ran.outcome["state"] == "completed"

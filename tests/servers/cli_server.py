@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -86,6 +87,13 @@ def exits(id: int, _: dict[str, Any]) -> None:
     sys.stderr.write("out of cheese\n")
     sys.stderr.flush()
     os._exit(7)
+
+
+def starts(id: int, _: dict[str, Any]) -> None:
+    """Start two processes that go on after the answer, and after the server."""
+    for _number in range(2):
+        subprocess.Popen(["sleep", "60"], stdin=-3, stdout=-3, stderr=-3)
+    say(result(id, text("started")))
 
 
 def nameless(id: int, _: dict[str, Any]) -> None:

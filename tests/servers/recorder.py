@@ -110,6 +110,11 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessesEnded:
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unheard:
     detail: str
 
@@ -139,6 +144,7 @@ Item = (
     | StderrLine
     | Happened
     | Degraded
+    | ProcessesEnded
     | Unheard
     | Closed
 )
@@ -156,6 +162,7 @@ KINDS: dict[str, type[Item]] = {
     "stderr_line": StderrLine,
     "happened": Happened,
     "degraded": Degraded,
+    "processes_ended": ProcessesEnded,
     "unheard": Unheard,
     "closed": Closed,
 }

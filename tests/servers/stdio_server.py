@@ -99,6 +99,24 @@ def alone(*_: str) -> None:
     os._exit(4)
 
 
+def works(ends: str, *_: str) -> None:
+    """Start a helper, then with each line a process to do its work; end with stdin if ``ends``, but never wait for them."""
+
+    def start(*command: str) -> None:
+        none = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=none, stdout=none, stderr=none)
+
+    start("sleep", "60")
+    time.sleep(0.03)  # Linux tells the start of a process in ticks of 10 ms
+    say(b'"ready"')
+    for _line in heard():
+        start("sleep", "60")
+        start("true")  # nobody waits for it, so it becomes a zombie
+        say(b'"working"')
+    if ends != "ends":
+        time.sleep(60)
+
+
 def whole(*_: str) -> None:
     """Say what this process got from whoever started it."""
     descriptors = [fd for fd in range(64) if _is_open(fd)]

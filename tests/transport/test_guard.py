@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.process import GUARD
-from tests.servers.recorder import Closed
-from tests.servers.stdio_scripted import HANG, SERVER, Wire, over_stdio, processes, server
+from tests.servers.recorder import Closed, ProcessesEnded
+from tests.servers.stdio_scripted import HANG, SERVER, Wire, over_stdio, processes, request, server
 
 if sys.platform == "win32":
     pytest.skip("there is no guard on Windows", allow_module_level=True)
@@ -120,6 +121,38 @@ async def test_what_outlives_its_shell_has_time_to_say_goodbye() -> None:
         await it.until(lambda: it.lines)
         await it.transport.close()
         assert it.lines == [b'"ready"', b'"goodbye"']
+
+
+@linux
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        (server("works", "ends"), 3),  # with its helper, for all of them outlived it
+        (shell(server("works", "ends"), "{} ; true"), 3),
+        (server("works", "waits"), 2),
+        (shell(server("works", "waits"), "{} ; true"), 2),  # not the server itself behind the shell
+    ],
+    ids=["ends", "ends behind a shell", "has to be ended", "has to be ended behind a shell"],
+)
+async def test_processes_that_a_server_left_running_are_counted(command: list[str], count: int) -> None:
+    async with Wire(over_stdio(command)) as it:
+        await it.until(lambda: it.lines == [b'"ready"'])
+        it.transport.negotiated(LATEST)
+        for id in (1, 2):
+            it.transport.send(request(id))
+        await it.until(lambda: it.lines == [b'"ready"', b'"working"', b'"working"'])
+        await it.transport.close()
+        assert it.all(ProcessesEnded) == [ProcessesEnded(count=count)]
+
+
+@linux
+async def test_processes_that_ended_with_their_server_are_not_counted(tmp_path: Path) -> None:
+    for command in kinds(tmp_path)["well-behaved"], server("works", "waits"):
+        async with Wire(over_stdio(command)) as it:
+            await it.until(lambda: it.lines)
+            it.transport.negotiated(LATEST)
+            await it.transport.close()
+            assert it.all(ProcessesEnded) == []
 
 
 @linux

@@ -58,6 +58,17 @@ async def test_a_launcher_is_named_with_its_newest_line(tmp_path: Path):
         await driven.press("c")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
+async def test_processes_that_the_server_left_running_are_told_when_it_is_stopped():
+    async with driving(scripted("starts")) as driven:
+        client = driven.session.client
+        await client.wait(client.call_tool("odd", {}))
+        await driven.session.stop()
+        said = "2 processes of the server were still running and were ended."
+        told = driven.app._notifications  # pyright: ignore[reportPrivateUsage]
+        await driven.until(lambda: any(said in each.message for each in told))
+
+
 async def test_a_failure_says_why_with_the_last_lines_of_stderr():
     code = "import sys; print('reading config', file=sys.stderr); print('no licence', file=sys.stderr); sys.exit(9)"
     target: Target = StdioTarget(command=(sys.executable, "-S", "-c", code), name="gone")

@@ -167,8 +167,14 @@ class ConnectionKeys:
         return start if gone and is_disconnected(row) else words("")
 
     def tell_troubles(self) -> None:
-        """Says once that the server does not read, or that the connection is lost, with the key that helps."""
+        """Says once that the server does not read, or that the connection is lost, with the key that helps.
+
+        A toast tells of processes that the server left running.
+        """
         trouble, session = words(""), self._session
+        if session.left_running:
+            self._screen.app.notify(session.named(session.left_running), severity="warning", markup=False)
+            session.left_running = words("")
         if session.unwritten:
             trouble = hint(UNREAD)
         elif session.broke:
