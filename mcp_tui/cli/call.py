@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +17,13 @@ from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_leaving
+from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import violation
+from mcp_tui.client.templates import TemplateError, expand
 from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, texts_in
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
@@ -76,55 +79,96 @@ class _WantedRequest:
         if call is not None:
             self.given = {**call.arguments, **(self.given or {})}
 
-    def params(self, schema: Json) -> Json:
-        """Returns the params of the request.
+    @property
+    def lists(self) -> str:
+        """The list of the server that describes what is asked for; empty if none has to be read."""
+        if self.command == "read" and not self.pairs and "{" not in self.subject:
+            return ""
+        return {"call": "tools", "prompt": "prompts", "read": "templates"}.get(self.command, "")
+
+    def params(self, entry: dict[str, Json]) -> Json:
+        """Returns the params of the request; ``entry`` is the tool, prompt, or template as the server lists it, or empty.
 
         Raises:
-            ArgumentError: the arguments do not fit the tool's schema.
+            ArgumentError: the arguments do not fit.
         """
         match self.command:
             case "request":
                 return self.given
             case "read":
-                return {"uri": self.subject}
+                return {"uri": self._uri(entry)}
             case "prompt":
-                given = {**(self.given or {}), **dict(self.pairs)}
+                schema = schema_of("prompts", entry) if entry else {"additionalProperties": {"type": "string"}}
+                given = typed_arguments(schema, self.pairs, self.given)
                 for key, value in given.items():
                     if not isinstance(value, str):
                         raise ArgumentError(f"{key!r} must be text")
+                if entry:
+                    _check_names(schema, given)
                 return {"name": self.subject, "arguments": given}
             case _:
+                schema = entry.get("inputSchema")
                 arguments = typed_arguments(schema, self.pairs, self.given)
                 wrong = check_arguments(schema, arguments)
                 if wrong:
                     raise ArgumentError(wrong)
                 return {"name": self.subject, "arguments": arguments}
 
+    def _uri(self, entry: dict[str, Json]) -> str:
+        """Returns the URI to read: as it is, or made from a template, which may be given or named."""
+        if not self.pairs and not entry:
+            return self.subject
+        if not entry and "{" not in self.subject:
+            raise ArgumentError("it is no URI template, and the server lists none of this name")
+        template = as_text(entry.get("uriTemplate")) or self.subject
+        values: dict[str, list[str]] = {}
+        for name, text in self.pairs:
+            values.setdefault(name, []).append(text)
+        try:
+            _check_names(template_schema(template), values)
+            return expand(template, values)
+        except TemplateError as error:
+            raise ArgumentError(str(error)) from None
+
+
+def _check_names(schema: dict[str, Json], given: Collection[str]) -> None:
+    """Raises :class:`ArgumentError` if a required argument is missing, or one is given that does not exist."""
+    takes = f"It takes {usage(schema) or 'no arguments'}"
+    for name in given:
+        if name not in as_object(schema["properties"]):
+            raise ArgumentError(f"there is no argument {name!r}. {takes}")
+    for name in texts_in(schema["required"]):
+        if name not in given:
+            raise ArgumentError(f"{name} is required. {takes}")
+
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
-    """Returns the tool as the server lists it; empty if it does not."""
-    if wanted.command != "call" or not offers(session.client, "tools"):
+    """Returns the tool, prompt, or resource template as the server lists it; empty if it does not."""
+    what = wanted.lists
+    if not what or not offers(session.client, what):
         return {}
     try:
-        tools = await every(session.client, "tools")
+        entries = await every(session.client, what)
     except ListFailed:
         return {}
-    for tool in tools:
-        if tool.get("name") == wanted.subject:
-            return tool
-    # servers may know more than they list
-    names = [name for tool in tools[:NAMES] if isinstance(name := tool.get("name"), str)]
-    comparable = [each for each in names if len(each) <= LONGEST]
-    text = f"mcp-tui: The server does not list a tool {wanted.subject!r} (calling it anyway)."
-    session.printer.say(f"{text}{guess(wanted.subject, comparable)}")
+    for entry in entries:
+        if wanted.subject in (entry.get("name"), entry.get("uriTemplate")):
+            return entry
+    if what != "templates":
+        # servers may know more than they list
+        names = [name for entry in entries[:NAMES] if isinstance(name := entry.get("name"), str)]
+        comparable = [each for each in names if len(each) <= LONGEST]
+        kind, doing = ("tool", "calling") if what == "tools" else ("prompt", "getting")
+        text = f"mcp-tui: The server does not list a {kind} {wanted.subject!r} ({doing} it anyway)."
+        session.printer.say(f"{text}{guess(wanted.subject, comparable)}")
     return {}
 
 
 async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     client = session.client
-    tool = await _definition(session, wanted)
+    entry = await _definition(session, wanted)
     try:
-        params = wanted.params(tool.get("inputSchema"))
+        params = wanted.params(entry)
     except ArgumentError as error:
         way = " Use NAME=VALUE, or give all at once with --args JSON." if wanted.command == "call" else ""
         raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.{way}") from None
@@ -137,7 +181,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     if row.state is State.LOST:
         frame = None
     if frame is not None and frame.error is None:
-        broken = violation(row, tool.get("outputSchema"), frame.result, client.now())
+        broken = violation(row, entry.get("outputSchema"), frame.result, client.now())
         if broken is not None:
             client.tell(broken)
     await watch.linger()

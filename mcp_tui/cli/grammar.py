@@ -17,6 +17,8 @@ from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"([^=]+)=")
+_VARIABLE: Final = re.compile(r"([\w.%]+)=")
+"""``NAME=VALUE`` beside a URI, which may hold an equals sign too: the name is a variable of a template."""
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 _HOST: Final = re.compile(
     r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
@@ -131,8 +133,9 @@ def read(arguments: Sequence[str]) -> Words:
     words, url = _server_url(name, options.words, command)
     pairs: list[tuple[str, str]] = []
     if name is not None and PAIRS in COMMANDS[name].words:
-        pairs = [(found[1], word[found.end() :]) for word in words if (found := PAIR.match(word))]
-        words = [word for word in words if not PAIR.match(word)]
+        pair = _VARIABLE if name == "read" else PAIR
+        pairs = [(found[1], word[found.end() :]) for word in words if (found := pair.match(word))]
+        words = [word for word in words if not pair.match(word)]
     given = Words(name, options, words, pairs, url, command)
     _refuse_words(given)
     return given
@@ -177,7 +180,8 @@ def _server_url(
 ) -> tuple[list[str], str | None]:
     """Returns the words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
     urls = [index for index, word in enumerate(words) if URL.match(word)]
-    if not urls or (name == "read" and (command is not None or len(words) == 1)):
+    alone = name == "read" and len([each for each in words if not _VARIABLE.match(each)]) == 1
+    if not urls or alone or (name == "read" and command is not None):
         return words, None
     at = urls[-1]
     return [*words[:at], *words[at + 1 :]], words[at]

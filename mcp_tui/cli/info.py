@@ -11,8 +11,9 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
+from mcp_tui.client.parameters import schema_of, usage
 from mcp_tui.protocol.events import Connected, Pollution
-from mcp_tui.protocol.messages import Json, as_list, as_object
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import clean
 
@@ -117,10 +118,8 @@ async def _list(session: HeadlessSession, name: str) -> int:
 def _line(name: str, entry: dict[str, Json]) -> str:
     title = entry.get({"resources": "uri", "templates": "uriTemplate"}.get(name, ""))
     head = str(title or entry.get("name") or "")
-    schema = as_object(entry.get("inputSchema")) if name == "tools" else {}
-    required = as_list(schema.get("required"))
-    for each in as_object(schema.get("properties")):
-        head += f" {each}" if each in required else f" [{each}]"
+    taken = usage(schema_of(name, entry)) if name in ("tools", "prompts") else ""
+    head = f"{head} {taken}".rstrip()
     described = entry.get("description") or entry.get("title") or (entry.get("name") if title else "")
     first = str(described or "").strip().partition("\n")[0]
     return clean(f"{head:<28}  {first}".rstrip())

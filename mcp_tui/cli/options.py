@@ -270,7 +270,7 @@ PAIRS: Final = "[NAME=VALUE…]"
 COMMANDS: Final = {
     "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL),
     "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _PARAMS)),
-    "read": Spec("call", "read a resource", "URI", (_CANCELLING,)),
+    "read": Spec("call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING,)),
     "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _own(_ARGS))),
     "tools": Spec("info", "list all tools"),
     "resources": Spec("info", "list all resources"),

@@ -107,13 +107,14 @@ class Printer:
         if self._over or closing or (row is not None and row.internal):
             return
         if not self.json:
-            self._tell(event)
+            self.tell(event)
         elif (made := as_json(event)) is not None:
             if isinstance(event, ev.Sent) and row is not None:
                 made["method"] = row.method
             self.line(made, event.at)
 
-    def _tell(self, event: ev.Event) -> None:
+    def tell(self, event: ev.Event) -> None:
+        """Prints an event as a line for people to stderr, if it is one that they are told of."""
         if isinstance(event, ev.Progress):
             if event.at - self._progress_at < PROGRESS_EVERY:
                 return

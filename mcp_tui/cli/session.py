@@ -31,7 +31,7 @@ from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.descriptions import describe
-from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent
+from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
@@ -187,6 +187,11 @@ class HeadlessSession(Headless):
         row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
         self.printer.event(event, row)
 
+    def warn(self, event: Event) -> None:
+        """Reports what a value in JSON does not have: that a list was cut, say."""
+        if isinstance(event, Violation):
+            self.printer.tell(event)
+
     def ended(self, event: Event) -> None:
         """Reports processes that the server left running, also after the outcome: they are ended last."""
         if isinstance(event, ProcessesEnded):
@@ -233,6 +238,8 @@ async def _run(
         await session.connect()
         if not printer.json:
             client.listen(session.tell)
+        elif not events:
+            client.listen(session.warn)
         client.listen(session.heard)
         status = await body(session)
     except asyncio.CancelledError:

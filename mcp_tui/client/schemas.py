@@ -141,11 +141,11 @@ _MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependencies
 
 
 class Schema:
-    """A schema as the server sent it, even if it is not one."""
+    """A schema as the server sent it, even if it is not one. It resolves ``most`` parts."""
 
-    def __init__(self, raw: Json) -> None:
+    def __init__(self, raw: Json, *, most: int = RESOLVED) -> None:
         self.raw = raw
-        self._resolved = 0
+        self._left = most
 
     @cached_property
     def whole(self) -> dict[str, Json]:
@@ -187,11 +187,11 @@ class Schema:
         """Returns ``node`` with the targets of its references in their place.
 
         What stands beside a reference comes on top of its target; an ``allOf`` of one is taken for that one. A reference
-        that leads outside, nowhere, or back to itself is left as it is. After :data:`RESOLVED` calls the answer is empty:
+        that leads outside, nowhere, or back to itself is left as it is. After ``most`` calls the answer is empty:
         alternatives that refer to each other have no end.
         """
-        self._resolved += 1
-        made = as_object(node) if self._resolved <= RESOLVED else {}
+        self._left -= 1
+        made = as_object(node) if self._left >= 0 else {}
         for _ in range(HOPS):
             keyword = "$ref" if isinstance(made.get("$ref"), str) else "allOf"
             only = as_list(made.get("allOf"))
@@ -201,7 +201,12 @@ class Schema:
             if keyword == "$ref" and not isinstance(inner, dict):
                 break
             beside = {name: value for name, value in made.items() if name != keyword}
-            made = {**as_object(inner), **beside}
+            below = as_object(inner)
+            made = {**below, **beside}
+            if "properties" in below and "properties" in beside:
+                made["properties"] = {**as_object(below["properties"]), **as_object(beside["properties"])}
+            if "required" in below and "required" in beside:
+                made["required"] = [*as_list(below["required"]), *as_list(beside["required"])]
         return made
 
     def types_of(self, node: Json, depth: int = 8) -> frozenset[str]:
@@ -243,9 +248,12 @@ class Schema:
     def branches(self, described: dict[str, Json]) -> list[Json]:
         """Returns the parts of a resolved schema that describe the same value as it does, each under its conditions."""
         lists = (as_list(described.get(each)) for each in ("allOf", "anyOf", "oneOf"))
-        conditional = (described[each] for each in ("then", "else") if each in described)
-        dependent = as_object(described.get("dependentSchemas")).values()
-        return [*chain.from_iterable(lists), *conditional, *dependent]
+        return [*chain.from_iterable(lists), *self.conditional(described)]
+
+    def conditional(self, described: dict[str, Json]) -> list[Json]:
+        """Returns the parts of a resolved schema that count if another part of the value is as a condition says."""
+        chosen = (described[each] for each in ("then", "else") if each in described)
+        return [*chosen, *as_object(described.get("dependentSchemas")).values()]
 
     # -- bounds ----------------------------------------------------------------------------------------------
 

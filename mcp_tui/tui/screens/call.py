@@ -326,12 +326,12 @@ class CallScreen(Dialog[Call | None]):
         if tool is None:
             return
         form = self._form or Form(tool.schema)
-        arguments = None if self._form is None and tool.required else form.submit()
+        arguments = None if self._form is None and tool.needs_arguments else form.submit()
         if arguments is not None:
             self._send(tool, arguments)
         elif self._form is None:
             self.open_tool(tool)
-            if not tool.required:
+            if not tool.needs_arguments:
                 self.action_send()  # which says what is wrong with the defaults
 
     def action_json(self) -> None:

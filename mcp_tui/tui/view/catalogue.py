@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mcp_tui.client.templates import Expression, parse
+from mcp_tui.client.parameters import schema_of, usage, variants
+from mcp_tui.client.schemas import Schema
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.tui.view.detail import Section, fact
@@ -65,11 +66,8 @@ class Entry:
     @property
     def hint(self) -> SafeText:
         """The names of its arguments; the type or URI of a resource."""
-        if self.kind == "tools":
+        if self.kind in ("tools", "prompts"):
             return self.arguments
-        if self.kind == "prompts":
-            given = map(as_object, as_list(self.raw.get("arguments"))[:20])
-            return join([brief(str(each.get("name", "")), 40) for each in given], " ")
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
         return brief(said, 200) if isinstance(said, str) else NOTHING
 
@@ -87,24 +85,17 @@ class Entry:
         Raises:
             TemplateError: the URI template is not valid.
         """
-        match self.kind:
-            case "prompts":
-                return _prompt_schema(self.raw)
-            case "templates":
-                return _template_schema(self.template)
-            case _:
-                return as_object(self.raw.get("inputSchema"))
+        return schema_of(self.kind, self.raw)
 
     @cached_property
-    def required(self) -> frozenset[str]:
-        """The names of the required arguments."""
-        return frozenset(name for name in as_list(self.schema.get("required")) if isinstance(name, str))
+    def needs_arguments(self) -> bool:
+        """Whether it has required arguments."""
+        return any(each.required for each in variants(Schema(self.schema)))
 
     @cached_property
     def arguments(self) -> SafeText:
-        """The names of its arguments, optional ones in brackets: ``query [limit]``."""
-        names = list(as_object(self.schema.get("properties")))[:20]
-        return join([brief(name if name in self.required else f"[{name}]", 40) for name in names], " ")
+        """The names of its arguments, optional ones in brackets: ``query [limit]``, ``kind address | kind phone``."""
+        return brief(usage(self.schema), 400)
 
     @cached_property
     def summary(self) -> SafeText:
@@ -163,38 +154,6 @@ def found(among: Sequence[Entry], wanted: str) -> list[Entry]:
     wanted = wanted.casefold()
     ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
     return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
-
-
-def _prompt_schema(raw: dict[str, Json]) -> dict[str, Json]:
-    """Returns a schema for the arguments of a prompt: they are texts (prompts, 2024-11-05)."""
-    properties: dict[str, Json] = {}
-    needed: list[Json] = []
-    for argument in map(as_object, as_list(raw.get("arguments"))):
-        name = argument.get("name")
-        if isinstance(name, str):
-            said = {member: argument[member] for member in ("title", "description") if member in argument}
-            properties[name] = {**said, "type": "string"}
-            if argument.get("required") is True:
-                needed.append(name)
-    return {"type": "object", "properties": properties, "required": needed}
-
-
-def _template_schema(template: str) -> dict[str, Json]:
-    """Returns a schema for the variables of a URI template: they are texts, or lists if they explode.
-
-    Those outside of a query are required here, though RFC 6570 makes every variable optional.
-    """
-    properties: dict[str, Json] = {}
-    needed: list[Json] = []
-    for part in parse(template):
-        if not isinstance(part, Expression):
-            continue
-        for each in part.variables:
-            listed = {"type": "array", "items": {"type": "string"}}
-            properties.setdefault(each.name, listed if each.explode else {"type": "string"})
-            if part.operator not in ("?", "&") and each.name not in needed:
-                needed.append(each.name)
-    return {"type": "object", "properties": properties, "required": needed}
 
 
 def _description(raw: dict[str, Json]) -> str:

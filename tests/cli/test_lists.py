@@ -1,0 +1,87 @@
+"""The lists, and what is asked for by them: ``tools``, ``prompts``, ``prompt``, ``read``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from mcp_tui.cli.output import Exit
+from tests.cli.running import SERVERS, Ran, run
+
+TEXT = {"type": "string"}
+KINDS = [
+    {"properties": {"kind": TEXT, name: TEXT}, "required": ["kind", name]} for name in ("address", "phone")
+]
+PROMPTS = [{"name": "review", "arguments": [{"name": "code", "required": True}, {"name": "language"}]}]
+
+
+def asked(results: dict[str, Any], *words: str) -> Ran:
+    """What a command prints with a server that answers so."""
+    server = (sys.executable, "-S", str(SERVERS / "results_server.py"), json.dumps(results))
+    return run(*words, "--no-journal", "--", *server)
+
+
+def test_arguments_of_branches_and_of_prompts_are_listed_with_optional_ones_in_brackets():
+    tools = [{"name": "notify", "inputSchema": {"type": "object", "oneOf": KINDS}}]
+    assert asked({"tools/list": {"tools": tools}}, "tools").out == "notify kind address | kind phone\n"
+    assert asked({"prompts/list": {"prompts": PROMPTS}}, "prompts").out == "review code [language]\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_what_a_list_lacks_is_told_on_stderr(options: tuple[str, ...]):
+    page = {"tools": [{"name": "a"}, 5], "nextCursor": "again"}
+    ran = asked({"tools/list": page}, "tools", *options)
+    assert ran.status == Exit.COMPLETED
+    assert "tools/list gave the cursor 'again' twice" in ran.err
+    assert "skipped 1 of 2 tools that are not objects" in ran.err
+    assert not options or json.loads(ran.out) == [{"name": "a"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["review"], "code is required. It takes code [language]."),
+        (["review", "code=x", "lang=y"], "there is no argument 'lang'. It takes code [language]."),
+        (["review", "--args", '{"code": 5}'], "'code' must be text."),
+    ],
+)
+def test_arguments_that_a_prompt_does_not_take_are_refused(words: list[str], said: str):
+    ran = asked({"prompts/list": {"prompts": PROMPTS}}, "prompt", *words)
+    ran.sentence(Exit.USAGE, f"Invalid arguments for 'review': {said}")
+
+
+def test_a_prompt_that_is_not_listed_is_asked_for_with_texts():
+    block = {"role": "user", "content": {"type": "text", "text": "Hi"}}
+    ran = asked(
+        {"prompts/list": {"prompts": PROMPTS}, "prompts/get": {"messages": [block]}}, "prompt", "revew", "n=5"
+    )
+    assert (ran.status, ran.out) == (Exit.COMPLETED, "user: Hi\n")
+    assert "does not list a prompt 'revew' (getting it anyway). Did you mean 'review'?" in ran.err
+
+
+@pytest.mark.parametrize("subject", ["demo://square/{n}", "square", "demo://{kind}/7"])
+def test_a_template_is_filled_in_from_names_and_values(subject: str):
+    pair = "kind=square" if "kind" in subject else "n=7"
+    ran = run("read", pair, subject, "--demo", "--no-journal")
+    assert (ran.status, ran.out) == (Exit.COMPLETED, "49\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["demo://square/{n}"], "n is required. It takes n."),
+        (["square", "n=1", "m=2"], "there is no argument 'm'. It takes n."),
+        (["demo://square/7", "n=1"], "it is no URI template, and the server lists none of this name."),
+        (["demo://square/{n", "n=1"], "unmatched brace at 15."),
+    ],
+)
+def test_a_template_that_cannot_be_filled_in_is_not_read(words: list[str], said: str):
+    run("read", *words, "--demo", "--no-journal").sentence(Exit.USAGE, said)
+
+
+def test_a_uri_with_an_equals_sign_is_no_value_of_a_template():
+    ran = run("read", "demo://square/7?a=b", "--demo", "--no-journal")
+    assert "Missing URI" not in ran.err
