@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -98,7 +99,9 @@ class _WantedRequest:
             case "read":
                 return {"uri": self._uri(entry)}
             case "prompt":
-                schema = schema_of("prompts", entry) if entry else {"additionalProperties": {"type": "string"}}
+                schema = (
+                    schema_of("prompts", entry) if entry else {"additionalProperties": {"type": "string"}}
+                )
                 given = typed_arguments(schema, self.pairs, self.given)
                 for key, value in given.items():
                     if not isinstance(value, str):
@@ -264,7 +267,7 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) ->
         data = frame.error.data if frame is not None and frame.error is not None else None
         printer.line(outcome(row, now, result, data), now)
     else:
-        if row.state is State.COMPLETED and (text := text_of(result)):
+        if row.state is State.COMPLETED and (text := text_of(result, raw=not sys.stdout.isatty())):
             printer.out(text)
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:

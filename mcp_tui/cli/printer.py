@@ -22,6 +22,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
 from mcp_tui.tui.view.text import clean, clip
@@ -154,26 +155,29 @@ class Printer:
         self.streams.put(f"{text}\n")
 
 
-def text_of(result: Json) -> str:
-    """Returns a result for people: the texts of its content, a line for each other part, JSON for anything else."""
+def text_of(result: Json, *, raw: bool = False) -> str:
+    """Returns a result for people: the texts of its content, a line for each other part, JSON for anything else.
+
+    ``raw`` leaves the texts as they came, for a pipe or file: a terminal would obey them.
+    """
     fields = as_object(result)
     for member in ("content", "contents", "messages"):
         parts = fields.get(member)
         if isinstance(parts, list) and (parts or "structuredContent" not in fields):
-            return "\n".join(clean(_part(part), newlines=True) for part in cast("list[Json]", parts))
+            return "\n".join(_part(part, raw=raw) for part in cast("list[Json]", parts))
     return dump(result, indent=2)
 
 
-def _part(part: Json) -> str:
+def _part(part: Json, *, raw: bool) -> str:
     fields = as_object(part)
     content, text, data = fields.get("content"), fields.get("text"), fields.get("data") or fields.get("blob")
     if isinstance(content, dict):
-        return f"{fields.get('role')}: {_part(content)}"
+        return f"{clean(str(fields.get('role')))}: {_part(content, raw=raw)}"
     if isinstance(text, str):
-        return text
+        return text if raw else clean(text, newlines=True)
     if isinstance(data, str):
-        kind = fields.get("mimeType") or fields.get("type") or "data"
-        return f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]"
+        kind = f"{fields.get('mimeType') or fields.get('type') or 'data'} {pixels(data)}".rstrip()
+        return clean(f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]")
     return dump(part, indent=2)
 
 

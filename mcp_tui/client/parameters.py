@@ -46,9 +46,10 @@ class Variant:
 
 
 def variants(schema: Schema) -> list[Variant]:
-    """Returns the ways to fill in an object of this schema, one at least: branches of ``anyOf`` and ``oneOf`` are told apart.
+    """Returns the ways to fill in an object of this schema, one at least.
 
-    What a condition adds (``then``, ``else``, ``dependentSchemas``) is optional in each of them.
+    Branches of ``anyOf`` and ``oneOf`` are told apart. What a condition adds (``then``, ``else``, ``dependentSchemas``) is
+    optional in each of them.
     """
     return _variants(schema, schema.raw, 6)
 
@@ -86,7 +87,7 @@ def _both(some: list[Variant], others: list[Variant]) -> list[Variant]:
 
 
 def usage(schema: Json) -> str:
-    """Returns the names of the arguments: ``query [limit]``, ``kind address | kind phone``, ``text (file | url)``. Hostile."""
+    """Returns the names of the arguments: ``query [limit]``, ``kind address | kind phone``, ``text (file | url)``."""
     ways = variants(Schema(schema, most=2_000))
     first = ways[0]
     common = frozenset(

@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, HEAD, TAIL
 from mcp_tui.protocol.patterns import possessive
+from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
 from mcp_tui.protocol.values import fact, frozen
@@ -569,7 +570,10 @@ def shown(value: Any) -> str:
 
 
 def summary(frame: ResponseFrame) -> str:
-    """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt."""
+    """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt.
+
+    An image that is all there is has its type and size: ``image/png 300 × 200``.
+    """
     if frame.error is not None:
         return frame.error.message[:200]
     result = as_object(frame.result)
@@ -577,8 +581,16 @@ def summary(frame: ResponseFrame) -> str:
         if blocks := as_list(result.get(name)):
             first = as_object(blocks[0])
             text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
-            return as_text(text)[:200]
+            return as_text(text)[:200] or (_pictured(first) if len(blocks) == 1 else "")
     return ""
+
+
+def _pictured(part: dict[str, Json]) -> str:
+    """Returns the type and the size of an image in a block, a resource, or a message; empty for anything else."""
+    block = as_object(part.get("content")) or part
+    block = as_object(block.get("resource")) or block
+    kind, data = as_text(block.get("mimeType"))[:80], as_text(block.get("data") or block.get("blob"))
+    return f"{kind} {pixels(data)}".rstrip() if data and kind.startswith("image/") else ""
 
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:

@@ -1,13 +1,18 @@
-"""``call`` holds a structured result to the output schema of its tool, and says what differs; the status stays."""
+"""What ``call`` prints of a result, and how it holds a structured one to the output schema of its tool."""
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import pty
+import struct
+import subprocess
 import sys
 from typing import Any
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import SERVERS, Ran, run
+from tests.cli.running import HANG, MCP_TUI, SERVERS, Ran, run
 
 TEXT: list[dict[str, Any]] = [{"type": "text", "text": "said"}]
 PROMISE = {"type": "object", "properties": {"n": {"type": "number"}}}
@@ -34,3 +39,25 @@ def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_
     known = ("output-schema", detail, ran.outcome["id"])
     assert (violation["rule"], violation["detail"], violation["id"]) == known
     assert ran.outcome["result"] == result
+
+
+def test_a_pipe_gets_the_text_that_came_and_a_terminal_what_it_can_show():
+    said = "a\tb\r\nc\re\u0301 \x1b[31mred \u202e"
+    server = (sys.executable, "-S", str(SERVERS / "results_server.py"))
+    results = json.dumps({"tools/call": {"content": [{"type": "text", "text": said}]}})
+    words = ("call", "odd", "--no-journal", "--", *server, results)
+    assert run(*words).out == f"{said}\n"
+    main, worker = pty.openpty()
+    try:
+        subprocess.run([*MCP_TUI, *words], stdout=worker, stderr=subprocess.DEVNULL, timeout=HANG, check=True)
+        os.close(worker)
+        shown = os.read(main, 65_536).decode().replace("\r\n", "\n")
+    finally:
+        os.close(main)
+    assert shown == "a    b\nc␍\xe9 ␛[31mred ‹202E›\n"
+
+
+def test_an_image_is_told_by_its_type_and_pixels():
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 300, 200)
+    image = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(head).decode()}
+    assert call({"content": [image]}).out == "[image/png 300 × 200, 24 bytes; use --json for the data]\n"

@@ -26,7 +26,10 @@ def takes(*names: str, **more: Json) -> dict[str, Json]:
         (takes("b", allOf=[takes("a")]), "a b"),
         (takes("b", **{"$ref": "#/$defs/a", "$defs": {"a": takes("a")}}), "a b"),
         (takes("[a]", "[b]", anyOf=[{"required": ["a"]}, {"required": ["b"]}]), "a [b] | [a] b"),
-        (takes("[kind]", **{"if": {}, "then": takes("phone"), "else": takes("mail")}), "[kind] [phone] [mail]"),
+        (
+            takes("[kind]", **{"if": {}, "then": takes("phone"), "else": takes("mail")}),
+            "[kind] [phone] [mail]",
+        ),
         (takes("[a]", dependentSchemas={"a": takes("b")}), "[a] [b]"),
         ({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/a"}], "$defs": {"a": takes("a")}}, "a"),
         ({"oneOf": [{"oneOf": [takes("a"), takes("b")]}, takes("c")]}, "a | b | c"),

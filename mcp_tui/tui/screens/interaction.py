@@ -247,7 +247,8 @@ class FormScreen(InteractionScreen):
     def __init__(self, question: Question) -> None:
         filled = question.draft if isinstance(question.draft, dict) else None
         schema = question.inquiry.params.get("requestedSchema")
-        self.form = Form(schema, filled=filled, formats=True, masks=True)
+        way = safe("There is nothing to fill in. {} accepts.", key_of("question.send"))
+        self.form = Form(schema, filled=filled, formats=True, masks=True, vacant=way)
         super().__init__(question, self.form)
 
     def told(self) -> Sequence[Piece]:

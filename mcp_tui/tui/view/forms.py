@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given, written
 from mcp_tui.client.schemas import TYPE_NAMES
-from mcp_tui.protocol.messages import Json, as_object, as_text
+from mcp_tui.protocol.messages import Json, as_object, as_text, writable
 from mcp_tui.tui.keys import hint
-from mcp_tui.tui.view.rows import number
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Styled = tuple[SafeText, str]
@@ -77,9 +76,9 @@ def shape(schema: Json, depth: int = 3) -> SafeText:
 def bounds(schema: dict[str, Json]) -> SafeText:
     """Returns the range of a number: ``0 to 10``, ``at least 1``, ``below 5``."""
     low, high = schema.get("minimum"), schema.get("maximum")
-    if _figure(low) and _figure(high):
-        return safe("{} to {}", value(low), value(high))
-    said = [
+    both = _figure(low) and _figure(high)
+    said = [safe("{} to {}", value(low), value(high))] if both else []
+    said += (
         safe("{} {}", words_, value(schema[keyword]))
         for keyword, words_ in (
             ("minimum", "at least"),
@@ -88,8 +87,8 @@ def bounds(schema: dict[str, Json]) -> SafeText:
             ("exclusiveMaximum", "below"),
             ("multipleOf", "in steps of"),
         )
-        if _figure(schema.get(keyword))
-    ]
+        if _figure(schema.get(keyword)) and not (both and keyword in ("minimum", "maximum"))
+    )
     return join(said, ", ")
 
 
@@ -104,10 +103,10 @@ def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
 
 
 def value(value_: Json) -> SafeText:
-    """Returns a value in a few characters."""
-    if _figure(value_) and abs(cast("float", value_)) < 1e300:
-        return number(cast("float", value_))
-    return brief(json.dumps(value_, ensure_ascii=False), 60)
+    """Returns a value in a few characters; a number that is a limit is exact."""
+    if isinstance(value_, float) and value_.is_integer() and abs(value_) < 2**53:
+        value_ = int(value_)
+    return brief(json.dumps(writable(value_), ensure_ascii=False), 60)
 
 
 def vacant(field: Field, entry: FieldEntry | None) -> list[Styled]:

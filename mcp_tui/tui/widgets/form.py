@@ -34,6 +34,8 @@ TEXT: Final = 50_000
 LABEL: Final = 22
 """Cells of a label, at most."""
 
+_NO_ARGUMENTS: Final = words("This takes no arguments.")
+
 
 def _named(field: Field) -> SafeText:
     """Returns the name of a field with its indent."""
@@ -269,6 +271,7 @@ class Form(Vertical):
         formats: whether a broken ``format`` is an error, and not merely a warning.
         masks: whether texts that seem to be secrets are hidden while they are typed.
         completer: makes what completes texts while they are typed; it is given :meth:`offer`.
+        vacant: what is said if there is nothing to fill in.
     """
 
     BINDINGS = bindings(FORM)
@@ -285,11 +288,13 @@ class Form(Vertical):
         formats: bool = False,
         masks: bool = False,
         completer: Callable[[Told], Completer] | None = None,
+        vacant: SafeText = _NO_ARGUMENTS,
     ) -> None:
         super().__init__()
         self.layout_ = FormLayout(schema)
         self._formats = formats
         self._masks = masks
+        self._vacant = vacant
         self._completer = None if completer is None else completer(self.offer)
         self._rows: list[FieldRow] = []
         self._draft: Draft = {}
@@ -336,7 +341,7 @@ class Form(Vertical):
                 masked = self._masks and each.secret
                 shown.append(FieldRow(each, entry, label=label, edited=self._row_edited, masked=masked))
         if not shown and not self.as_json:
-            shown.append(Static(Content.styled(words("This takes no arguments."), "$text-muted")))
+            shown.append(Static(Content.styled(self._vacant, "$text-muted")))
         self._list.mount(*shown)
         self._rows = [each for each in shown if isinstance(each, FieldRow)]
         for row in self._rows:

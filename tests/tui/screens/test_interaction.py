@@ -166,6 +166,16 @@ async def test_messages_of_any_shape_are_shown() -> None:
             assert said in app.shown
 
 
+async def test_a_form_without_fields_says_how_to_accept() -> None:
+    async with showing() as (app, pilot):
+        await app.open(form("Go on?", {"type": "object", "properties": {}}))
+        await pilot.pause()
+        assert "There is nothing to fill in. ^s accepts." in app.shown
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert app.answer == {"action": "accept", "content": {}}
+
+
 async def test_a_form_that_asks_for_a_password_warns_and_hides_it() -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string", "title": "Password"}}}
     async with showing() as (app, pilot):

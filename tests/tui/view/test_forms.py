@@ -32,6 +32,12 @@ def nested(levels: int) -> Json:
         ({"type": "integer", "minimum": 1}, "whole number, at least 1"),
         ({"type": "number", "minimum": 0, "maximum": 1.5}, "number, 0 to 1.5"),
         ({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5}, "number, above 0, in steps of 0.5"),
+        ({"type": "integer", "maximum": 2**63 - 1}, "whole number, at most 9223372036854775807"),
+        ({"type": "number", "minimum": 0.1234567, "maximum": 2.0}, "number, 0.1234567 to 2"),
+        (
+            {"type": "integer", "minimum": 0, "maximum": 60, "multipleOf": 15},
+            "whole number, 0 to 60, in steps of 15",
+        ),
         ({"type": "boolean"}, "true or false"),
         ({"enum": ["a", "b", "c"]}, "a, b or c"),
         ({"enum": [f"value {number}" for number in range(9)]}, "one of 9"),
