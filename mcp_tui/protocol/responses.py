@@ -45,7 +45,8 @@ NAME: Final = 200
 """Maximum characters of a method's name in an event."""
 
 
-OPENING: Final = frozenset({"initialize", "server/discover"})
+PROBING: Final = frozenset({"server/discover"})
+OPENING: Final = PROBING | {"initialize"}
 """Requests that open a connection."""
 
 REJECTED: Final = 2.0
@@ -190,8 +191,8 @@ class Responses:
         own = None if stream is None else self._core.named(stream)
         nameless = frame.id is None or frame.id is messages.MISSING
         if own is None:
-            if nameless and frame.error is not None and not frame.defect:
-                row = self._opening()
+            if row is None and frame.error is not None and not frame.defect:
+                row = self._opening(OPENING if nameless else PROBING)
             return row, "response-id-type", flaw
         if row is own:
             return row, "response-id-type", flaw
@@ -221,10 +222,11 @@ class Responses:
         row = None if number is None else self._core.named(number)
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
-    def _opening(self) -> Request | None:
-        """Returns the request that opens the connection, if it is the only one and nothing was cancelled.
+    def _opening(self, methods: frozenset[str]) -> Request | None:
+        """Returns the request that opens the connection, if it is the only one, of these methods, and nothing was cancelled.
 
-        Only then an error without an id belongs to it: old servers answer ``server/discover`` with one.
+        Only then an error without an id belongs to it: old servers answer ``server/discover`` with one, or with an id of
+        their own. So the probe takes any; ``initialize`` may follow a probe that is answered late.
         """
         waiting = [
             live.row
@@ -232,7 +234,7 @@ class Responses:
             if live.row.round_sent_at is not None or self._core.being_written(live.row)
         ]
         one = waiting[0] if len(waiting) == 1 else None
-        if one is None or one.method not in OPENING or not one.open or self._core.last_signal() is not None:
+        if one is None or one.method not in methods or not one.open or self._core.last_signal() is not None:
             return None
         return one
 
@@ -274,7 +276,7 @@ class Responses:
             return own
         row, _ = self.find(frame.id)
         if row is None and stream is None and frame.id is messages.MISSING and frame.answers:
-            return self._opening()
+            return self._opening(OPENING)
         return row
 
     # -- result or evidence ----------------------------------------------------------------------------------

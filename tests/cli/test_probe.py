@@ -211,13 +211,6 @@ def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
     assert any("notifications/cancelled" in each for each in journals())
 
 
-def test_a_must_that_was_not_judged_for_lack_of_time_is_6():
-    ran = run("probe", "--time", "0.1", "--tool", "slow_work", "seconds=0.4", *scripted("good"))
-    assert ran.status == Exit.TIMED_OUT
-    assert "not observable  P-01 … P-31: not run: time was over (--time S gives more)" in ran.out
-    assert "not run because time was over" in ran.out.splitlines()[-2]
-
-
 def test_tools_before_the_slow_one_have_arguments_of_their_own_and_their_errors_are_told():
     words = ("probe", "--before", "open_page", "url=1", "--before", "open_page", "--tool", "slow_work")
     ran = run(*words, "seconds=0.4", *scripted("needs-page"))

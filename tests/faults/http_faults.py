@@ -128,6 +128,7 @@ STREAMS = _rows(
     ("an answer above the cap", stream(EVENT.replace(b"came", b"y" * 300_000)), "failed", "above the cap"),
     ("an answer with an id that is no number", stream(EVENT.replace(b"%d", b"0%d")), "failed", "invalid number"),
     ("progress for the token as a text", stream(b'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"%d","progress":1}}\n\n' + EVENT), "completed", "the progress token '"),
+    ("progress for a token that is made up", stream(b'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"nobody","progress":1}}\n\n' + EVENT), "completed", "the unknown token 'nobody'"),
     ("a request with the id of ours", stream(b'data: {"jsonrpc":"2.0","id":%d,"method":"ping"}\n\n' + EVENT), "completed", "asks ping"),
 )  # fmt: skip
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.transport import http_streams
@@ -20,6 +21,7 @@ from mcp_tui.transport.http_streams import SHORTEST_RETRY, Cursor
 from tests.client.connected import row, serving
 from tests.faults.session import call
 from tests.servers.http_scripted import Call, HttpScript, served
+from tests.simulation.loop import VirtualLoop
 from tests.waiting import HANG, until
 
 OLD = "2025-11-25"
@@ -207,6 +209,58 @@ async def test_a_session_that_may_be_another_is_kept(status: int, body: bytes, d
         said = [each.detail for each in told.of(ev.Degraded)]
         assert said == ["the session seems to be gone (HTTP 500). Reconnect to open a new one"] * doubt
     assert forgets.made == 1
+
+
+class Waiting:
+    """A client as :class:`Renewal` uses it, whose time is that of a virtual loop."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.now = loop.time
+        self.ends = list[tuple[float, str]]()
+        self.sent = list[tuple[float, Any]]()
+
+    def note(self, _text: str) -> None: ...
+
+    def lost(self, detail: str) -> None:
+        self.ends.append((self.now(), detail))
+
+    def send(self, id: Any, method: str, message: dict[str, Any]) -> None:
+        self.sent.append((self.now(), id))
+
+
+@pytest.mark.parametrize(("back", "at"), [(0.3, 0.5), (7.0, 7.5), (29.0, 30.5), (31.0, None)])
+def test_a_server_that_restarts_has_30_s_with_back_off(
+    back: float, at: float | None, monkeypatch: pytest.MonkeyPatch
+):
+    loop = VirtualLoop()
+    tries = list[float]()
+
+    async def connect(_client: Any, *, handshake: bool) -> None:
+        assert handshake
+        tries.append(loop.time())
+        if loop.time() < back:
+            raise TransportError("Connection refused.")
+
+    async def restarts() -> None:
+        client: Any = Waiting(loop)
+        renewal = connecting.Renewal(client)
+        renewal.begin("the server ended the session (HTTP 404)")
+        assert renewal.holds(7, "tools/call", {})
+        await asyncio.sleep(60)
+        assert not renewal.active
+        pauses = [later - earlier for earlier, later in pairwise(tries)]
+        assert pauses == sorted(pauses), "a back-off"
+        if at is None:
+            ((ended, said),) = client.ends
+            assert (round(ended, 1), client.sent) == (30.5, [])
+            assert said == "the server ended the session (HTTP 404); last attempt: connection refused."
+        else:
+            ((sent, id_),) = client.sent
+            assert (round(sent, 1), id_, client.ends) == (at, 7, [])
+
+    monkeypatch.setattr(connecting, "connect", connect)
+    loop.play(restarts())
+    assert not loop.failures
 
 
 # -- cookies and redirects -----------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ import pytest
 
 from mcp_tui.client import ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
-from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.base import TransportError, spawn
 from tests.client.connected import DEMO, HANG, client, connected, methods, received, scripted
 from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, polite
+from tests.waiting import until
 
 NEW, OLD = "2026-07-28", "2025-11-25"
 SHAKEN = ["server/discover", "initialize", "notifications/initialized"]
@@ -92,6 +93,38 @@ async def test_a_probe_that_is_answered_after_the_fallback_began(
     assert methods(heard).count("server/discover") == probes
     assert methods(heard).count("initialize") == 1
     assert "notifications/cancelled" not in methods(heard)
+
+
+@pytest.mark.parametrize("mode", ["foreign-to-probe", "nameless-to-probe"])
+async def test_an_error_to_nobody_is_the_answer_to_the_probe_and_no_fault(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(connecting, "PROBE_WAIT", 10 * HANG)  # nothing is waited out
+    async with connected(scripted(mode)) as (made, told):
+        assert made.revision is not None
+        assert made.revision.name == OLD
+        await until(lambda: [each.line for each in told.of(ev.Stderr)] != ["ready"])
+        assert list(made.stderr_tail) == ["ready"]
+        assert not told.of(ev.Violation)
+        assert not told.of(ev.Unknown)
+
+
+async def test_a_slow_start_with_a_forced_modern_revision_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.0)
+    release = tmp_path / "release"
+    target = replace(scripted("slow-start"), env={"RELEASE": str(release)})
+    made, told = client(target, ClientSettings(protocol=NEW, connect_timeout=HANG))
+    connects = spawn(made.connect(), name="connects")
+    await until(lambda: bool(told.of(ev.Sent)))
+    since = made.now()
+    await until(lambda: made.now() > since + 0.1)
+    assert not connects.done()
+    release.touch()
+    assert (await connects).revision.name == NEW
+    assert [row.method for row in made.book.order] == ["server/discover"]
+    await made.close()
 
 
 # -- stdio: no session -----------------------------------------------------------------------------------------

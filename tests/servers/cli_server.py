@@ -246,6 +246,24 @@ def quit_on_probe(id: Any, _: dict[str, Any]) -> None:
     os._exit(4)
 
 
+def unnamed(name: Any) -> Callable[[Any, dict[str, Any]], None]:
+    """Refuse the probe under an id of its own, with a complaint on stderr."""
+
+    def answer(id: Any, _: dict[str, Any]) -> None:
+        sys.stderr.write("ready\nfailed to validate the request server/discover\n")
+        sys.stderr.flush()
+        say(error(name, -32600, "invalid request"))
+
+    return answer
+
+
+def after_release(id: Any, params: dict[str, Any]) -> None:
+    """Answer the probe once the test wrote the file that RELEASE names."""
+    while not os.path.exists(os.environ["RELEASE"]):  # noqa: PTH110 - nothing more than needed is imported
+        time.sleep(0.01)
+    discovered([MODERN])(id, params)
+
+
 class Late:
     """Answer the probe only when `initialize` came; ``then`` says what to do with that."""
 
@@ -301,6 +319,9 @@ TASK_ALONE = {
 MODES: dict[str, dict[str, Any]] = {
     "dies-on-probe": {"discover": quit_on_probe},
     "silent-to-probe": {"discover": silence},
+    "foreign-to-probe": {"discover": unnamed("server-error")},
+    "nameless-to-probe": {"discover": unnamed(None)},
+    "slow-start": {"discover": after_release},
     "broken-by-probe": {"discover": broken_by_probe},
     "modern": {"discover": discovered([MODERN]), "initialize": refusal(-32601)},
     "nothing-mutual": {"discover": refusal(-32022, {"supported": ["2099-01-01"]})},

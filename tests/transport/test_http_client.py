@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import ssl
 import struct
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +14,6 @@ import pytest
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_client import MAKING, HttpClient
 from mcp_tui.transport.targets import HttpTarget
-from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import (
     HANG,
     Heard,
@@ -119,80 +116,6 @@ async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY")
     async with connected(polite) as (_, transport, heard):
-        transport.send(request(1))
-        await heard.until(Received)
-
-
-async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
-    async with connected(polite, context=server_context(tmp_path)) as (_, transport, heard):
-        transport.send(request(1))
-        item = await heard.until(NotSent)
-        assert "self-signed certificate" in item.detail
-        assert "SSL_CERT_FILE" in item.detail
-        assert item.refusal.status == 0
-        assert heard.names() == ["NotSent"]
-
-
-async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / "ca.pem").write_text(VALID)
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    async with connected(polite, context=server_context(tmp_path)) as (_, transport, heard):
-        transport.send(request(1))
-        await heard.until(Received)
-        assert not heard.of(Happened)
-
-
-async def test_a_header_that_is_given_twice_is_sent_twice():
-    target = {"headers": {"X-Tag": "1"}, "repeated": (("x-tag", "2"),)}
-    client = HttpClient(HttpTarget(url="http://127.0.0.1:1/", **target), connect_timeout=1)  # pyright: ignore[reportArgumentType]
-    sent = client._headers({}, "", b"127.0.0.1:1")  # pyright: ignore[reportPrivateUsage]
-    assert [each for each in sent if each[0].lower() == b"x-tag"] == [(b"X-Tag", b"1"), (b"x-tag", b"2")]
-
-
-@pytest.mark.parametrize("given", [True, False])
-async def test_a_client_certificate_is_shown_to_a_server_that_requires_one(tmp_path: Path, *, given: bool):
-    context = server_context(tmp_path)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.maximum_version = (
-        ssl.TLSVersion.TLSv1_2
-    )  # 1.3 refuses after the handshake, and may reset before that is read
-    context.load_verify_locations(cadata=VALID)
-    cert = str(tmp_path / "server.pem") if given else ""
-    async with HttpScript(polite, context=context) as server:
-        client = HttpClient(HttpTarget(url=server.url, insecure=True, client_cert=cert), connect_timeout=HANG)
-        client.open()
-        said = ""
-        try:
-            async with client.request("POST", {"Accept": "*/*"}, b"{}"):
-                pass
-        except httpx.HTTPError as error:
-            said = client.failure_text(error)
-        await client.close()
-    assert ("--client-cert FILE --client-key FILE" in said) is not given, said
-
-
-async def test_a_port_without_tls_is_told():
-    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-
-    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
-        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        client = HttpClient(HttpTarget(url=url), connect_timeout=HANG)
-        client.open()
-        with pytest.raises(httpx.HTTPError) as failed:
-            async with client.request("POST", {"Accept": "*/*"}, b"{}"):
-                pass
-        await client.close()
-    assert "Does it speak TLS? If not, use http://" in client.failure_text(failed.value)
-
-
-async def test_without_verification_it_is_said(tmp_path: Path):
-    async with connected(polite, context=server_context(tmp_path), insecure=True) as (_, transport, heard):
-        assert "NOT verified" in heard.of(Happened)[0].text
         transport.send(request(1))
         await heard.until(Received)
 

@@ -1,0 +1,66 @@
+"""Faults of servers that could deceive the probe: one behaviour, one verdict, and nothing passes that was not seen.
+
+The tests of ``probe/`` that hold such a fault are rows here, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mcp_tui.cli.output import Exit
+from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.report import Finding, Verdict
+from tests.cli.running import run
+from tests.probe.probing import probing, scripted
+from tests.probe.test_finding import (
+    test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_them_counts,
+    test_where_no_tool_is_used_the_best_candidates_are_named_with_reason_and_command,
+)
+from tests.probe.test_judging import (
+    test_progress_after_the_cancel,
+    test_progress_under_an_unknown_token_lets_no_rule_about_it_pass,
+    test_signs_show_whether_the_work_stopped,
+)
+from tests.probe.test_tools import (
+    test_no_value_is_invented_for_what_names_a_thing_on_the_server,
+    test_other_arguments_say_nothing_of_it,
+    test_tools_that_are_not_taken_have_a_reason_and_the_worst_come_last,
+)
+
+__all__ = [
+    "test_no_value_is_invented_for_what_names_a_thing_on_the_server",
+    "test_other_arguments_say_nothing_of_it",
+    "test_progress_after_the_cancel",
+    "test_progress_under_an_unknown_token_lets_no_rule_about_it_pass",
+    "test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_them_counts",
+    "test_signs_show_whether_the_work_stopped",
+    "test_tools_that_are_not_taken_have_a_reason_and_the_worst_come_last",
+    "test_where_no_tool_is_used_the_best_candidates_are_named_with_reason_and_command",
+]
+
+pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
+
+ZERO = [each for each in EXPERIMENTS if each.name in ("cancelled mid-work", "the id 0 cancelled")]
+
+
+@pytest.mark.clock("the probe cancels when half of a call's time is over")
+def test_the_id_0_is_faulted_only_for_what_no_other_id_does():
+    async def found(mode: str) -> Finding:
+        report = await probing(scripted(mode), "slow_work", ("seconds", "0.8"), experiments=ZERO)
+        return report.findings["P-23"]
+
+    async def both() -> tuple[Finding, Finding]:
+        return await asyncio.gather(found("P-23"), found("P-01"))
+
+    alone, every = asyncio.run(both())
+    assert (alone.verdict, "only with the id 0" in alone.sentence) == (Verdict.WARNING, True)
+    assert every.verdict in (Verdict.PASS, Verdict.NOT_OBSERVABLE), every.sentence
+
+
+def test_a_must_that_was_not_judged_for_lack_of_time_is_6():
+    ran = run("probe", "--time", "0.1", "--tool", "slow_work", "seconds=0.4", "--", *scripted("good").command)
+    assert ran.status == Exit.TIMED_OUT
+    assert "not observable  P-01 … P-31: not run: time was over (--time S gives more)" in ran.out
+    assert "not run because time was over" in ran.out.splitlines()[-2]
