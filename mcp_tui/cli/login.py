@@ -81,7 +81,7 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         registration=_registration(given),
         client_url=chosen.client_url,
         scopes=tuple((options.scope or "").split()),
-        insecure=where.insecure,
+        tls=where.tls,
     )
     authorization.listeners.append(_say)
     try:

@@ -73,6 +73,10 @@ def _own(*options: Option) -> OptionGroup:
 
 _SERVER: Final = Option("--server", "NAME", "a server from a config file")
 _CONFIG: Final = Option("--config", "FILE", "read servers from this config file")
+_CLIENT_CERT: Final = (
+    Option("--client-cert", "FILE", "TLS client certificate (PEM)"),
+    Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
+)
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
 JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
@@ -101,8 +105,7 @@ CONNECTING: Final = (
         Option("-e", "KEY=VALUE", "set an environment variable of a stdio server", many="env"),
         Option("--cwd", "DIR", "working directory of a stdio server"),
         Option("-H", "'Name: value'", "send an HTTP header", many="headers"),
-        Option("--client-cert", "FILE", "TLS client certificate (PEM)"),
-        Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
+        *_CLIENT_CERT,
         Option("--transport", "T", "transport (default: auto)", choices=TRANSPORTS, default="auto"),
         Option("--protocol", "auto|REVISION", _PROTOCOL_HELP, default="auto"),
         Option("--inherit-env", "", "pass the full environment to a stdio server"),
@@ -238,6 +241,7 @@ _SIGN_IN_SERVER: Final = OptionGroup(
     "server",
     _SERVER,
     _CONFIG,
+    *_CLIENT_CERT,
     Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )
 

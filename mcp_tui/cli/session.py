@@ -327,7 +327,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
         where.url,
         store=CredentialStore(storage=chosen.storage),
         client_url=chosen.client_url,
-        insecure=where.insecure,
+        tls=where.tls,
     )
     if store is not None:
 

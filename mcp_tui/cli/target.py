@@ -362,6 +362,11 @@ def _on(server: SavedServer, given: Words) -> Words:
         _lacking(server.headers, [each.partition(":")[0].strip() for each in options.headers], "-H '{}: …'")
         if options.transport == "auto":
             options.transport = server.transport
+        if not options.client_cert:
+            options.client_cert, options.client_key = (
+                server.client_cert,
+                options.client_key or server.client_key,
+            )
         return replace(given, url=server.url)
     options.cwd = options.cwd or server.cwd or None
     have = [f"{name}={os.environ[name]}" for name in server.env if name in os.environ]

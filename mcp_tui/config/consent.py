@@ -111,6 +111,8 @@ def account(definition: Definition) -> list[tuple[str, str]]:
     else:
         said += [("URL", definition.shown(launch.url)), defined]
         said += [("header", name) for name in launch.headers]
+        certificate = (launch.client_cert, launch.client_key)
+        said += [("certificate", definition.shown(path)) for path in certificate if path]
     said += [("reads", name) for name in launch.names(VariableKind.ENV)]
     said += [("input", each.id) for each in launch.inputs]
     return said

@@ -80,7 +80,8 @@ class ServerLaunch:
     """The way to reach a server: a ``command`` or a ``url``; the other is empty.
 
     ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
-    ``optional`` are names in ``env`` that are left out if their variables have no value.
+    ``optional`` are names in ``env`` that are left out if their variables have no value. ``client_cert`` and
+    ``client_key`` are files of a TLS client certificate.
     """
 
     command: Template = ()
@@ -91,13 +92,16 @@ class ServerLaunch:
     url: Template = ()
     headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
     transport: str = "stdio"
+    client_cert: Template = ()
+    client_key: Template = ()
     inputs: tuple[Input, ...] = ()
     optional: frozenset[str] = frozenset()
 
     def names(self, kind: VariableKind) -> list[str]:
         """Returns the names of the variables of a kind in all texts, each once."""
         env, headers = self.env.values(), self.headers.values()
-        texts = (self.command, *self.args, *env, self.cwd, self.env_file, self.url, *headers)
+        paths = (self.cwd, self.env_file, self.client_cert, self.client_key)
+        texts = (self.command, *self.args, *env, *paths, self.url, *headers)
         parts = (part for text in texts for part in text)
         found = (part.name for part in parts if isinstance(part, ConfigVariable) and part.kind is kind)
         return list(dict.fromkeys(found))
@@ -245,7 +249,18 @@ class Definition:
                 scheme, found, _ = self.shown(launch.url).partition("://")
                 plain = "url does not start with http:// or https://"
                 raise ConfigError(f"unsupported URL scheme {scheme}://" if found else plain)
-            return HttpTarget(url=url, headers=headers, transport=launch.transport, name=self.name)
+            cert, key = (
+                str(self._within(made(path))) if path else ""
+                for path in (launch.client_cert, launch.client_key)
+            )
+            return HttpTarget(
+                url=url,
+                headers=headers,
+                transport=launch.transport,
+                client_cert=cert,
+                client_key=key,
+                name=self.name,
+            )
         env: dict[str, str] = {}
         if launch.env_file:
             path = self._within(made(launch.env_file))
@@ -385,7 +400,13 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
             raise ConfigError("type is stdio, but there is a url and no command")
         if source is GEMINI and not kind:
             kind = "http" if "httpUrl" in reader.fields else "sse"
-        return ServerLaunch(url=url, headers=_headers(reader, source), transport=kind or "auto")
+        return ServerLaunch(
+            url=url,
+            headers=_headers(reader, source),
+            transport=kind or "auto",
+            client_cert=reader.text("clientCert") or reader.text("client_cert"),
+            client_key=reader.text("clientKey") or reader.text("client_key"),
+        )
     fields = reader.fields
     if fields.get("source") == "extension" or ("settings" in fields and "url" not in fields):
         raise ConfigError(f"started by a {source.title} extension; no file says how")

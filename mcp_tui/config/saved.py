@@ -44,7 +44,7 @@ class SecretArguments(ConfigError):
 class SavedServer:
     """A server by its name in config files (or ``demo``), its command, or its URL.
 
-    ``env`` and ``headers`` are names whose values were not kept.
+    ``env`` and ``headers`` are names whose values were not kept. Of a client certificate the paths are.
     """
 
     name: str = ""
@@ -54,6 +54,8 @@ class SavedServer:
     transport: str = "auto"
     env: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    client_cert: str = ""
+    client_key: str = ""
 
     @property
     def found(self) -> bool:
@@ -82,7 +84,13 @@ def server_of(target: Target) -> SavedServer:
         return SavedServer(name=target.name)
     if isinstance(target, HttpTarget):
         url = target.url if mask_url(target.url) == target.url else ""
-        return SavedServer(url=url, transport=target.transport, headers=tuple(target.headers))
+        cert, key = (
+            str(Path(path).absolute()) if path else "" for path in (target.client_cert, target.client_key)
+        )
+        headers = tuple(target.headers)
+        return SavedServer(
+            url=url, transport=target.transport, headers=headers, client_cert=cert, client_key=key
+        )
     clean = tuple(mask_command(target.command)) == target.command
     cwd = "" if target.cwd is None else str(target.cwd.absolute())
     return SavedServer(command=target.command if clean else (), cwd=cwd, env=tuple(target.env))
@@ -169,7 +177,7 @@ def _read(file: Path) -> list[SavedCall]:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     command, env, headers = (tuple(texts_in(said.get(each))) for each in ("command", "env", "headers"))
-    texts = {each: as_text(said.get(each)) for each in ("name", "cwd", "url")}
+    texts = {each: as_text(said.get(each)) for each in ("name", "cwd", "url", "client_cert", "client_key")}
     transport = as_text(said.get("transport")) or "auto"
     server = SavedServer(command=command, env=env, headers=headers, transport=transport, **texts)
     calls: list[SavedCall] = []
@@ -184,8 +192,8 @@ def _read(file: Path) -> list[SavedCall]:
 
 # -- the servers that were opened last -----------------------------------------------------------------------------
 #
-# By their name in config files, or as they were typed. A server with a secret in its line, or with variables or headers,
-# is not remembered: it could not be opened again.
+# By their name in config files, or as they were typed. A server with a secret in its line, or with variables, headers, or
+# a client certificate, is not remembered: it could not be opened again.
 
 MOST: Final = 12
 """Servers that are remembered."""
@@ -214,7 +222,7 @@ def load_recent() -> list[Recent]:
 def remember(target: Target) -> None:
     """Puts a target first. A file that cannot be written is not an error."""
     server = server_of(target)
-    if server.env or server.headers or not server.found:
+    if server.env or server.headers or server.client_cert or not server.found:
         return
     if server.name:
         made = Recent(server=server.name)

@@ -12,6 +12,7 @@ import ipaddress
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Final
 
 import httpx
@@ -24,7 +25,7 @@ from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
 from mcp_tui.transport.standstill import Limit
-from mcp_tui.transport.targets import HttpTarget
+from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
 
 MAX_BODY: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""
@@ -77,12 +78,12 @@ def address_kind(ip: str) -> str:
 class Fetcher:
     """Makes requests on behalf of the MCP server at ``server``, whose own address decides which others it may name.
 
-    ``insecure`` skips the check of certificates for that server's own origin only.
+    ``tls`` is for that server's own origin only.
     """
 
-    def __init__(self, server: Address, *, insecure: bool = False) -> None:
+    def __init__(self, server: Address, *, tls: Tls = VERIFIED) -> None:
         self.server = server
-        self._insecure = insecure
+        self._tls = tls
         self._allowed: set[str] | None = None
 
     def connected(self, ip: str) -> None:
@@ -102,7 +103,8 @@ class Fetcher:
             TransportError: the URL is not permitted, or no answer came from there in time.
         """
         address = self.permitted(url)
-        target = HttpTarget(url=url, insecure=self._insecure and address.same_origin(self.server))
+        tls = self._tls if address.same_origin(self.server) else VERIFIED
+        target = HttpTarget(url=url, **asdict(tls))
         client = HttpClient(target, connect_timeout=PATIENCE / 3)  # so that another address can be tried
         try:
             async with Limit(PATIENCE):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
+from typing import Final
 
 from mcp_tui.protocol.values import fact
 
@@ -25,6 +26,19 @@ class StdioTarget:
 
 
 @fact
+class Tls:
+    """The TLS of one origin: ``insecure`` checks no certificate of it; the paths of the client's own are PEM files."""
+
+    insecure: bool = False
+    client_cert: str = ""
+    client_key: str = ""
+
+
+VERIFIED: Final = Tls()
+"""TLS without settings of a person."""
+
+
+@fact
 class HttpTarget:
     """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``. ``insecure`` checks no certificates.
 
@@ -40,3 +54,8 @@ class HttpTarget:
     client_cert: str = ""
     client_key: str = ""
     name: str = ""
+
+    @property
+    def tls(self) -> Tls:
+        """The TLS of its origin."""
+        return Tls(insecure=self.insecure, client_cert=self.client_cert, client_key=self.client_key)

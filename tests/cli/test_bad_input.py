@@ -53,6 +53,7 @@ REFUSED = f"127.0.0.1:{TAKEN.getsockname()[1]}"
         (["info", "--client-key", "k", "https://h/"], ["--client-key needs --client-cert FILE as well."]),
         (["info", "--client-cert", "nofile", "https://h/"], ["Cannot read the client certificate 'nofile'"]),
         (["info", "--client-cert", os.devnull, "https://h/"], [f"No certificate in '{os.devnull}'"]),
+        (["login", "--client-cert", "nofile", "https://h/"], ["Cannot read the client certificate 'nofile'"]),
         (["info", "--client-cert", "nofile", "--demo"], ["--client-cert is only for HTTP servers"]),
         (["cal", "echo", "--demo"], ["Did you mean 'call'?"]),
         (["call", "--demo"], ["Missing TOOL.", "mcp-tui call --help"]),

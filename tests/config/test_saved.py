@@ -42,6 +42,15 @@ def test_a_server_is_told_by_its_url_whatever_headers_it_was_saved_with(tmp_path
     assert saved.find(tmp_path, "mine", SavedServer(url="https://x.example/mcp")).server == with_headers
 
 
+def test_the_paths_of_a_client_certificate_are_saved_whole(tmp_path: Path):
+    target = HttpTarget(url="https://x.example/mcp", client_cert="me.pem", client_key="/keys/me.key")
+    saved.save(tmp_path, call(server=server_of(target)))
+    server = saved.find(tmp_path, "mine").server
+    assert (server.client_cert, server.client_key) == (str(Path("me.pem").absolute()), "/keys/me.key")
+    remember(target)
+    assert load_recent() == []
+
+
 def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
     saved.save(tmp_path, call(text="old"))
     saved.save(tmp_path, call(text="new"))

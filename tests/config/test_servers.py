@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.config.consent import Availability, availability
+from mcp_tui.client.settings import HttpTarget
+from mcp_tui.config.consent import Availability, account, availability
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import place_of, places
@@ -78,6 +79,17 @@ class TestFind:
         write(own, one={"command": "x", "args": ["a"]})
         found = find("one", around=surroundings(tmp_path / "home", tmp_path))
         assert (found.source.id, found.project) == ("windsurf", False)
+
+    @pytest.mark.parametrize("names", [("clientCert", "clientKey"), ("client_cert", "client_key")])
+    def test_a_url_with_a_client_certificate(self, names: tuple[str, str], tmp_path: Path):
+        cert, key = names
+        file = write(tmp_path / "x.json", one={"url": "https://h/", cert: "${HOME}/me.pem", key: "me.key"})
+        found = find("one", file, surroundings(tmp_path / "home", tmp_path, {"HOME": "/home/ada"}))
+        target = found.target()
+        assert isinstance(target, HttpTarget)
+        assert (target.client_cert, target.client_key) == ("/home/ada/me.pem", "me.key")
+        assert ("certificate", "${HOME}/me.pem") in account(found)
+        assert found.unread == ()
 
     def test_nobody_of_that_name(self, tmp_path: Path):
         file = write(tmp_path / "some.json", everything={"command": "x"}, other={"command": "x"})

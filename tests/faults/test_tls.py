@@ -12,8 +12,11 @@ import httpx
 import pytest
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.http_fetch import Fetcher
+from mcp_tui.transport.targets import Tls
 from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import Call, HttpScript, connected, is_rpc, polite, request, served
 from tests.servers.recorder import Happened, NotSent, Received
@@ -46,6 +49,20 @@ async def test_a_header_that_is_given_twice_is_sent_twice():
     client = HttpClient(HttpTarget(url="http://127.0.0.1:1/", **target), connect_timeout=1)  # pyright: ignore[reportArgumentType]
     sent = client._headers({}, "", b"127.0.0.1:1")  # pyright: ignore[reportPrivateUsage]
     assert [each for each in sent if each[0].lower() == b"x-tag"] == [(b"X-Tag", b"1"), (b"x-tag", b"2")]
+
+
+async def test_a_sign_in_document_is_fetched_with_the_client_certificate_of_its_origin(
+    tmp_path: Path,
+):
+    context = server_context(tmp_path)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.load_verify_locations(cadata=VALID)
+    tls = Tls(insecure=True, client_cert=str(tmp_path / "server.pem"))
+    async with HttpScript(lambda call: call.respond(200), context=context) as server:
+        assert (await Fetcher(parse(server.url), tls=tls).fetch(server.url)).status == 200
+        with pytest.raises(TransportError, match="TLS"):
+            await Fetcher(parse("https://127.0.0.1:1/"), tls=tls).fetch(server.url)
 
 
 @pytest.mark.parametrize("given", [True, False])

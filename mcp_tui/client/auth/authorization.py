@@ -42,6 +42,7 @@ from mcp_tui.journal.masks import mask_url
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import parse, readable
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError
+from mcp_tui.transport.targets import VERIFIED, Tls
 
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
@@ -64,7 +65,8 @@ class Authorization:
 
     ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
     nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document. ``scopes`` are asked for in place of those that the server names.
+    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``tls`` is the
+    server's.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Authorization:
         registration: ClientRegistration | None = None,
         client_url: str = "",
         scopes: tuple[str, ...] = (),
-        insecure: bool = False,
+        tls: Tls = VERIFIED,
     ) -> None:
         self.browser = browser
         self.listeners: list[Listener] = []
@@ -90,7 +92,7 @@ class Authorization:
         self._registration = None if registration is None else replace(registration, given=True)
         self._client_url = client_url
         self._scopes = scopes
-        self._discovery = Discovery(parse(url), self._tell, insecure=insecure)
+        self._discovery = Discovery(parse(url), self._tell, tls=tls)
         self.credentials = Credentials()
         """The stored sign-in of this server."""
         self.issued = 0

@@ -17,6 +17,7 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
+from mcp_tui.transport.targets import VERIFIED, Tls
 
 Listener = Callable[[str], None]
 """Called with each step of an authorization, in words for a person."""
@@ -248,12 +249,12 @@ class AuthorizationServer:
 class Discovery:
     """Reads metadata, in the order that MCP prescribes. ``tell`` is called with each request and its answer.
 
-    ``insecure`` checks no certificate of the server at ``server``.
+    ``tls`` is that of the server at ``server``.
     """
 
-    def __init__(self, server: Address, tell: Listener, *, insecure: bool = False) -> None:
+    def __init__(self, server: Address, tell: Listener, *, tls: Tls = VERIFIED) -> None:
         self._server = server
-        self._fetcher = Fetcher(replace(server, authorization=None), insecure=insecure)
+        self._fetcher = Fetcher(replace(server, authorization=None), tls=tls)
         self._tell = tell
         self.bound = False
         """Whether the server takes only tokens that are bound to a key, as far as it has said so."""
