@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from itertools import groupby
 
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of, told_status
@@ -11,8 +12,10 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
+from mcp_tui.client.lint import CUT, RULES, lint
 from mcp_tui.client.parameters import schema_of, usage
-from mcp_tui.protocol.events import Connected, Pollution
+from mcp_tui.client.schemas import written
+from mcp_tui.protocol.events import Connected, Pollution, Violation
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import clean
@@ -105,6 +108,8 @@ async def _list(session: HeadlessSession, name: str) -> int:
         text = summary(failed.row, session.client.now())
         session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
         return told_status(session, failed.row)
+    if name == "tools" and session.given.options.strict:
+        return _lint(session, entries)
     if session.printer.json:
         session.printer.value(entries)
         return 0
@@ -113,6 +118,27 @@ async def _list(session: HeadlessSession, name: str) -> int:
     if not entries:
         session.printer.say(f"No {name} on this server.")
     return 0
+
+
+def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:
+    """Prints which rules a list of tools breaks, and where."""
+    printer, revision = session.printer, session.client.revision
+    log = session.client.store.log
+    cut = [each.detail for each in log if isinstance(each, Violation) and each.rule in CUT]
+    found = lint(tools, any_output=revision is not None and revision.modern, cut=cut)
+    if printer.json:
+        fields = ("rule", "tool", "path", "detail")
+        values = ((each.rule, each.tool or None, written(each.path), each.detail) for each in found)
+        printer.value([dict(zip(fields, each, strict=True)) for each in values])
+    else:
+        for rule, findings in groupby(found, key=lambda each: each.rule):
+            printer.out(f"{rule}  {RULES[rule]}")
+            for each in findings:
+                printer.out(clean(f"      {each}"))
+        many = "1 tool" if len(tools) == 1 else f"{len(tools):,} tools"
+        broken = len({each.rule for each in found})
+        printer.say(f"{many}: {f'{broken} of {len(RULES)} rules broken' if broken else 'no rule broken'}")
+    return Exit.BROKEN_RULE if found else Exit.COMPLETED
 
 
 def _line(name: str, entry: dict[str, Json]) -> str:

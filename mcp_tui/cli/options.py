@@ -129,6 +129,7 @@ _CALL: Final = (
     _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
+_LINT: Final = _own(Option("--strict", "", "check them: rule by rule, exit 9 if one is broken"))
 _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
 _TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
@@ -276,7 +277,7 @@ COMMANDS: Final = {
     "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _PARAMS)),
     "read": Spec("call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING,)),
     "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _own(_ARGS))),
-    "tools": Spec("info", "list all tools"),
+    "tools": Spec("info", "list all tools, or check them against what clients break on", groups=(_LINT,)),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),
     "prompts": Spec("info", "list all prompts"),

@@ -258,13 +258,20 @@ class Schema:
     # -- bounds ----------------------------------------------------------------------------------------------
 
     @cached_property
+    def bounded(self) -> bool:
+        """Whether it is an object that is neither too large nor too deep for a validator to read."""
+        raw = as_object(self.raw)
+        return (
+            isinstance(self.raw, dict) and not _deep(raw) and in_range(raw) and len(encode(raw)) <= MAX_SCHEMA
+        )
+
+    @cached_property
     def usable(self) -> bool:
         """Whether values are checked against this schema: it is valid, and within all bounds."""
-        raw = as_object(self.raw)
-        if not isinstance(self.raw, dict) or _deep(raw) or not in_range(raw) or len(encode(raw)) > MAX_SCHEMA:
+        if not self.bounded:
             return False
         nodes = patterns = 0
-        for node in _nodes(raw, MAX_SUBSCHEMAS + 1):
+        for node in _nodes(self.raw, MAX_SUBSCHEMAS + 1):
             needed = [node.get("required"), *as_object(node.get("dependentRequired")).values()]
             found = texts_in([node.get("pattern"), *as_object(node.get("patternProperties"))])
             nodes += 1

@@ -40,6 +40,33 @@ def test_what_a_list_lacks_is_told_on_stderr(options: tuple[str, ...]):
     assert not options or json.loads(ran.out) == [{"name": "a"}] * 2
 
 
+def test_strict_names_each_broken_rule_and_exits_with_9():
+    sound = {"name": "a", "description": "A", "inputSchema": {"type": "object"}}
+    page = {"tools": [sound, {**sound, "name": "b\x1b c"}, 5]}
+    ran = asked({"tools/list": page}, "tools", "--strict")
+    assert (ran.status, ran.out.splitlines()) == (
+        Exit.BROKEN_RULE,
+        [
+            "L-01  a tool has a name of 1 to 64 letters, digits, _, and -",
+            "      b␛ c  many clients refuse this name",
+            "L-13  the list is whole",
+            "      tools/list: skipped 1 of 3 tools that are not objects",
+        ],
+    )
+    assert ran.err.splitlines()[-1] == "2 tools: 2 of 13 rules broken"
+    ran = asked({"tools/list": page}, "tools", "--strict", "--json")
+    first, second = json.loads(ran.out)
+    said = "many clients refuse this name"
+    assert first == {"rule": "L-01", "tool": "b\x1b c", "path": "", "detail": said}
+    assert (second["rule"], second["tool"]) == ("L-13", None)
+
+
+@pytest.mark.parametrize("options", [(), ("--protocol", "2025-11-25")])
+def test_the_demo_server_breaks_no_rule(options: tuple[str, ...]):
+    ran = run("tools", "--strict", "--demo", "--no-journal", *options)
+    assert (ran.status, ran.out, ran.err) == (Exit.COMPLETED, "", "14 tools: no rule broken\n")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
