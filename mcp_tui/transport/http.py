@@ -6,7 +6,7 @@ the closing of the request's own connection, with or without headers.
 
 HTTP with SSE, the transport of 2024-11-05: one GET stream for all that comes in, POSTs for all that goes out. The stream
 names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE"). C-42: it is the
-only way in, so its end is the end of the connection.
+only way in, so its end is the end of the session; a new stream is a new one.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class SseTransport(HttpTransport):
             self._fail(TransportError(self.http.failure_text(error)))
         self._fail(TransportError("The server closed its event stream before it named an endpoint."))
         if self.endpoint is not None:
-            self.lose(detail)
+            self.lose(detail, renewable=True)
 
     def _other(self, event: ServerEvent) -> bool:
         """Takes in an ``endpoint`` event, of which the first counts."""

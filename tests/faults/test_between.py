@@ -18,7 +18,7 @@ from mcp_tui.transport import http_streams
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_streams import SHORTEST_RETRY, Cursor
-from tests.client.connected import row, serving
+from tests.client.connected import client, row, serving
 from tests.faults.session import call
 from tests.servers.http_scripted import Call, HttpScript, served
 from tests.simulation.loop import VirtualLoop
@@ -209,6 +209,54 @@ async def test_a_session_that_may_be_another_is_kept(status: int, body: bytes, d
         said = [each.detail for each in told.of(ev.Degraded)]
         assert said == ["the session seems to be gone (HTTP 500). Reconnect to open a new one"] * doubt
     assert forgets.made == 1
+
+
+@pytest.mark.usefixtures("_soon")
+@pytest.mark.parametrize("transport", ["auto", "sse"])
+async def test_an_event_stream_that_drops_is_followed_by_a_new_session(transport: str):
+    streams = list[Call]()
+    dropped = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        if call.method == "GET" and len(streams) == 1 and not dropped.is_set():
+            dropped.set()
+            await call.respond(503)  # it is restarting
+        elif call.method == "GET":
+            streams.append(call)
+            await call.stream()
+            await call.event(f"/messages?session={len(streams)}".encode(), name="endpoint")
+            await call.disconnected()
+        elif not call.path.startswith("/messages"):
+            await call.respond(405)
+        else:
+            await call.respond(202)
+            if call.rpc == "initialize":
+                result: dict[str, Any] = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}}
+                await streams[-1].event({"jsonrpc": "2.0", "id": call.id, "result": result})
+            elif call.message.get("params", {}).get("name") == "ok":
+                await streams[-1].event({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}})
+
+    async with HttpScript(script) as server, asyncio.timeout(HANG):
+        made, told = client(HttpTarget(url=server.url, transport=transport))
+        await made.connect()
+        lost = made.call_tool("silent", {})
+        await until(lambda: row(made, lost).sent_at is not None)
+        streams[0].cut()
+        await made.wait(lost)
+        assert row(made, lost).state is State.LOST
+        kept = made.call_tool("ok", {})
+        assert await made.wait(kept) is not None
+        assert len(told.of(ev.Connected)) == 2
+        assert made.info is not None
+        assert made.info.transport == "sse"
+        await made.close()
+    posts = [call.path for call in server.calls if call.rpc == "tools/call"]
+    assert posts == ["/messages?session=1", "/messages?session=2"]
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
+    monkeypatch.setattr(connecting, "PAUSES", (0.0, 0.01, 0.02, 0.03))
 
 
 class Waiting:

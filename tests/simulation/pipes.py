@@ -167,6 +167,7 @@ class Process:
         self.pid = 4242
         self.exit: asyncio.Future[int] = world.loop.create_future()
         self.gone: asyncio.Future[None] = world.loop.create_future()
+        self.ended = 0
         self.running = True
         self._world = world
         self.stdin = StdinPipe(world, stdin, self)
@@ -194,6 +195,8 @@ class Process:
     def _exited(self, code: int) -> None:
         self.exit.set_result(code)
         self.gone.set_result(None)
+
+    def ready(self) -> None: ...
 
     def stdin_ended(self) -> None:
         if self.running and not self._world.plan.ignores_eof:
