@@ -29,7 +29,11 @@ def attempt(seed: int, size: tuple[int, int], planned: Iterable[Step]) -> tuple[
     except Exception as error:  # noqa: BLE001 - whatever it is, it was found
         traceback.print_exception(error, limit=-8)
         return f"{type(error).__name__}: {error}".splitlines()[0], done
-    print(f"seed {seed} {size[0]}x{size[1]}: nothing found, {judge.calls} requests", flush=True)
+    screens = ", ".join(f"{top} {count}" for top, count in judge.tops.most_common())
+    print(
+        f"seed {seed} {size[0]}x{size[1]}: nothing found, {judge.calls} requests; steps on {screens}",
+        flush=True,
+    )
     return "", done
 
 

@@ -21,17 +21,22 @@ from unittest.mock import patch
 from textual import events
 from textual.pilot import OutOfBounds, Pilot
 
+from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.auth.credential_store import CredentialStore
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.settings import Settings
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.config.settings import SamplingSettings, Settings
+from mcp_tui.journal.files import new_journal_path
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.states import Limits
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.view.server import Link
+from tests.auth.lying_server import lying
 from tests.monkey.steps import Step
 from tests.tui.painted import screen_text
 from tests.waiting import HANG
@@ -59,6 +64,9 @@ CONNECTING: Final = 100
 BETWEEN: Final = 0.05
 """Seconds between two keys, by the clock of the guard, which passes with the steps: so a seed says what is swallowed."""
 
+LIMITED: Final = ClientSettings(limits=Limits(timeout=2.0, max_timeout=20.0, ask=3.0))
+"""Limits that a run reaches, so that requests become overdue."""
+
 EVERY: Final = 20
 """Steps after which it is seen whether a key is still answered."""
 
@@ -85,6 +93,9 @@ class Judge:
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     opened: list[str] = field(default_factory=list[str])
     calls: int = 0
+    tops: Counter[str] = field(default_factory=Counter[str])
+    """Screens that a step was done on."""
+
     _rows: set[Any] = field(default_factory=set[Any])
     _cancelled: set[Any] = field(default_factory=set[Any])
     _files: dict[Path, int] = field(default_factory=dict[Path, int])
@@ -293,22 +304,51 @@ async def live(
     folder: Path, seed: int, size: tuple[int, int], steps: Iterable[Step], done: list[Step]
 ) -> Judge:
     """The workbench on a server that behaves as a seed says; what was done is added to ``done``."""
-    command = (sys.executable, "-S", str(SERVER), str(seed), str(folder))
+    command = _command(folder, seed)
     target = StdioTarget(command=command, name="monkey")
-    record = folder / "session.jsonl"
-    store = Store(Writer(record))
-    stores = iter((store,))
     dice = random.Random(seed)
-    preferences = Preferences(settings=Settings(ascii=dice.random() < 0.1))
-    app = WorkbenchApp(
-        target, lambda chosen: Client(chosen, store=next(stores, None) or Store(None)), preferences
-    )
+    settings = Settings(ascii=dice.random() < 0.1, sampling=SamplingSettings(mode="ask"))
+    first = target if dice.random() < 0.9 else None
     judge = Judge(folder)
     with _apart(folder), _watched(judge):
-        await _run(app, judge, size, steps, done)
+        store = Store(Writer(folder / "session.jsonl"))
+        stores = iter((store, Store(Writer(new_journal_path("monkey")))))
+
+        def client(chosen: Target) -> Client:
+            tokens = None
+            if isinstance(chosen, HttpTarget):
+                kept = CredentialStore(folder / "home" / "state", storage="file")
+                tokens = Authorization(chosen.url, store=kept)
+            return Client(chosen, LIMITED, store=next(stores, None) or Store(None), tokens=tokens)
+
+        async with lying() as locked:
+            _write_definitions(folder, seed, locked.url)
+            app = WorkbenchApp(first, client, Preferences(settings=settings))
+            await _run(app, judge, size, steps, done)
         store.close()
         judge.heard()
     return judge
+
+
+def _command(folder: Path, seed: int) -> tuple[str, ...]:
+    return (sys.executable, "-S", str(SERVER), str(seed), str(folder))
+
+
+def _write_definitions(folder: Path, seed: int, url: str) -> None:
+    """Writes what the picker offers: a server that needs consent, one that asks for inputs, and one for a sign-in."""
+    program, *arguments = _command(folder, seed + 1)
+    shared = {"command": program, "args": arguments, "env": {"PYTHONPATH": "/nowhere"}}
+    project = {"shared": shared, "locked": {"type": "http", "url": url}}
+    (folder / "cwd" / ".mcp.json").write_text(json.dumps({"mcpServers": project}), encoding="utf-8")
+    inputs = [
+        {"id": "key", "type": "promptString", "description": "A key", "password": True},
+        {"id": "where", "type": "pickString", "description": "Where", "options": ["here", "there"]},
+    ]
+    env = {"KEY": "${input:key}", "WHERE": "${input:where}"}
+    asking = {"type": "stdio", "command": program, "args": arguments, "env": env}
+    (folder / "cwd" / ".vscode").mkdir()
+    document = {"inputs": inputs, "servers": {"asking": asking}}
+    (folder / "cwd" / ".vscode" / "mcp.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 async def recorded(folder: Path, size: tuple[int, int], steps: Iterable[Step], done: list[Step]) -> Judge:
@@ -336,6 +376,7 @@ async def _run(
                     done.append(step)
                     passed += BETWEEN + step.thought + step.seconds
                     before = _seen(app)
+                    judge.tops[before.top] += 1
                     leaving = app._leaving  # pyright: ignore[reportPrivateUsage] - an earlier key ended the app
                     try:
                         async with asyncio.timeout(HANG):
@@ -373,5 +414,5 @@ async def both(seed: int, size: tuple[int, int], steps: Iterable[Step], done: li
         judge = await live(Path(folder), seed, size, steps, done)
         again = done[: len(done) // 3]
         done.clear()
-        await recorded(Path(folder), size, again, done)
+        judge.tops += (await recorded(Path(folder), size, again, done)).tops
         return judge

@@ -34,7 +34,11 @@ FORM = {
     "message": "Really?",
     "requestedSchema": {
         "type": "object",
-        "properties": {"sure": {"type": "boolean", "default": True}, "why": {"type": "string"}},
+        "properties": {
+            "sure": {"type": "boolean", "default": True},
+            "why": {"type": "string"},
+            "password": {"type": "string"},
+        },
         "required": ["sure"],
     },
 }
@@ -92,7 +96,12 @@ def notify_progress(token: Any, done: int, total: int) -> None:
 
 def ask(id_: Any) -> None:
     method, params = DICE.choice(
-        [("elicitation/create", FORM), ("elicitation/create", LINK), ("sampling/createMessage", SAMPLE)]
+        [
+            ("elicitation/create", FORM),
+            ("elicitation/create", LINK),
+            ("sampling/createMessage", SAMPLE),
+            ("roots/list", {}),
+        ]
     )
     if MODERN:
         questions = {"q": {"method": method, "params": params}}

@@ -30,6 +30,15 @@ MOVES: Final = ("up", "down", "left", "right", "pageup", "pagedown", "home", "en
 WORDS: Final = ("kill", "history", "json", "theme", "wire", "zoom", "server", "open", "log level", "save")
 """Words that find commands in the palette."""
 
+NAMED: Final = {
+    "TOOL": TOOLS,
+    "WORD": WORDS,
+    "CHOICE": ("shared", "asking", "locked"),
+    "EARLIER": ("history", "open a rec"),
+    "WAITING": ("silent", "late", "asks"),
+}
+"""Texts that find something, by the words of a flow."""
+
 OPENERS: Final = (
     "ctrl+p",
     "f1",
@@ -77,7 +86,40 @@ FLOWS: Final[tuple[tuple[str, ...], ...]] = (
     ("v", "a", "escape"),
     ("1", "enter", "pagedown", "escape"),
     ("m", "down", "m", "r"),
-    ("P", "escape"),
+    ("m", "down", "m", "c", "TEXT", "enter"),
+    ("P", "PAUSE", "enter", "PAUSE", "down", "escape", "escape"),
+    ("n", "TOOL", "enter", "ctrl+t", "TEXT", "ctrl+t", "ctrl+o", "ctrl+n", "ctrl+r", "escape"),
+    ("n", "TOOL", "enter", "tab", "tab", "down", "space", "down", "enter", "ctrl+s"),
+    *2 * (("v", "a", "CHOICE", "enter", "PAUSE", "TEXT", "PAUSE", "y", "ctrl+n"),),
+    *2
+    * (
+        (
+            "v",
+            "a",
+            "CHOICE",
+            "enter",
+            "PAUSE",
+            "end",
+            "pagedown",
+            "y",
+            "PAUSE",
+            "TEXT",
+            "tab",
+            "down",
+            "ctrl+s",
+        ),
+    ),
+    ("v", "a", "CHOICE", "enter", "PAUSE", "L", "PAUSE", "TEXT", "enter", "ctrl+y", "escape"),
+    ("v", "down", "x", "PAUSE", "n"),
+    ("ctrl+n", "L", "PAUSE", "TEXT", "enter"),
+    ("ctrl+p", "EARLIER", "enter", "PAUSE", "down", "slash", "TEXT", "enter", "space", "escape", "escape"),
+    ("b", "down", "enter", "TEXT", "enter"),
+    ("n", "WAITING", "ctrl+s", "PAUSE", "PAUSE", "TEXT", "f2"),
+    ("question_mark", "slash", "TEXT", "enter", "n", "escape"),
+    ("slash", "TEXT", "enter", "z", "slash", "escape", "escape"),
+    ("6", "i", "I", "left", "home", "end", "enter"),
+    *2 * (("a", "PAUSE", "ctrl+t", "TEXT", "ctrl+y", "pagedown", "ctrl+s"),),
+    ("a", "PAUSE", "ctrl+d"),
     ("space", "right", "comma", "]", "}"),
 )
 
@@ -127,8 +169,8 @@ def steps(seed: int) -> Iterator[Step]:
                 if dice.random() < 0.8:
                     yield Step("press", ("escape", "escape", "escape"), thought=pause)
                 for each in ("ctrl+c",) if dice.random() < 0.01 else dice.choice(FLOWS):
-                    if each in {"TOOL", "WORD"}:
-                        yield Step("type", tuple(dice.choice(TOOLS if each == "TOOL" else WORDS)))
+                    if each in NAMED:
+                        yield Step("type", tuple(dice.choice(NAMED[each])))
                     elif each == "TEXT":
                         yield _burst(dice)
                     elif each == "PAUSE":
