@@ -10,8 +10,8 @@ child and ends with the rest. Elsewhere it ends the server's process group.
 On the socket, from the client: the environment (its length in decimal, a line feed, then ``NAME=VALUE`` entries
 separated by NUL), later the requests ``T`` (SIGTERM to the server's process group) and ``K`` (SIGKILL to all), each with the
 time at which the server was ready, in decimal, in clock ticks since the machine started, 0 if it never was.
-To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``exited CODE``, negative for a signal, and at the end
-``ended COUNT`` if processes that the server had started still ran.
+To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``told SIGNAL`` if that ends the guard, ``exited CODE``,
+negative for a signal, and at the end ``ended COUNT`` if processes that the server had started still ran.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -138,6 +138,7 @@ class Guard:
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = select.select([self.control, self.woken], [], [], wait)[0]
             if self.woken in ready and signal.SIGTERM in os.read(self.woken, 512):
+                report(self.control, "told", signal.SIGTERM)
                 return
             if self.control in ready and not self.obey():
                 return

@@ -161,6 +161,8 @@ class ServerProcess:
         """Its exit code, negative for a signal, once there is one; its last lines may still be in its pipes then."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
+        self.guard_code = 0
+        """The exit code of the guard if that ended before the server, and so ended it; 0 if it did not."""
         self.ended = 0
         """Number of processes that the server had started, and that were still running when they were ended."""
         self.stdout = asyncio.StreamReader()
@@ -178,11 +180,20 @@ class ServerProcess:
 
     def terminate(self) -> None:
         """Sends SIGTERM to the server's process group."""
-        self._requests.write(b"T%d" % self._ready)
+        self._request(b"T")
 
     def kill(self) -> None:
         """Sends SIGKILL to the server and all that it started."""
-        self._requests.write(b"K%d" % self._ready)
+        self._request(b"K")
+
+    def _request(self, what: bytes) -> None:
+        self._requests.write(b"%s%d" % (what, self._ready))
+        self._wake()
+
+    def _wake(self) -> None:
+        """Continues the guard, which a server could have stopped (SIGSTOP) to outlive us."""
+        with suppress(OSError):
+            self._guard.send_signal(signal.SIGCONT)
 
     def stop_reading(self) -> None:
         """Closes its stdout and stderr, whoever holds them open; the readers come to their end."""
@@ -192,6 +203,7 @@ class ServerProcess:
     def close(self) -> None:
         """Closes the link to the guard, which ends what still runs of the server."""
         self._requests.transport.abort()
+        self._wake()
 
     async def read(self, stdout: FileIO, stderr: FileIO) -> None:
         """Connects our ends of its stdout and stderr."""
@@ -224,11 +236,14 @@ class ServerProcess:
                     word, value = report.split()
                     if word == b"exited":
                         self.exit.set_result(int(value))
+                    elif word == b"told":
+                        self.guard_code = -int(value)
                     else:
                         self.ended = int(value)
         finally:
             await _reap(self._guard)
             if not self.exit.done():  # somebody killed the guard, and the server with it
+                self.guard_code = self._guard.returncode
                 with suppress(OSError):  # nobody is left in its group
                     os.killpg(self.pid, signal.SIGKILL)
                 self.exit.set_result(-signal.SIGKILL)

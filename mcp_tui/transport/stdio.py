@@ -211,7 +211,7 @@ class StdioTransport(LineWriter, Transport):
         self.sink = sink
         self._asked, self._hurry = loop.create_future(), loop.create_future()
         self._process = process = await start(launch, self)
-        process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result())))
+        process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result(), process.guard_code)))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
         self._life = spawn(self._live(process), name="follow the server to its end")
@@ -284,7 +284,7 @@ class StdioTransport(LineWriter, Transport):
         process.stop_reading()
         await asyncio.wait(self._readers)
         code = process.exit.result() if process.exit.done() else None
-        detail = alive if code is None else exit_text(code)
+        detail = alive if code is None else exit_text(code, process.guard_code)
         self.refuse(detail)
         sink, self.sink = self.sink, SILENCE
         sink.closed(detail=detail, code=code, expected=self._asked.done())
@@ -335,12 +335,18 @@ async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> No
     await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
-def exit_text(code: int) -> str:
-    """Returns how a process ended, in words; ``code`` is negative for a signal."""
+def exit_text(code: int, guard_code: int = 0) -> str:
+    """Returns how a server ended, in words; codes are negative for a signal. ``guard_code``: how its guard ended before."""
+    if guard_code:
+        return f"server was ended with its guard process, which {_how(guard_code)}"
+    return f"server {_how(code)}"
+
+
+def _how(code: int) -> str:
     if code >= 0:
-        return f"server exited with code {code}"
+        return f"exited with code {code}"
     try:
         name = f" ({signals.Signals(-code).name})"
     except ValueError:  # a real-time signal
         name = ""
-    return f"server was terminated by signal {-code}{name}"
+    return f"was terminated by signal {-code}{name}"

@@ -97,8 +97,16 @@ async def test_nothing_is_left_when_the_guard_is_killed_or_told_to_end(
         await it.until(lambda: it.lines)
         os.kill(guard_of(it), number)
         closed = await it.closed()
-        assert closed == Closed(detail="server was terminated by signal 9 (SIGKILL)", code=-9)
+        how = f"was terminated by signal {number.value} ({number.name})"
+        assert closed == Closed(detail=f"server was ended with its guard process, which {how}", code=-9)
         wait_for_nothing(tmp_path)
+
+
+async def test_nothing_is_left_when_the_guard_was_stopped(tmp_path: Path) -> None:
+    async with Wire(over_stdio(kinds(tmp_path)["deaf"])) as it:
+        await it.until(lambda: it.lines)
+        os.kill(guard_of(it), signal.SIGSTOP)
+    wait_for_nothing(tmp_path)
 
 
 async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path: Path) -> None:
