@@ -308,8 +308,12 @@ def login_command(where: Target) -> str:
     """Returns the command that signs in to a server, without a URL that may hold a secret."""
     if where.name:
         return f"mcp-tui login --server {shlex.quote(where.name)}"
-    url = where.url if isinstance(where, HttpTarget) and mask_url(where.url) == where.url else "URL"
-    return f"mcp-tui login {url if url == 'URL' else shlex.quote(url)}"
+    if not isinstance(where, HttpTarget):
+        return "mcp-tui login URL"
+    files = {"--client-cert": where.client_cert, "--client-key": where.client_key}
+    options = [word for option, file in files.items() if file for word in (option, file)]
+    url = where.url if mask_url(where.url) == where.url else "URL"
+    return shlex.join(["mcp-tui", "login", *options, url])
 
 
 def tokens_for(where: Target, store: Store | None = None) -> Authorization | None:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from mcp_tui.cli.session import token_hint
+from mcp_tui.cli.session import login_command, token_hint
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
@@ -749,6 +749,13 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
 )
 def test_the_way_out_is_told_by_the_challenge(challenge: Challenge | None, hint: str):
     assert hint in token_hint(HttpTarget(url="https://x.example/mcp"), challenge)
+
+
+def test_the_command_to_sign_in_has_the_client_certificate():
+    where = HttpTarget(url="https://x.example/mcp", client_cert="my cert.pem", client_key="my.key")
+    assert login_command(where) == (
+        "mcp-tui login --client-cert 'my cert.pem' --client-key my.key https://x.example/mcp"
+    )
 
 
 async def test_a_private_address_is_refused_behind_a_proxy_too(monkeypatch: pytest.MonkeyPatch):
