@@ -86,7 +86,7 @@ BROKEN: Final[tuple[tuple[str, str, str, dict[str, str]], ...]] = (
     ("one-at-a-time", STDIO, OLD, dict.fromkeys(["P-01", "P-02", "P-03", "P-05", "P-16", "P-27"], WARNING)),
 )
 
-BY_CHANCE: Final = {"dies": {"P-07"}, "P-02": {"P-05"}}
+BY_CHANCE: Final = {"dies": {"P-07"}, "P-01": {"P-05"}, "P-02": {"P-05"}}
 """Where the cancel or the answer may come first, or a cancel at once may reach the server in the middle of its work."""
 
 

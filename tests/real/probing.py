@@ -16,6 +16,9 @@ from tests.real.registry import ENVIRONMENT, EVERY_LINE, Case
 SECONDS = "1.2"  # the work that is asked for
 PATIENCE = 60.0
 
+ENOUGH = 400.0
+"""Seconds for a whole run: what a server does is to be seen on a slow machine too."""
+
 ONE_CANCEL = tuple(each for each in EXPERIMENTS if "P-01" in each.rules)
 """One call, cancelled mid-work, with its control run."""
 
@@ -33,7 +36,9 @@ def run(case: Case, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report:
             url = stack.enter_context(case.entry.serve(*case.flags))
             target = HttpTarget(url=url, transport="sse" if case.transport == "sse" else "auto")
         if case.tool == OWN_TOOL:
-            return probed(target, revision=case.revision, patience=PATIENCE, experiments=experiments)
+            return probed(
+                target, revision=case.revision, patience=PATIENCE, experiments=experiments, limit=ENOUGH
+            )
         return probed(
             target,
             case.tool,
@@ -43,6 +48,7 @@ def run(case: Case, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report:
             heartbeat=heartbeat,
             patience=PATIENCE,
             experiments=experiments,
+            limit=ENOUGH,
         )
 
 

@@ -142,5 +142,4 @@ def test_the_report_agrees_with_what_was_seen_by_hand(probed: Case, reports: dic
         assert unseen(report) == CLOSED
         assert report.findings["P-18"].verdict is Verdict.PASS
         assert report.findings["P-19"].verdict is Verdict.PASS
-    assert report.duration is not None
-    assert report.seconds < 10 * report.duration + 30
+    assert not report.not_run
