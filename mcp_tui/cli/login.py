@@ -20,7 +20,7 @@ from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError
-from mcp_tui.client.auth.sign_in import AuthorizationRequest
+from mcp_tui.client.auth.sign_in import LOCAL, AuthorizationRequest, is_local
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
@@ -74,6 +74,8 @@ def _server(given: Words) -> HttpTarget:
 
 async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int:
     options, chosen = given.options, in_force(told=False).auth
+    if options.redirect_uri is not None and not is_local(options.redirect_uri):
+        raise Failure(f"--redirect-uri must be {LOCAL}, not {options.redirect_uri!r}.")
     authorization = Authorization(
         where.url,
         store=store,
@@ -81,6 +83,8 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         registration=_registration(given),
         client_url=chosen.client_url,
         scopes=tuple((options.scope or "").split()),
+        redirect_uri=options.redirect_uri or "",
+        usual_redirect_uri=chosen.redirect_uri,
         tls=where.tls,
     )
     authorization.listeners.append(_say)
@@ -222,6 +226,7 @@ def _lines(found: list[Credentials], place: str) -> Iterator[str]:
             ("issuer", each.issuer),
             ("resource", each.resource if each.resource != each.server else ""),
             ("client", each.registration.client_id),
+            ("redirect", each.registration.redirect_uri),
             ("JWT from", each.registration.assertion),
             ("scopes", " ".join(each.token.scopes)),
             ("token", _until(each)),
@@ -253,6 +258,7 @@ def _fields(credentials: Credentials) -> dict[str, object]:
         "issuer": credentials.issuer,
         "resource": credentials.resource,
         "client_id": credentials.registration.client_id,
+        "redirect_uri": credentials.registration.redirect_uri or None,
         "grant": credentials.registration.grant,
         "scopes": list(token.scopes),
         "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,

@@ -280,7 +280,7 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     """Returns advice about a server that refused with this challenge; empty if what is ``said`` has it already."""
     # these load an HTTP library, which is loaded where a server behind a URL has refused
     from mcp_tui.client.auth.discovery import HEADER_OPTION, token_challenge
-    from mcp_tui.transport.addresses import parse
+    from mcp_tui.transport.addresses import parse, readable
 
     found = None if challenge is None else token_challenge(challenge)
     if HEADER_OPTION in said:
@@ -297,8 +297,14 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     if challenge is not None and challenge.status == 401 and found is None:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
     way = f"Run {login_command(where)}"
-    if found is not None and found.wants_scopes:
-        way += f" --scope {shlex.quote(' '.join(found.scopes))}"
+    if challenge is not None and found is not None and found.wants_scopes:
+        held, wanted = challenge.sent.scopes, " ".join(found.scopes)
+        if not wanted:
+            return f"The server does not say which scopes are missing. {way} --scope SCOPES with those that you need."
+        if set(found.scopes) <= set(held):
+            asked = f"The last sign-in asked for {readable(wanted)} already, so another one may not help"
+            return f"{asked}. Ask the server's operator for access."
+        way += f" --scope {shlex.quote(' '.join(dict.fromkeys((*held, *found.scopes))))}"
     if found is None or not found.bound:
         way += f", or {HEADER_OPTION}"
     return f"{way}."
@@ -331,6 +337,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
         where.url,
         store=CredentialStore(storage=chosen.storage),
         client_url=chosen.client_url,
+        usual_redirect_uri=chosen.redirect_uri,
         tls=where.tls,
     )
     if store is not None:

@@ -39,6 +39,22 @@ class Within:
         return {**schema(source), **self._bounds}
 
 
+class Local:
+    """Has pydantic refuse a redirect URI that is not on this machine."""
+
+    def __get_pydantic_core_schema__(self, source: Any, schema: Callable[[Any], dict[str, Any]]) -> Any:
+        check = {"type": "no-info", "function": self._check}
+        return {"type": "function-after", "function": check, "schema": schema(source)}
+
+    @staticmethod
+    def _check(uri: str) -> str:
+        from mcp_tui.client.auth.sign_in import LOCAL, is_local  # which loads an HTTP library
+
+        if uri and not is_local(uri):
+            raise ValueError(LOCAL)
+        return uri
+
+
 Seconds = Annotated[float, Within(ge=0, le=1e8)]
 """From 0 up; 0 means none."""
 
@@ -99,10 +115,11 @@ class SamplingSettings(SettingsTable):
 
 @fact
 class AuthSettings(SettingsTable):
-    """``[auth]``: the storage of sign-ins, and the URL of a client ID metadata document."""
+    """``[auth]``: the storage of sign-ins, the URL of a client ID metadata document, and the redirect URI."""
 
     storage: Literal["auto", "keyring", "file"] = "auto"
     client_url: str = ""
+    redirect_uri: Annotated[str, Local()] = ""
 
 
 @fact
@@ -171,6 +188,7 @@ KNOBS: Final = (
     Knob("sampling.mode", "MCP_TUI_SAMPLING"),
     Knob("auth.storage", "MCP_TUI_AUTH_STORAGE"),
     Knob("auth.client_url", "MCP_TUI_AUTH_CLIENT_URL"),
+    Knob("auth.redirect_uri", "MCP_TUI_AUTH_REDIRECT_URI"),
 )
 
 
@@ -316,7 +334,7 @@ def _sentence(keys: Keys, part: ErrorDetails) -> str:
 
         close = difflib.get_close_matches(keys[-1], _NAMES, 1)
         return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
-    said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
     kind = "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
     value = part["input"]
     short = isinstance(value, (str, int, float)) and len(repr(value)) < 60

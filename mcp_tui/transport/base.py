@@ -68,11 +68,15 @@ class Unauthorized(TransportError):
 
 @frozen
 class RequestToken:
-    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both; or nothing."""
+    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both; or nothing.
+
+    ``scopes`` are those that it has and those that its sign-in asked for in vain.
+    """
 
     access: str = field(default="", repr=False)
     nonce: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    scopes: tuple[str, ...] = ()
 
 
 @frozen

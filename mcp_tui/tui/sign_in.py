@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -43,7 +43,7 @@ class SignIn:
     @property
     def waits(self) -> bool:
         """Whether the server requires a sign-in and the person has not agreed to one."""
-        return self._waits is not None
+        return self._waits is not None and not self._waits.done()
 
     @property
     def required(self) -> bool:
@@ -113,7 +113,7 @@ class SignIn:
         if request is None or self._pasted is None or self._pasted.done():
             return words("No sign-in page is open yet.")
         if not request.is_redirect(url.strip()):
-            return safe("Not the redirect URL, which begins with {}?", words("http://127.0.0.1"))
+            return safe("Not the redirect URL, which begins with {}?", clean(request.redirect_uri))
         self._pasted.set_result(url.strip())
         return words("")
 

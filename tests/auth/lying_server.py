@@ -89,7 +89,7 @@ class Lying:
         assert (
             not lie
             or lie in LIES
-            or lie.startswith(("endless", "refresh", "short", "bound", "redirects", "slash"))
+            or lie.startswith(("endless", "refresh", "short", "bound", "grants", "redirects", "slash"))
         )
         self.lie = lie
         self.mcp = HttpScript(self._mcp)
@@ -102,6 +102,8 @@ class Lying:
         self.refreshes: set[str] = set()
         self.scopes: dict[str, set[str]] = {}
         self.registered: set[str] = set()
+        self.redirects: set[str] = set()
+        """The redirect URIs that a client may have, compared exactly; any if there are none."""
         self.challenges: dict[str, dict[str, str]] = {}
         self.signed_in = 0
         self.refreshed = 0
@@ -260,6 +262,8 @@ class Lying:
     def redirect(self, path: str) -> str:
         """Where the browser goes that opened the page of an authorization request; empty for a page that knows no client."""
         asked = {name: each[0] for name, each in parse_qs(urlsplit(path).query).items()}
+        if self.redirects and asked["redirect_uri"] not in self.redirects:
+            return ""
         if asked["client_id"] not in self.registered:
             back = {"error": "unauthorized_client", "state": asked["state"], "iss": self.issuer}
             return f"{asked['redirect_uri']}?{urlencode(back)}" if self.lie == "redirects the unknown" else ""
@@ -299,7 +303,7 @@ class Lying:
             assert digest_of(form["code_verifier"]) == asked["code_challenge"]
             assert form["redirect_uri"] == asked["redirect_uri"]
             self.secrets.add(form["code_verifier"])
-            scopes = set(asked.get("scope", "").split())
+            scopes = {"read"} if self.lie == "grants too little" else set(asked.get("scope", "").split())
         token, refresh = self._made(scopes)
         made = {"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh}
         if self.bound:

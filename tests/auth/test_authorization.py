@@ -30,8 +30,9 @@ from mcp_tui.client.auth.discovery import (
     resource_names_the_server,
     token_challenge,
 )
-from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+from mcp_tui.client.auth.sign_in import ANY_PORT, AuthorizationRequest, RedirectListener, is_local
 from mcp_tui.client.auth.token_endpoint import (
+    DEFAULT_REDIRECT,
     JWT_BEARER,
     ClientRegistration,
     ProofKey,
@@ -159,6 +160,83 @@ async def test_the_listener_takes_one_redirect_with_its_own_path_and_state():
         for url, status in [*((each, 400) for each in wrong), (right, 200), (right, 400)]:
             assert (await browser.get(url)).status_code == status
     assert redirect.result() == right
+
+
+@pytest.mark.parametrize(
+    ("uri", "local"),
+    [
+        ("http://127.0.0.1:80/callback", True),
+        ("http://localhost:8080", True),
+        ("http://[::1]:8080/a/b", True),
+        ("http://127.0.0.1/callback", False),
+        ("http://127.0.0.1:0/callback", False),
+        ("https://127.0.0.1:8080/", False),
+        ("http://192.168.0.1:8080/", False),
+        ("http://localhost.example:8080/", False),
+        ("http://me@localhost:8080/", False),
+        ("http://localhost:8080/?a=b", False),
+        ("http://localhost:8080/#a", False),
+        ("http://localhost:99999/", False),
+        ("localhost:8080", False),
+    ],
+)
+def test_a_redirect_uri_is_on_this_machine_and_has_a_port(uri: str, local: bool):
+    assert is_local(uri) is local
+
+
+async def free_redirect(uri: str = ANY_PORT) -> str:
+    """A redirect URI whose port was free a moment ago."""
+    async with RedirectListener.at([ANY_PORT]) as listener:
+        return uri.replace(":0", f":{parse(listener.redirect_uri).url.port}")
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:0", "http://localhost:0/cb", "http://127.0.0.1:0/a/b"])
+async def test_a_chosen_redirect_uri_is_sent_exactly_and_kept_with_the_client(uri: str, tmp_path: Path):
+    async with lying() as server:
+        store = CredentialStore(tmp_path, storage="file")
+        await Authorization(server.url, store=store, browser=Person()).sign_in()
+        chosen = await free_redirect(uri)
+        server.redirects = {chosen}
+        made = await Authorization(server.url, store=store, browser=Person(), redirect_uri=chosen).sign_in()
+        again = await Authorization(server.url, store=store, browser=Person()).sign_in()
+        assert made.registration.redirect_uri == again.registration.redirect_uri == chosen
+        assert server.asked.count("/register") == 2  # the first was made for another redirect URI
+
+
+async def test_the_redirect_uri_that_is_to_be_registered_is_the_one_that_is_sent(tmp_path: Path):
+    taken = await free_redirect()
+    async with lying("no registration") as server:
+        for chosen in ("", taken):
+            said = await refusal(server, Person(), tmp_path, usual_redirect_uri=chosen)
+            (uri,) = re.findall(r"by hand with the redirect URI (\S+), and give its id with", said)
+            option = re.findall(r"--client-id ID --redirect-uri (\S+)\. ", said)
+            assert uri == (chosen or (option or [DEFAULT_REDIRECT])[0])
+        server.redirects, server.registered = {uri}, {"mine"}
+        more = {"registration": ClientRegistration(client_id="mine"), "redirect_uri": option[0]}
+        async with connected(server, Person(), tmp_path, **more):
+            pass
+        async with connected(server, Person(), tmp_path) as (client, tokens):
+            server.revoke()
+            await answered(client, "tools/list")  # nobody has to choose it again
+            assert tokens.credentials.registration.redirect_uri == uri
+    assert server.signed_in == 2
+
+
+async def test_the_default_redirect_uri_gives_way_and_a_chosen_one_does_not(tmp_path: Path):
+    async with lying() as server, RedirectListener.at([ANY_PORT]) as other:
+        store, told = CredentialStore(tmp_path, storage="file"), list[str]()
+        with pytest.raises(AuthorizationError, match="choose another with --redirect-uri"):
+            await Authorization(
+                server.url, store=store, browser=Person(), redirect_uri=other.redirect_uri
+            ).sign_in()
+        taken = ClientRegistration(client_id="ours", issuer=server.issuer, redirect_uri=other.redirect_uri)
+        store.save(Credentials(server=server.url, issuer=server.issuer, registration=taken))
+        tokens = Authorization(server.url, store=store, browser=Person())
+        tokens.listeners.append(told.append)
+        made = await tokens.sign_in()
+        assert any(f"The port of {other.redirect_uri} is taken" in each for each in told)
+        assert any(made.registration.redirect_uri in each for each in told)
+        assert made.registration.client_id != "ours"
 
 
 async def test_a_refusal_with_a_large_body_is_a_challenge_like_any_other(tmp_path: Path):
@@ -329,6 +407,22 @@ async def test_more_scopes_are_asked_for_with_those_that_were_granted(tmp_path: 
         await answered(client, "tools/call", {"name": "write", "arguments": {}})
         assert {"read", "write"} <= set(tokens.credentials.token.scopes)
         assert server.signed_in == 2
+
+
+@pytest.mark.parametrize("lie", ["", "grants too little"])
+async def test_more_scopes_that_a_person_wants_come_with_those_that_are_held(lie: str, tmp_path: Path):
+    async with lying(lie) as server:
+        store = CredentialStore(tmp_path, storage="file")
+        await Authorization(server.url, store=store, browser=Person()).sign_in()
+        await Authorization(server.url, store=store, browser=Person(), scopes=("write",)).sign_in()
+        (*_, asked) = (call.path for call in server.issuing.calls if call.path.startswith("/authorize"))
+        assert set(parse_qs(asked)["scope"][0].split()) == {"read", "write", "offline_access"}
+        async with connected(server, None, tmp_path) as (client, _):
+            row = await ended(client, "write")
+            assert row.state is (State.FAILED if lie else State.COMPLETED)
+            if lie:  # who asked in vain is not sent to ask again
+                hint = token_hint(client.target, client.refusals[row.id].challenge, row.error)
+                assert "asked for write already, so another one may not help" in hint
 
 
 async def test_a_renewed_token_that_is_refused_too_is_said_so(tmp_path: Path):
@@ -740,6 +834,21 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
         (Challenge(401, 'DPoP algs="ES256"'), "Run mcp-tui login https://x.example/mcp."),
         (Challenge(401, "Basic realm=x"), "Put a user and a password in the URL"),
         (Challenge(403, 'Bearer error="insufficient_scope", scope="a $(b)"'), "--scope 'a $(b)', or"),
+        (
+            Challenge(
+                403,
+                'Bearer error="insufficient_scope", scope="write"',
+                RequestToken("sent", scopes=("read",)),
+            ),
+            "--scope 'read write', or",
+        ),
+        (
+            Challenge(
+                403, 'Bearer error="insufficient_scope", scope="a"', RequestToken("sent", scopes=("a", "b"))
+            ),
+            "The last sign-in asked for a already, so another one may not help. Ask the server's operator",
+        ),
+        (Challenge(403, 'Bearer error="insufficient_scope"'), "does not say which scopes are missing"),
         (Challenge(403, ""), "Run mcp-tui login https://x.example/mcp, or"),
         (
             Challenge(403, "", RequestToken("sent")),

@@ -203,5 +203,17 @@ def test_a_secret_needs_an_issuer_so_that_no_server_chooses_who_gets_it(env: dic
     assert "canary" not in ran.err
 
 
+@pytest.mark.pty
+def test_a_redirect_uri_is_kept_with_its_client_and_listed(serve: Serve, env: dict[str, str]):
+    url, uri = serve(), f"http://localhost:{20000 + os.getpid() % 10000}/cb"
+    ran = run("login", "--redirect-uri", "https://localhost/cb", url)
+    ran.sentence(Exit.USAGE, "--redirect-uri must be http://127.0.0.1:PORT/PATH")
+    signed_in_by_pasting(url, env, "--redirect-uri", uri)
+    said = signed_in_by_pasting(url, env)
+    assert "/register" not in said
+    (entry,) = json.loads(run("auth", "--json").out)
+    assert entry["redirect_uri"] == uri
+
+
 def test_nothing_is_signed_in_at(env: dict[str, str]):
     assert run("auth").out == "No sign-ins stored. Sign in with mcp-tui login URL.\n"

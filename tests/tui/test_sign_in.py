@@ -10,13 +10,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.auth.authorization import STEP_UPS, Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
+from mcp_tui.client.auth.token_endpoint import ClientRegistration
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.view.server import Link
 from tests.auth.lying_server import Lying, lying
+from tests.auth.test_authorization import Person
 from tests.tui.driving import Driven, driving
 from tests.tui.test_secrets import SIZE, pictures
 
@@ -116,6 +118,45 @@ async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path:
         assert "Press L to sign in, or S to reconnect." in " ".join(driven.text().split())
         await signed_in(driven)  # L connects again
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
+
+
+async def test_a_client_registered_by_hand_as_the_screen_says_gets_in(tmp_path: Path):
+    async with refused(tmp_path, "no registration") as (server, driven):
+        await driven.press("L")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        said = str(driven.session.trouble)
+        (uri,) = re.findall(r"by hand with the redirect URI (\S+), and give its id", said)
+        option = re.findall(r"--redirect-uri (\S+)\. ", said)
+        server.redirects, server.registered = {uri}, {"mine"}
+        mine = ClientRegistration(client_id="mine")
+        store = CredentialStore(tmp_path, storage="file")
+        made = Authorization(
+            server.url, store=store, browser=Person(), registration=mine, redirect_uri="".join(option)
+        )
+        await made.sign_in()  # as mcp-tui login does
+        server.revoke()
+        await driven.press("escape")
+        await signed_in(driven)
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+
+
+async def test_more_scopes_are_asked_for_once_and_then_told_as_what_they_are(tmp_path: Path):
+    async with refused(tmp_path, "grants too little") as (_, driven):
+        await signed_in(driven)
+        await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        first = driven.call("write")
+        sign_in = driven.session.sign_in
+        assert sign_in is not None
+        for left in reversed(range(STEP_UPS)):
+            await driven.until(lambda: sign_in.waits)
+            if left:
+                await signed_in(driven)
+        await driven.press("L")
+        await driven.until(lambda: sign_in.request is not None)
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            await browser.get(await ends_at(driven))
+        await driven.until(lambda: driven.row(first).state is State.FAILED)
+        assert f"asked for more scopes {STEP_UPS} times" in driven.row(first).error
 
 
 @pytest.mark.slow

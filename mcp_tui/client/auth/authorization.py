@@ -24,10 +24,18 @@ from mcp_tui.client.auth.discovery import (
     shown,
     token_challenge,
 )
-from mcp_tui.client.auth.sign_in import Browser, RedirectListener, authorization_request, code_of_response
+from mcp_tui.client.auth.sign_in import (
+    ANY_PORT,
+    Browser,
+    RedirectListener,
+    authorization_request,
+    code_of_response,
+    is_local,
+)
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
+    DEFAULT_REDIRECT,
     NONCE,
     ClientRegistration,
     ProofKey,
@@ -65,8 +73,9 @@ class Authorization:
 
     ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
     nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``tls`` is the
-    server's.
+    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``redirect_uri`` is that
+    of this sign-in, ``usual_redirect_uri`` that of all for which no other was chosen; empty for the default. ``tls`` is
+    the server's.
     """
 
     def __init__(
@@ -78,6 +87,8 @@ class Authorization:
         registration: ClientRegistration | None = None,
         client_url: str = "",
         scopes: tuple[str, ...] = (),
+        redirect_uri: str = "",
+        usual_redirect_uri: str = "",
         tls: Tls = VERIFIED,
     ) -> None:
         self.browser = browser
@@ -92,6 +103,8 @@ class Authorization:
         self._registration = None if registration is None else replace(registration, given=True)
         self._client_url = client_url
         self._scopes = scopes
+        self._redirect_uri = redirect_uri
+        self._usual_redirect_uri = usual_redirect_uri
         self._discovery = Discovery(parse(url), self._tell, tls=tls)
         self.credentials = Credentials()
         """The stored sign-in of this server."""
@@ -143,10 +156,12 @@ class Authorization:
         token, key = self.token, self._proof_key
         if not token:
             return RequestToken()
+        scopes = tuple(dict.fromkeys((*self.credentials.token.scopes, *self.credentials.token.asked)))
         if key is None:
-            return RequestToken(token, headers={"Authorization": f"Bearer {token}"})
+            return RequestToken(token, headers={"Authorization": f"Bearer {token}"}, scopes=scopes)
         proof = key.proof(method, url, token=token, nonce=self._nonce)
-        return RequestToken(token, self._nonce, {"Authorization": f"DPoP {token}", "DPoP": proof})
+        headers = {"Authorization": f"DPoP {token}", "DPoP": proof}
+        return RequestToken(token, self._nonce, headers, scopes)
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
         """Notes that the server took a token, so that it may be renewed again, and keeps a nonce for the next requests."""
@@ -277,6 +292,9 @@ class Authorization:
 
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """Refuses scopes that the token has, and endless requests for more ("Scope Challenge Handling", 2025-11-25)."""
+        if not challenge.scopes:
+            text = "the server wants more scopes and does not name them; sign in with mcp-tui login --scope"
+            raise AuthorizationError(text)
         if set(challenge.scopes) <= set(self.credentials.token.scopes):
             text = "the server asks for scopes again that its token has, so no other token is asked for"
             raise AuthorizationError(text)
@@ -395,14 +413,20 @@ class Authorization:
     ) -> tuple[ClientRegistration, Token]:
         """Has a person sign in with the client ``known``, or a new one."""
         server, page = endpoint.server, shown(endpoint.server.issuer)
-        async with RedirectListener.at("" if known is None else known.redirect_uri) as listener:
+        wanted = self._redirect_uris
+        async with RedirectListener.at(wanted) as listener:
             redirect_uri = listener.redirect_uri
+            if len(wanted) > 1 and redirect_uri != wanted[0]:
+                taken = f"The port of {wanted[0]} is taken"
+                self._tell(f"{taken}: the redirect URI of this sign-in is {redirect_uri}")
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
                 known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
             elif known.given:
+                known = replace(known, redirect_uri=wanted[0] if len(wanted) == 1 else "")
                 check = f"check that {redirect_uri} is registered for {self._given_client}"
-                self._tell(f"If the page of {page} refuses the client, {check}")
+                other = "or give the one that is with mcp-tui login --redirect-uri"
+                self._tell(f"If the page of {page} refuses the client, {check}, {other}")
             else:
                 again = "stop and sign in again: mcp-tui then registers again"
                 self._tell(f"If the page of {page} does not know mcp-tui, {again}")
@@ -423,12 +447,17 @@ class Authorization:
     ) -> tuple[str, ...]:
         """Returns the scopes of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
-        With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
+        With more scopes wanted, by the server or the person, those that were granted are asked for too ("Step-Up
+        Authorization Flow", 2026-07-28): a sign-in without them would be refused for them next.
         ``offline_access`` is added where the authorization server lists it (SEP-2207).
         """
         scopes = self._scopes or challenge.scopes or resource.scopes
+        if (self._scopes or challenge.wants_scopes) and issuer_id(self.credentials.issuer) == issuer_id(
+            server.issuer
+        ):
+            scopes = (*self.credentials.token.scopes, *scopes)
         if challenge.wants_scopes:
-            scopes = (*self.credentials.token.scopes, *self._scopes, *challenge.scopes)
+            scopes = (*scopes, *challenge.scopes)
         if OFFLINE in scopes_in(server.metadata.get("scopes_supported")) and scopes and not self._by_itself:
             scopes = (*scopes, OFFLINE)
         return tuple(dict.fromkeys(scopes))
@@ -449,6 +478,19 @@ class Authorization:
         else:
             return client
         return None
+
+    @property
+    def _redirect_uris(self) -> tuple[str, ...]:
+        """The redirect URIs to try, in order: only the one that a person chose, else what is free.
+
+        What they chose with a client of theirs goes before the setting for all.
+        """
+        client, stored = self._client, self.credentials.registration
+        same = client.client_id in ("", stored.client_id) and is_local(stored.redirect_uri)
+        kept = stored.redirect_uri if same else ""
+        chosen = self._redirect_uri or (client.given and kept) or self._usual_redirect_uri
+        free = (kept, DEFAULT_REDIRECT, ANY_PORT) if kept else (DEFAULT_REDIRECT, ANY_PORT)
+        return (chosen,) if chosen else free
 
     async def _not_again(self, client: ClientRegistration) -> None:
         """Has the next sign-in register again: the page may not know a stored client of ours, and nothing else tells."""
@@ -481,6 +523,9 @@ class Authorization:
         """Returns a new client: by URL, else by dynamic registration, else tells how to register by hand (2025-11-25)."""
         server = endpoint.server
         if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
+            self._tell(
+                f"If its page refuses the client, check that {shown(self._client_url)} has {redirect_uri}"
+            )
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.metadata.get("registration_endpoint") is not None:
             return await endpoint.register(redirect_uri)

@@ -206,7 +206,8 @@ def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, Json]) -
     for part, names in _SECRETS.items():
         parts[part] = {**as_object(entry[part]), **{name: str(hidden.get(name, "")) for name in names}}
     token, client = Token(**parts["token"]), ClientRegistration(**parts["registration"])
-    token = replace(token, scopes=scopes_in(list(token.scopes)), expires_at=float(token.expires_at))
+    scopes, asked = (scopes_in(list(each)) for each in (token.scopes, token.asked))
+    token = replace(token, scopes=scopes, asked=asked, expires_at=float(token.expires_at))
     for made, sound in ((asdict(token), asdict(Token())), (asdict(client), asdict(ClientRegistration()))):
         if any(type(value) is not type(sound[name]) for name, value in made.items()):
             raise TypeError

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
+import os
 import re
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import field
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_tui.client.auth.discovery import (
+    LOOPBACK,
     AuthorizationError,
     AuthorizationServer,
     pkce_is_advertised,
@@ -21,9 +24,13 @@ from mcp_tui.client.auth.discovery import (
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint, digest
 from mcp_tui.protocol.values import frozen
 
-CALLBACK: Final = "/callback"
+ANY_PORT: Final = "http://127.0.0.1:0/callback"
+"""A redirect URI at whatever port is free."""
 PATIENCE: Final = 600.0
 """Seconds in which a person has to sign in."""
+
+LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
+"""The form of a redirect URI, for a sentence."""
 
 _HEAD: Final = 16 * 1024
 _HEAD_WITHIN: Final = 5.0
@@ -52,7 +59,8 @@ class AuthorizationRequest:
 
     def is_redirect(self, url: str) -> bool:
         """Returns whether a pasted URL may be the redirect."""
-        return url.startswith(f"{self.redirect_uri}?")
+        begin, mark, _ = url.partition("?")
+        return bool(mark) and _as_visited(begin) == _as_visited(self.redirect_uri)
 
 
 class Browser(Protocol):
@@ -95,6 +103,25 @@ def authorization_request(
     return AuthorizationRequest(url, redirect_uri, state, verifier)
 
 
+def _as_visited(redirect_uri: str) -> str:
+    """Returns a redirect URI as a browser shows it: with the ``/`` of an empty path (RFC 3986, section 6.2.3)."""
+    return f"{redirect_uri}/" if redirect_uri.count("/") == 2 else redirect_uri
+
+
+def is_local(redirect_uri: str) -> bool:
+    """Returns whether a redirect URI has the form :data:`LOCAL`, so that only this machine gets the code (RFC 8252, 7.3)."""
+    try:
+        parts = urlsplit(redirect_uri)
+        name, port = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    host = f"[{name}]" if ":" in name else name
+    whole = redirect_uri == f"http://{host}:{port}{parts.path}"
+    return (
+        whole and name in LOOPBACK and bool(port) and redirect_uri.isprintable() and " " not in redirect_uri
+    )
+
+
 # -- what came back --------------------------------------------------------------------------------------------
 
 
@@ -109,7 +136,7 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
         fields = parse_qs(query.partition("#")[0], keep_blank_values=True, max_num_fields=50)
     except ValueError:  # there are more
         fields = None
-    if begin != request.redirect_uri or fields is None:
+    if not request.is_redirect(f"{begin}?") or fields is None:
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
     states = fields.get("state", [])
@@ -157,7 +184,7 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
 
 
 class RedirectListener:
-    """Waits on 127.0.0.1 for one redirect. Every other request is answered with 400 and changes nothing."""
+    """Waits on this machine for one redirect. Every other request is answered with 400 and changes nothing."""
 
     def __init__(self) -> None:
         self.redirect_uri = ""
@@ -167,31 +194,57 @@ class RedirectListener:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def at(cls, wanted: str = "") -> AsyncGenerator[RedirectListener]:
-        """Listens, at the port of the redirect URI ``wanted`` if that is free.
+    async def at(cls, wanted: Iterable[str] = (ANY_PORT,)) -> AsyncGenerator[RedirectListener]:
+        """Listens at the first of the redirect URIs ``wanted`` whose port is free.
 
         Raises:
-            AuthorizationError: there is no port.
+            AuthorizationError: none is.
         """
-        made, port = cls(), 0
-        with contextlib.suppress(ValueError):
-            parts = urlsplit(wanted)
-            port = (parts.port or 0) if parts.hostname == "127.0.0.1" and parts.path == CALLBACK else 0
-        try:
+        made, why = cls(), ""
+        for uri in wanted:
             try:
-                server = await asyncio.start_server(made.serve, "127.0.0.1", port, limit=_HEAD)
-            except OSError:
-                server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=_HEAD)
-        except OSError as error:
-            raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
-        made.redirect_uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{CALLBACK}"
+                servers = await made.listen(uri)
+                break
+            except OSError as error:
+                why = (
+                    f"cannot listen at the redirect URI {uri}: {os.strerror(error.errno or errno.EADDRINUSE)}"
+                )
+        else:
+            raise AuthorizationError(
+                f"{why}. End the program that uses the port, or choose another with --redirect-uri"
+            )
         try:
             yield made
         finally:
-            server.close()
+            for server in servers:
+                server.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    await server.wait_closed()
+                    for server in servers:
+                        await server.wait_closed()
+
+    async def listen(self, uri: str) -> list[asyncio.Server]:
+        """Listens wherever a browser may look for a redirect URI; a browser tries both addresses of ``localhost``.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        parts, servers = urlsplit(uri), list[asyncio.Server]()
+        host, port = parts.hostname or "", parts.port or 0
+        try:
+            for ip in ("127.0.0.1", "::1") if host == "localhost" else (host,):
+                try:
+                    servers.append(await asyncio.start_server(self.serve, ip, port, limit=_HEAD))
+                except OSError as error:
+                    if not servers or error.errno == errno.EADDRINUSE:  # else there is no IPv6 here
+                        raise
+        except OSError:
+            for server in servers:
+                server.close()
+            raise
+        made = servers[0].sockets[0].getsockname()[1]
+        self.redirect_uri = uri if port else uri.replace(":0/", f":{made}/")
+        return servers
 
     async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
         """Returns the URL of the redirect, whether the browser sent it or the person pasted it.
@@ -232,7 +285,7 @@ class RedirectListener:
         if len(words) != 3 or words[0] != b"GET" or self._request is None or self._redirected.done():
             return False
         try:
-            url = self.redirect_uri.removesuffix(CALLBACK) + words[1].decode("ascii")
+            url = f"http://{urlsplit(self.redirect_uri).netloc}{words[1].decode('ascii')}"
             fields_of(self._request, url)
         except (ValueError, AuthorizationError):
             return False

@@ -8,7 +8,8 @@ import json
 import os
 import re
 import secrets
-from dataclasses import field
+import shlex
+from dataclasses import field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +44,9 @@ CLIENT_CREDENTIALS: Final = "client_credentials"
 JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 """The grant of a workload, or of a person whose identity provider vouches for them (RFC 7523, section 2.1)."""
 
+DEFAULT_REDIRECT: Final = "http://127.0.0.1:17623/callback"
+"""The redirect URI where no one chose another. It is always the same, as many servers compare it exactly."""
+
 _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _IDENTITY_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
@@ -55,6 +59,8 @@ NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
 """A nonce for proofs of possession (RFC 9449, section 8.1)."""
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
+_WRONG_REDIRECT: Final = "invalid_redirect_uri"
+"""The error of a server that registers no client with such a redirect URI (RFC 7591, section 3.2.2)."""
 _PASSING: Final = ("temporarily_unavailable", "server_error", "slow_down")
 """Errors that may be over the next time."""
 
@@ -88,6 +94,7 @@ class ClientRegistration:
     algorithm: str = "ES256"
     auth_method: str = ""
     redirect_uri: str = ""
+    """The one that it is registered for; of a given client, one that a person chose with it."""
     assertion: str = ""
     idp_issuer: str = ""
     idp_client_id: str = ""
@@ -110,6 +117,8 @@ class Token:
     scopes: tuple[str, ...] = ()
     expires_at: float = 0.0
     proof_key: str = field(default="", repr=False)
+    asked: tuple[str, ...] = ()
+    """The scopes that were asked for, granted or not."""
     refused: str = ""
     """Why the authorization server refused to renew it, which is asked for no more."""
 
@@ -247,7 +256,8 @@ def audiences(token: str) -> list[str]:
 
 def by_hand(redirect_uri: str) -> str:
     """Returns the ways in where an authorization server registers no clients for everybody."""
-    by = "give its id with mcp-tui login --client-id"
+    same = "" if redirect_uri == DEFAULT_REDIRECT else f" --redirect-uri {shlex.quote(redirect_uri)}"
+    by = f"give its id with mcp-tui login --client-id ID{same}"
     return f"Register mcp-tui there by hand with the redirect URI {redirect_uri}, and {by}"
 
 
@@ -347,8 +357,13 @@ class TokenEndpoint:
             # no secret was sent, so that none can be repeated
             reason = (json_object(answer.body) or {}).get("error_description")
             said = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
+            other = (
+                "Choose another redirect URI with --redirect-uri. "
+                if error.refused == _WRONG_REDIRECT
+                else ""
+            )
             raise AuthorizationError(
-                f"{str(error).removesuffix('.')}{said}. {by_hand(redirect_uri)}"
+                f"{str(error).removesuffix('.')}{said}. {other}{by_hand(redirect_uri)}"
             ) from None
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
@@ -377,7 +392,8 @@ class TokenEndpoint:
     async def refresh(self, client: ClientRegistration, token: Token) -> Token:
         """Returns a new token for a refresh token, which stays if no new one comes (RFC 6749, section 6)."""
         fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
-        return self._read_token(await self._granted(client, fields), refresh=token.refresh)
+        renewed = self._read_token(await self._granted(client, fields), refresh=token.refresh)
+        return replace(renewed, asked=token.asked)
 
     async def issue(self, client: ClientRegistration, assertion: str) -> Token:
         """Returns a token for the client itself (RFC 6749, section 4.4), or for an ``assertion`` (RFC 7523, section 2.1)."""
@@ -487,6 +503,7 @@ class TokenEndpoint:
             access=access,
             refresh=renewed if usable and isinstance(renewed, str) else refresh,
             scopes=scopes_in(answer.get("scope")) or self.scopes,
+            asked=self.scopes,
             expires_at=clock.wall() + seconds if seconds else 0.0,
             proof_key="" if self.key is None else self.key.secret,
         )
