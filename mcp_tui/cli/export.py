@@ -1,4 +1,4 @@
-"""``export``: writes a session in another format.
+"""``export``: writes sessions in another format. Where there are several, each piece names its file, as with grep.
 
 In Markdown, text from a server is always code, in a span or in a fence longer than any run of backticks in it, so that it
 never acts as markup, a mention, or a link where it is pasted.
@@ -14,7 +14,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -26,12 +26,13 @@ from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
 from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import FrameHead, read_record, why
+from mcp_tui.journal.records import FrameHead, RecordingError, read_record, why
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from mcp_tui.tui.view.detail import code, facts, fence, history
@@ -48,23 +49,53 @@ LONGEST: Final = 16_000
 
 
 def run(_name: str, given: Words) -> int:
-    """Writes the session; returns the exit code."""
+    """Writes the sessions; returns the exit code."""
     options = given.options
-    where = journals.chosen(given)
-    if where is None:
+    named = journals.every(given)
+    if not named:
         raise Failure("Missing session. Give the start of its name, a file, or last.")
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
-    recording = Recording.read(where.paths[0])
-    pieces = _pieces(given, where, recording, _rows(given, where, recording))
+    skipped: list[Journal] = []
+    sessions = _sessions(given, named, skipped)
+    first = [*islice(sessions, 1)]  # an error about it comes before any output
+    pieces = _pieces(given, chain(first, sessions)) if first else ()
     if options.output is None:
         for piece in pieces:
             out(piece, end="")
     else:
-        _write(Path(options.output), where, pieces)
-    if recording.damaged:
-        warn(f"Skipped {recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}.")
-    return Exit.COMPLETED
+        _write(Path(options.output), named, pieces)
+    return Exit.USAGE if skipped else Exit.COMPLETED
+
+
+@frozen
+class _Session:
+    """One session to write. ``file`` is its name where there are several; ``rows`` are the chosen requests, or ``None``."""
+
+    where: Journal
+    file: str
+    recording: Recording
+    rows: list[Request] | None
+
+
+def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) -> Iterator[_Session]:
+    """Yields the sessions, each read when its turn comes. Of several, those that cannot be read are reported."""
+    for where in named:
+        several = len(named) > 1
+        try:
+            recording = Recording.read(where.paths[0])
+        except RecordingError as error:
+            if not several:
+                raise
+            warn(clean(f"{error}"))
+            skipped.append(where)
+            continue
+        file = where.name if several else ""
+        yield _Session(where, file, recording, _rows(given, where, recording))
+        recording.close()
+        if recording.damaged:
+            among = f" in {clean(file)}" if several else ""
+            warn(f"Skipped {recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}{among}.")
 
 
 def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] | None:
@@ -86,32 +117,50 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     return [row]
 
 
-def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Request] | None) -> Iterable[str]:
+def _pieces(given: Words, sessions: Iterable[_Session]) -> Iterable[str]:
     """Yields the text in pieces, with line ends."""
     match given.options.format:
         case "jsonl":
-            return _lines(recording, rows)
+            return (line for each in sessions for line in _lines(each))
         case "har":
-            return _har(where, recording, rows)
+            return _har(sessions)
         case "csv":
-            order = RecordedBook.whole(recording).order if rows is None else rows
-            return csv_lines(HEAD, (_cells(recording, row) for row in order))
-        case _ if rows is None:
-            lines = _markdown_requests(recording)
-        case _ if given.options.cancellations:
-            lines = _markdown_cancellations(recording, rows)
+            head = ("file", *HEAD) if len(given.words) > 1 else HEAD
+            return csv_lines(head, (row for each in sessions for row in _csv(each, len(head))))
         case _:
-            lines = _markdown_request(recording, rows[0])
-    return (f"{line}\n" for line in lines)
+            lines = (line for each in sessions for line in _markdown(given, each))
+            return (f"{line}\n" for line in lines)
+
+
+def _csv(session: _Session, columns: int) -> Iterator[list[object]]:
+    rows, recording = session.rows, session.recording
+    for row in RecordedBook.whole(recording).order if rows is None else rows:
+        yield [session.where.name, *_cells(recording, row)][-columns:]
+
+
+def _markdown(given: Words, session: _Session) -> Iterator[str]:
+    recording, rows = session.recording, session.rows
+    if session.file:
+        yield from (f"## {code(session.file)}", "")
+    if rows is None:
+        yield from _markdown_requests(recording)
+    elif given.options.cancellations:
+        yield from _markdown_cancellations(recording, rows)
+    else:
+        yield from _markdown_request(recording, rows[0])
+    if session.file:
+        yield ""
 
 
 # -- formats ---------------------------------------------------------------------------------------------------
 
 
-def _lines(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    """Yields the lines of all records, or of those about some requests, which are a recording again."""
-    for record, line in _records(recording, rows):
-        if sys.stdout.isatty():  # everything but ASCII is escaped
+def _lines(session: _Session) -> Iterator[str]:
+    """Yields the lines of all records, or of those about some requests; of one session they are a recording again."""
+    for record, line in _records(session.recording, session.rows):
+        if session.file:
+            yield json.dumps({"file": session.file, **record}) + "\n"
+        elif sys.stdout.isatty():  # everything but ASCII is escaped
             yield json.dumps(record) + "\n"
         else:
             yield line.decode(errors="replace").rstrip("\r\n") + "\n"
@@ -181,10 +230,10 @@ def _cells(recording: Recording, row: Request) -> list[object]:
 # -- output ----------------------------------------------------------------------------------------------------
 
 
-def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
-    """Writes a file for its owner only, but not over the recording itself."""
+def _write(path: Path, named: Sequence[Journal], pieces: Iterable[str]) -> None:
+    """Writes a file for its owner only, but not over a recording itself."""
     with suppress(OSError):
-        if any(path.samefile(each) for each in where.paths):
+        if any(path.samefile(each) for where in named for each in where.paths):
             raise Failure(f"{path} is the recording itself. Choose another file.")
     made = iter(pieces)
     first = next(made, "")  # an error leaves an existing file as it is
@@ -214,30 +263,32 @@ _IGNORED: Final = -2
 """The owner of damaged frames and of those that are not wanted."""
 
 
-def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
+def _har(sessions: Iterable[_Session]) -> Iterator[str]:
     """Yields the HAR in pieces. Each message of ours is a POST; what came outside of their streams is one GET."""
-    transports = {connected.transport for connected in recording.connections().values()}
-    over_http = "stdio" not in transports if transports else "://" in recording.header.target
-    if not over_http:
-        text = f"{clean(where.name)} is a stdio session. HAR needs HTTP; use --format jsonl or markdown."
-        raise Failure(text)
-    made = _Har(recording, rows)
     head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _COMMENT}
-    yield f'{{"log": {json.dumps(head)[:-1]}, "entries": ['
-    comma = "\n"
-    for owner in dict.fromkeys(made.owners):  # in the order in which they began
-        if owner != _IGNORED:
-            yield comma
-            comma = ",\n"
-            yield from made.entry(owner)
-    yield "\n]}}\n"
+    before = f'{{"log": {json.dumps(head)[:-1]}, "entries": [\n'
+    for session in sessions:
+        recording = session.recording
+        transports = {connected.transport for connected in recording.connections().values()}
+        over_http = "stdio" not in transports if transports else "://" in recording.header.target
+        if not over_http:
+            name = clean(session.where.name)
+            raise Failure(f"{name} is a stdio session. HAR needs HTTP; use --format jsonl or markdown.")
+        made = _Har(session)
+        for owner in dict.fromkeys(made.owners):  # in the order in which they began
+            if owner != _IGNORED:
+                yield before
+                before = ",\n"
+                yield from made.entry(owner)
+    yield "\n]}}\n" if before == ",\n" else f"{before}]}}}}\n"
 
 
 class _Har:
     """The owner of each frame: the frame of the message of ours that it belongs to, or ``_APART``."""
 
-    def __init__(self, recording: Recording, rows: list[Request] | None) -> None:
-        self._recording = recording
+    def __init__(self, session: _Session) -> None:
+        self._file, rows = session.file, session.rows
+        self._recording = recording = session.recording
         self._book = RecordedBook.whole(recording)
         self.owners = array("q", [_IGNORED]) * recording.frame_count
         wanted: set[int] | None = None
@@ -280,6 +331,8 @@ class _Har:
             status = 200
         else:
             status = self._post(entry, owner, answered=bool(received))
+        if self._file:
+            entry["_file"] = self._file
         entry["response"] = self._response(status, received)
         # the last member is the text of the response, which may have any length and is added in pieces
         yield json.dumps(entry)[: -len('"}}}')]

@@ -14,17 +14,27 @@ from mcp_tui.journal.records import why
 
 
 def chosen(given: Words) -> Journal | None:
-    """Returns the session that a command names; ``None`` if it names none.
+    """Returns the one session that a command names; ``None`` if it names none.
 
     Raises:
-        Failure: there is no such session, there are several, or a server is given.
+        Failure: as :func:`every`, or several are named.
+        RecordingError: the folder of journals cannot be read.
+    """
+    if len(given.words) > 1:
+        raise Failure(f"Unexpected argument {given.words[1]!r}. {given.name} takes one session.")
+    return next(iter(every(given)), None)
+
+
+def every(given: Words) -> list[Journal]:
+    """Returns the sessions that a command names, each once.
+
+    Raises:
+        Failure: there is no such session, a name could mean several, or a server is given.
         RecordingError: the folder of journals cannot be read.
     """
     if given.url is not None or given.command is not None:
         raise Failure(f"{given.name} takes no server. Give the start of a session's name, a file, or last.")
-    if len(given.words) > 1:
-        raise Failure(f"Unexpected argument {given.words[1]!r}. {given.name} takes one session.")
-    return _find(given.words[0]) if given.words else None
+    return list({each.name: each for each in map(_find, given.words)}.values())
 
 
 def _find(named: str) -> Journal:

@@ -58,13 +58,13 @@ def run(_name: str, given: Words) -> int:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not (options.json or options.csv):
         limit = SHOWN
-    where = journals.chosen(given)
+    named = journals.every(given)
     texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
     try:
         wanted = replace(parse_query(texts, mark="--"), internal=options.internal)
     except ValueError as error:
         raise Failure(f"{error}") from None
-    sessions = _sessions(where)
+    sessions = _sessions(named)
     found = index.find(sessions, wanted)
     hidden = 0
     if options.sessions:
@@ -82,17 +82,20 @@ def run(_name: str, given: Words) -> int:
     elif hidden and not (options.json or options.csv):
         warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
     _report(sessions)
-    return Exit.COMPLETED
+    return Exit.USAGE if named and any(each.problem for each in sessions) else Exit.COMPLETED
 
 
-def _sessions(where: Journal | None) -> list[RecordedSession]:
-    """Returns the chosen session, or all."""
-    if where is not None:
-        Recording(where.paths[0]).close()  # raises an error if it cannot be read
-        if where.name == str(where.paths[0]):
-            return [index.read_session(where)]
-    every = index.sessions(files.journal_folder(), _ahead)
-    return [each for each in every if where is None or each.name == where.name]
+def _sessions(named: Sequence[Journal]) -> list[RecordedSession]:
+    """Returns the named sessions, or all."""
+    if len(named) == 1:
+        Recording(named[0].paths[0]).close()  # raises an error if it cannot be read
+    elsewhere = [each for each in named if each.name == str(each.paths[0])]
+    found = [index.read_session(each) for each in elsewhere]
+    if not named or len(elsewhere) < len(named):
+        names = {each.name for each in named}
+        every = index.sessions(files.journal_folder(), _ahead)
+        found += [each for each in every if not named or each.name in names]
+    return found
 
 
 def _ahead(size: int) -> None:
@@ -122,7 +125,7 @@ def _print(given: Words, forms: Forms) -> bool:
 def _nothing(given: Words, count: int) -> str:
     if not count:
         return f"No recorded sessions in {clean(str(files.journal_folder()))}."
-    among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
+    among = "this session" if len(given.words) == 1 else "1 session" if count == 1 else f"{count:,} sessions"
     chosen = any(getattr(given.options, each) is not None for each in QUERY_NAMES)
     return f"No {'matching ' if chosen else ''}cancellations in {among}."
 
@@ -166,6 +169,7 @@ def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     """Returns a cancellation for JSON, with the members of the outcome of a headless call."""
     return {
         "session": entry.session.name,
+        "file": entry.session.path,
         "time": clock.utc_stamp(entry.wall) or None,
         "server": entry.server or None,
         "transport": entry.transport or None,

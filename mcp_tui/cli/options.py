@@ -250,6 +250,7 @@ _LOGIN: Final = (
     _own(
         Option("--no-browser", "", "do not open a browser; paste the URL it was redirected to"),
         Option("--scope", "SCOPES", "request these scopes (default: those the server names)"),
+        Option("--redirect-uri", "URI", "redirect URI of the sign-in, on this machine"),
     ),
     OptionGroup(
         "a client you registered (its secret is read from MCP_TUI_CLIENT_SECRET)",
@@ -287,8 +288,8 @@ COMMANDS: Final = {
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),
-    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last]", _LOG),
-    "export": _silent("export", "export a session (markdown, csv, har, …)", "SESSION|FILE|last", (_EXPORT,)),
+    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG),
+    "export": _silent("export", "export sessions (markdown, csv, har, …)", "SESSION|FILE|last …", (_EXPORT,)),
     "config": _local("config", "show file locations and active settings", groups=(_SETTINGS, *_LIMITS)),
     "replay": _silent(
         "workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)

@@ -78,7 +78,7 @@ async def test_a_session_over_http_as_har(tmp_path: Path, revision: str):
     assert [entry["response"]["status"] for entry in signals] == ([202] if answered else [])
 
 
-def har(text: str) -> dict[str, Any]:
+def har(text: str, *, ordered: bool = True) -> dict[str, Any]:
     """The log of a HAR, after a look at whether it has all that HAR 1.2 asks for."""
     log = json.loads(text)["log"]
     assert log["version"] == "1.2"
@@ -95,8 +95,42 @@ def har(text: str) -> dict[str, Any]:
         assert min(timings.values()) >= 0
         assert sum(timings.values()) == pytest.approx(entry["time"], abs=0.01)
     starts = [entry["startedDateTime"] for entry in log["entries"]]
-    assert starts == sorted(starts)
+    assert starts == sorted(starts) or not ordered
     return log
+
+
+# -- several -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [*FORMS, "har"])
+def test_of_several_sessions_each_piece_names_its_file(form: str, capfd: Capture, tmp_path: Path):
+    first, second, bad = (
+        session(transport="http", target="https://x.example"),
+        tmp_path / "b.jsonl",
+        tmp_path / "bad.jsonl",
+    )
+    second.write_bytes(first.read_bytes())
+    bad.write_text("not a recording\n")
+    ran = tell(capfd, "export", str(first), str(bad), str(second), "--format", form)
+    assert ran.status == Exit.USAGE
+    assert "bad.jsonl is not a recording" in ran.err
+    names = [ONE, str(second)]
+    alone = export(capfd, form, which=str(second))
+    match form:
+        case "jsonl":
+            lines = [json.loads(line) for line in ran.out.splitlines()]
+            assert [line.pop("file") for line in lines] == [
+                each for each in names for _ in alone.splitlines()
+            ]
+            assert lines == 2 * [json.loads(line) for line in alone.splitlines()]
+        case "csv":
+            rows, kept = (list(csv.reader(io.StringIO(text))) for text in (ran.out, alone))
+            assert rows == [["file", *kept[0]], *([name, *row] for name in names for row in kept[1:])]
+        case "markdown":
+            assert ran.out == "".join(f"## `{name}`\n\n{alone}\n" for name in names)
+        case _:
+            entries = [(each.pop("_file"), each) for each in har(ran.out, ordered=False)["entries"]]
+            assert entries == [(name, each) for name in names for each in har(alone)["entries"]]
 
 
 # -- JSON lines ------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
         (("/no/such/file.jsonl",), "File not found: /no/such/file.jsonl."),
         (("/etc/passwd",), "/etc/passwd is not a recording of mcp-tui"),
         (("/etc",), "is a directory"),
-        (("a", "b"), "log takes one session"),
+        (("a", "b"), "No session in"),
         (("http://127.0.0.1:1/mcp",), "log takes no server."),
         (("--", "server"), "log takes no server."),
         (("--outcome", "x"), "Unknown outcome 'x'. Choose from: still_progressing,"),
@@ -147,6 +147,22 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
 def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str, ...], said: str):
     kept()
     tell(capfd, "log", *words).sentence(Exit.USAGE, said)
+
+
+def test_several_files_are_read_and_each_line_of_json_names_its_own(capfd: Capture, tmp_path: Path):
+    kept()
+    other, bad = tmp_path / "other.jsonl", tmp_path / "bad.jsonl"
+    other.write_bytes((journal_folder() / f"{ONE}.jsonl").read_bytes())
+    bad.write_text("not a recording\n")
+    found = array(capfd, str(other), TWO, str(other))
+    files = {each["session"]: each["file"] for each in found}
+    assert files == {str(other): str(other), TWO: str(journal_folder() / f"{TWO}.jsonl")}
+    ids = [each["id"] for name in (str(other), TWO) for each in array(capfd, name)]
+    assert sorted(map(str, ids)) == sorted(str(each["id"]) for each in found)
+    ran = tell(capfd, "log", str(other), str(bad), TWO)
+    assert ran.status == Exit.USAGE
+    assert [line.split(" · ")[0] for line in ran.out.splitlines() if line[0] != " "] == [str(other), TWO]
+    assert "Skipped 1 session" in ran.err
 
 
 # -- damage ----------------------------------------------------------------------------------------------------
