@@ -293,7 +293,9 @@ class Authorization:
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """Refuses scopes that the token has, and endless requests for more ("Scope Challenge Handling", 2025-11-25)."""
         if not challenge.scopes:
-            text = "the server wants more scopes and does not name them; sign in with mcp-tui login --scope"
+            text = (
+                "the server requires more scopes and does not name them; sign in with mcp-tui login --scope"
+            )
             raise AuthorizationError(text)
         if set(challenge.scopes) <= set(self.credentials.token.scopes):
             text = "the server asks for scopes again that its token has, so no other token is asked for"

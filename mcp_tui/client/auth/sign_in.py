@@ -211,7 +211,7 @@ class RedirectListener:
                 )
         else:
             raise AuthorizationError(
-                f"{why}. End the program that uses the port, or choose another with --redirect-uri"
+                f"{why}. End the program that uses the port, or choose another with --redirect-uri."
             )
         try:
             yield made

@@ -49,7 +49,9 @@ class SignInScreen(Dialog[None]):
 
     def tick(self) -> None:
         sign_in = self.sign_in
-        if sign_in.waits or (not sign_in.active and sign_in.done):  # or the next question is there, which L answers
+        if sign_in.waits or (
+            not sign_in.active and sign_in.done
+        ):  # or the next question is there, which L answers
             self.close_by_itself()
             return
         said: list[Piece] = []
