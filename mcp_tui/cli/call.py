@@ -122,7 +122,7 @@ class _WantedRequest:
         if not self.pairs and not entry:
             return self.subject
         if not entry and "{" not in self.subject:
-            raise ArgumentError("it is no URI template, and the server lists none of this name")
+            raise ArgumentError("not a URI template, and the server lists none of this name")
         template = as_text(entry.get("uriTemplate")) or self.subject
         values: dict[str, list[str]] = {}
         for name, text in self.pairs:
@@ -139,7 +139,7 @@ def _check_names(schema: dict[str, Json], given: Collection[str]) -> None:
     takes = f"It takes {usage(schema) or 'no arguments'}"
     for name in given:
         if name not in as_object(schema["properties"]):
-            raise ArgumentError(f"there is no argument {name!r}. {takes}")
+            raise ArgumentError(f"unknown argument {name!r}. {takes}")
     for name in texts_in(schema["required"]):
         if name not in given:
             raise ArgumentError(f"{name} is required. {takes}")

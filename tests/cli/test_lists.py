@@ -71,7 +71,7 @@ def test_the_demo_server_breaks_no_rule(options: tuple[str, ...]):
     ("words", "said"),
     [
         (["review"], "code is required. It takes code [language]."),
-        (["review", "code=x", "lang=y"], "there is no argument 'lang'. It takes code [language]."),
+        (["review", "code=x", "lang=y"], "unknown argument 'lang'. It takes code [language]."),
         (["review", "--args", '{"code": 5}'], "'code' must be text."),
     ],
 )
@@ -100,8 +100,8 @@ def test_a_template_is_filled_in_from_names_and_values(subject: str):
     ("words", "said"),
     [
         (["demo://square/{n}"], "n is required. It takes n."),
-        (["square", "n=1", "m=2"], "there is no argument 'm'. It takes n."),
-        (["demo://square/7", "n=1"], "it is no URI template, and the server lists none of this name."),
+        (["square", "n=1", "m=2"], "unknown argument 'm'. It takes n."),
+        (["demo://square/7", "n=1"], "not a URI template, and the server lists none of this name."),
         (["demo://square/{n", "n=1"], "unmatched brace at 15."),
     ],
 )
