@@ -461,7 +461,7 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
         came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
-        id_, name, said = map(_code_cell, (str(row.id), row.label, ", ".join(came)))
+        id_, name, said = map(_code_cell, (str(row.id), row.label, "; ".join(came)))
         cells.append((id_, name, badge(row, recording.ended_at).word, ran, said))
     return _table("Requests", recording, ("id", "request", "state", "after", "what came"), cells)
 

@@ -183,7 +183,7 @@ def _row(entry: LoggedCancellation) -> dict[str, Any]:
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
     lost = made["disconnected"]
     made["outcomes"] = " ".join(made["outcomes"])
-    made["disconnected"] = None if lost is None else f"{lost['detail']} +{lost['after']}"
+    made["disconnected"] = None if lost is None else f"{lost['detail']} (+{lost['after']})"
     return made
 
 

@@ -637,4 +637,4 @@ def ending(detail: str, last: Request | None, at: float) -> str:
     if last is None or last.signalled_at is None or at - last.signalled_at > SHORTLY:
         return detail
     whose = "your cancel" if last.cause is Cause.USER else "the cancel"
-    return f"{detail}, {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"
+    return f"{detail} ({max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id})"

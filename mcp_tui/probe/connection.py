@@ -11,7 +11,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -113,7 +113,7 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
     match frame:
         case ResponseFrame(id=id):
             of = stream if id is None or id is messages.MISSING else id
-            if of is not None and not messages.is_request_id(_plain(of)):
+            if of is not None and not messages.is_request_id(of) and messages.integer_id(of) is None:
                 return Arrival(at, "other", text)  # it answers no request, and no notification either
             fields = as_object(frame.result)
             type_ = fields.get("resultType", "complete")
@@ -142,11 +142,12 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
             return Arrival(at, "other", text)
 
 
-def _plain(name: Json) -> Json:
-    """Returns an id or a token without its type: ``4``, ``"4"``, and ``4.0`` name the same request."""
-    if isinstance(name, float) and name.is_integer():
-        return str(int(name))
-    return str(name) if messages.is_request_id(name) else name
+def _named(name: Json, known: Collection[RequestId]) -> RequestId | None:
+    """Returns which of the ``known`` ids an id or a token names, whatever its type: ``4``, ``"4"``, and ``4.0`` name 4."""
+    if messages.is_request_id(name) and name in known:
+        return name
+    number = messages.integer_id(name)
+    return number if number is not None and number in known else None
 
 
 async def watch(heartbeat: Path, beats: list[float]) -> None:
@@ -351,17 +352,17 @@ class ProbeConnection(base.Silence):
         """Keeps what came in answer to a cancel; an error that names no request refuses the cancel."""
         parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
-            if isinstance(frame, ResponseFrame) and frame.error is not None and not self._names(frame.id):
+            if (
+                isinstance(frame, ResponseFrame)
+                and frame.error is not None
+                and _named(frame.id, self.traces) is None
+            ):
                 self._refused = message
                 text = f"error {frame.error.code} {frame.error.message[:EXCERPT]}".rstrip()
                 self.not_sent(message=message, detail=text, refusal=base.Refusal(status, raw))
                 return
         if raw:
             self.received(raw=raw)
-
-    def _names(self, id: object) -> bool:
-        """Whether an id is that of a request of this connection, also as text."""
-        return (messages.is_request_id(id) and id in self.traces) or messages.integer_id(id) in self.traces
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Notes that the stream of a request ended."""
@@ -494,12 +495,11 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
     """Returns a sentence for each way in which messages named their call wrongly, with an example."""
     found: dict[str, list[str]] = {}
     for connection in connections:
-        known = {str(id): id for id in connection.traces}
         for each in connection.heard:
             if each.kind not in (*ANSWERS, "progress") or each.of is None:
                 continue
             what = "progress messages have the token" if each.kind == "progress" else "responses have the id"
-            id = known.get(str(_plain(each.of)))
+            id = _named(each.of, connection.traces)
             example = messages.shown(each.of)
             if id is not None and type(id) is not type(each.of):
                 found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
@@ -549,7 +549,6 @@ class Trace:
 
         It is if it came on the call's own stream, or if no other call was made after this one.
         """
-        known = {str(id) for id in self.connection.traces}
         later = any(
             each.sent_at > self.sent_at and each.method == self.method
             for each in self.connection.traces.values()
@@ -559,12 +558,12 @@ class Trace:
             for each in self.connection.heard
             if each.kind == "progress"
             and each.at > self.sent_at
-            and _plain(each.of) not in known
+            and _named(each.of, self.connection.traces) is None
             and (each.stream == self.id if each.stream is not None else not later)
         ]
 
     def _is_named(self, arrival: Arrival) -> bool:
-        return _plain(arrival.of) == str(self.id)
+        return _named(arrival.of, (self.id,)) is not None
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
         """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""

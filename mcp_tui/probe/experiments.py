@@ -66,7 +66,7 @@ async def mid_work(trial: Trial) -> None:
         text = "the server did not treat the closed stream as a cancel (P-18), so the tool ran on"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
-        judging.response("P-01", seen, trial.level("P-01")),
+        judging.response("P-01", seen, trial.control, trial.level("P-01")),
         judging.progress("P-02", seen, trial.control, trial.level("P-02")),
         work,
         following,
@@ -228,7 +228,7 @@ async def _effect(trial: Trial, id: RequestId | None) -> Effect:
     seen = replace(seen, signs={name: times for name, times in seen.signs.items() if name != judging.BEATS})
     control = trial.control
     findings = (
-        judging.response("P-01", seen, trial.level("P-01")),
+        judging.response("P-01", seen, trial.control, trial.level("P-01")),
         judging.progress("P-02", seen, control, trial.level("P-02")),
         judging.work("P-03", seen, control),
     )

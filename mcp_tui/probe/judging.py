@@ -150,14 +150,17 @@ def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
     return None
 
 
-def response(rule: str, seen: Observation, level: Level) -> Finding:
-    """Judges that a cancelled call gets no response."""
+def response(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
+    """Judges that a cancelled call gets no response. Of a tool that never answers, silence shows nothing."""
     if (unseen := _unseen(rule, seen, "a response")) is not None:
         return unseen
     told = tuple(answer.evidence for answer in seen.answers)
     if not seen.answers:
         if seen.lost:
             return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response, but {seen.lost}")
+        if control.duration is None:
+            text = f"no response, but the uncancelled run got none within {control.watched:.1f} s either"
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text)
         return Finding(rule, Verdict.PASS, f"no response within {seen.watched - seen.cancel:.1f} s")
     first = seen.answers[0]
     if first.is_result and len(told) == 1 and first.at < seen.due:
@@ -263,7 +266,7 @@ def unanswered(
 
 def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
     """Judges that neither a response nor progress comes: :func:`response` and :func:`progress` in one."""
-    answered = response(rule, seen, level)
+    answered = response(rule, seen, control, level)
     if answered.verdict in BAD or seen.early or seen.closed_stream:
         return answered
     went_on = progress(rule, seen, control, level)

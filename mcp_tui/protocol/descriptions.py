@@ -195,7 +195,7 @@ def ended_words(count: int) -> str:
 
 
 def _disconnected(event: ev.Disconnected) -> str:
-    after = "" if event.after is None or event.expected else f", {span(event.after)} after the last cancel"
+    after = "" if event.after is None or event.expected else f" ({span(event.after)} after the last cancel)"
     return f"disconnected: {_cut(event.detail, LONG)}{after}"
 
 

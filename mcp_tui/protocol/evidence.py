@@ -231,8 +231,8 @@ def _ended_by_answer(row: Request) -> bool:
 
 
 def _silence(row: Request, until: float) -> float:
-    """Returns the seconds without progress up to the end of watching."""
-    return watched_until(row, until) - (row.progress_at or 0.0)
+    """Returns the seconds without progress up to the end of watching, of those that were watched at all."""
+    return watched_until(row, until) - max(row.progress_at or 0.0, row.signalled_at or 0.0)
 
 
 def _is_deaf(row: Request) -> bool:
@@ -419,7 +419,7 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
 def disconnected_words(row: Request) -> str:
     """Returns how and how long after the cancel the connection ended."""
     after = (row.disconnected_at or 0.0) - (row.cancel_at or 0.0)
-    return f"{row.disconnected or 'the connection ended'}, {span(after)} after the cancel"
+    return f"{row.disconnected or 'the connection ended'} ({span(after)} after the cancel)"
 
 
 def rejected_words(code: int | None, after: float) -> str:

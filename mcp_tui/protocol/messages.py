@@ -557,7 +557,9 @@ def in_range(value: Json) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Returns a server's value, shortened for a sentence, in constant time."""
+    """Returns a server's value, shortened for a sentence, in constant time; ``null``, ``true``, and ``false`` as in JSON."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, str):
         return repr(value[:80])
     if isinstance(value, (dict, list)):

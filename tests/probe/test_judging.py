@@ -62,7 +62,7 @@ def beating(*beats: float) -> Observation:
 def test_a_response_weighs_as_much_as_the_clause(
     seen: Observation, level: Level, verdict: Verdict, words: str
 ):
-    found = judging.response("P-01", seen, level)
+    found = judging.response("P-01", seen, CONTROL, level)
     assert found.verdict is verdict
     assert words in found.sentence
     assert bool(found.evidence) is bool(seen.answers)
@@ -162,6 +162,15 @@ def test_nothing_more_means_neither_a_response_nor_progress():
     assert verdict(replace(STOPPED, closed_stream=True)) is UNSEEN
 
 
+def test_the_silence_of_a_tool_that_never_answers_shows_nothing():
+    found = judging.response("P-01", STOPPED, replace(CONTROL, duration=None), MUST)
+    assert (found.verdict, found.sentence) == (
+        UNSEEN,
+        "no response, but the uncancelled run got none within 1.0 s either",
+    )
+    assert judging.response("P-01", LATE, replace(CONTROL, duration=None), MUST).verdict is FAIL
+
+
 @pytest.mark.parametrize("where", ["seen", "control"])
 def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
     foreign = {where: "'x'"}
@@ -173,7 +182,7 @@ def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
         judging.nothing_more("P-05", seen, control, MUST),
     ):
         assert (found.verdict, found.sentence) == (UNSEEN, "progress under the unknown token 'x'")
-    assert judging.response("P-01", seen, MUST).verdict is PASS
+    assert judging.response("P-01", seen, control, MUST).verdict is PASS
     late = replace(seen, signs=then(*TENTHS[4:]).signs)
     assert judging.progress("P-02", late, control, MUST).verdict is FAIL
 

@@ -271,7 +271,7 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     ignored = [each for each in told if each.endswith(", ignored")]
     assert len(ignored) == min(1, len(answers)), "its answer"
     ends = (facts.lost_at is not None) + (facts.rejected is not None)
-    assert sum(each.endswith("after the cancel") for each in told) == ends, "the end"
+    assert sum(each.endswith(("after the cancel", "after the cancel)")) for each in told) == ends, "the end"
     if facts.confirmed and not answers:
         assert CONFIRMED in told, "its confirmation"
 
@@ -300,7 +300,8 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
         f"([\\d,]+) progress messages?, last at \\+{TIME}(?:, then quiet for {TIME})?", clause
     ):
         counted = int(found[1].replace(",", "")) == len(times)
-        quiet = found[3] is None or (not facts.explained and same(found[3], end - cancelled - times[-1]))
+        silence = end - max(cancelled + times[-1], facts.signalled_at or 0.0)
+        quiet = found[3] is None or (not facts.explained and same(found[3], silence))
         return counted and same(found[2], times[-1]) and quiet
     if found := re.fullmatch(f"late (.+?)( -?\\d+)?(?: \\(.+\\))? at \\+{TIME}, ignored", clause):
         first = facts.answers[0]
@@ -317,7 +318,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
             and facts.rejected.code == code
             and same(found[2], facts.rejected.after)
         )
-    if found := re.fullmatch(f"(.+), {TIME} after the cancel", clause):
+    if found := re.fullmatch(f"(.+) \\({TIME} after the cancel\\)", clause):
         return facts.lost_at is not None and same(found[2], facts.lost_at - cancelled)
     if clause.startswith("became task "):
         return clause == f"became task {facts.task}" and any(each.kind is Kind.TASK for each in facts.late)

@@ -243,7 +243,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(
         which=WHICH,
-        how=st.sampled_from(["stream", "refused", "failed", "signal", "answer", "answer", "leave", "closed"]),
+        how=st.sampled_from(
+            ["stream", "refused", "failed", "signal", "answer", "answer", "no answer", "leave", "closed"]
+        ),
         really=SELDOM,
     )
     def break_down(self, which: int, how: str, really: bool) -> None:
@@ -272,6 +274,8 @@ class LedgerMachine(RuleBasedStateMachine):
                     self.ledger.signal_failed(id_, "HTTP 503", at=self.now, refused=True)
                 else:
                     self.ledger.signal_accepted(id_, at=self.now)
+            case "no answer" if seen.posted:
+                self.ledger.signal_unanswered(seen.posted.pop(0), "the connection was closed", at=self.now)
             case "leave" if really:
                 self.ledger.unheard("", at=self.now, expected=True)
             case "closed" if really:

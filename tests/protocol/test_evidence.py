@@ -161,6 +161,10 @@ AFTER = {
         "sent", "1 progress message, last at +2 ms, then quiet for 3.0 s", ["no_reply"],
         {"late": [{"kind": "progress", "after": 0.002, "count": 1, "last": 0.002}]},
     ),
+    "progress before the signal was written": Case(
+        [SENT, CANCEL, *_progress(0.5), _signalled(Signal.NOTIFICATION, 11.0), _settled()],
+        "sent", "1 progress message, last at +500 ms, then quiet for 2.0 s", ["no_reply"], {"watched": 2.0},
+    ),
     "two messages in transit": Case(
         [SENT, CANCEL, WRITTEN, *_progress(0.1, 0.25), _settled()],
         "sent", "2 progress messages, last at +250 ms, then quiet for 2.8 s", ["no_reply"], {},
@@ -204,7 +208,7 @@ AFTER = {
         [SENT, CANCEL, WRITTEN, *_progress(0.2, 0.4, 0.6), _lost(0.709, "server exited with code 4"),
          _settled("server exited with code 4", 10.709)],
         "sent", "still progressing: 3 messages, last at +600 ms of 709 ms; "
-        "server exited with code 4, 709 ms after the cancel",
+        "server exited with code 4 (709 ms after the cancel)",
         ["still_progressing", "disconnected"], {},
     ),
     "an error without an id": Case(
@@ -249,12 +253,12 @@ AFTER = {
     ),
     "the session ended": Case(
         [SENT, CANCEL, POSTED, ev.CancelAccepted(at=10.1, id=1), _lost(1.1, GONE), _settled(GONE, 11.1)],
-        "sent, accepted", f"{GONE}, 1.1 s after the cancel", ["disconnected"],
+        "sent, accepted", f"{GONE} (1.1 s after the cancel)", ["disconnected"],
         {"watched": 1.1, "disconnected": {"detail": GONE, "after": 1.1}},
     ),
     "an error, and the session ended": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.2, code=0), _settled("answered late", 10.2), _lost(1.1, GONE)],
-        "sent", f"late error 0 at +200 ms, ignored; {GONE}, 1.1 s after the cancel",
+        "sent", f"late error 0 at +200 ms, ignored; {GONE} (1.1 s after the cancel)",
         ["disconnected", "late_error"],
         {"state": "cancelled", "outcome": "disconnected", "elapsed": 10.0, "worst": 0.2,
          "disconnected": {"detail": GONE, "after": 1.1}},

@@ -129,7 +129,7 @@ def test_progress_under_an_unknown_token_names_the_only_call_that_is_open_or_wat
         at(1).progress("x", 1),
         f"Violation 1 {rule} detail=\"progress under the unknown token 'x', while only 1 was open\"",
         at(1).progress(True, 1),
-        f"Violation 1 {rule} detail='progress under the unknown token True, while only 1 was open' count=2",
+        f"Violation 1 {rule} detail='progress under the unknown token true, while only 1 was open' count=2",
         at(1).notification("notifications/progress"),
         f"Violation 1 {rule} detail='progress without a token, while only 1 was open' count=3",
         at(1).deadline(60),  # it may be anybody's, so it sets no clock back
@@ -237,7 +237,7 @@ def test_c28_over_http_it_belongs_to_its_post(wire: Wire) -> None:
 
 
 @on_http
-@pytest.mark.parametrize(("sent", "shown"), [(9999, "9999"), (2, "2"), (None, "None"), (True, "True")])
+@pytest.mark.parametrize(("sent", "shown"), [(9999, "9999"), (2, "2"), (None, "null"), (True, "true")])
 def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: object, shown: str) -> None:
     play(
         wire.in_flight("tools/call", "tools/call"),
@@ -302,7 +302,7 @@ def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(
         ledger,
         at(1).progress(1, None),
         "Sent 1",
-        "Violation 1 rule=malformed-progress detail='progress None'",
+        "Violation 1 rule=malformed-progress detail='progress null'",
         at(1).deadline(61),
         at(1).progress(1, 1),
         "Progress 1 progress=1",

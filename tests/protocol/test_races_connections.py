@@ -252,7 +252,7 @@ def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     )
     left = play(deepcopy(ledger), at(9).stop_watching()).row(1)
     assert evidence.as_json(left, 9.0)["watched"] == 1
-    assert "server closed its stdout, 1.0 s after the cancel" in evidence.summary_words(left, 9.0)
+    assert "server closed its stdout (1.0 s after the cancel)" in evidence.summary_words(left, 9.0)
     exited = play(
         ledger,
         at(5).closed("server exited with code 4"),
@@ -261,7 +261,7 @@ def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     ).row(1)
     assert evidence.as_json(exited, 9.0)["watched"] == 1
     words = evidence.summary_words(exited, 9.0)
-    assert "server exited with code 4, 3.0 s after the cancel" in words
+    assert "server exited with code 4 (3.0 s after the cancel)" in words
     assert "stdout" not in words
 
 

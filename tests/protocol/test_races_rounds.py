@@ -142,12 +142,12 @@ def test_c68_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
         (
             "tools/call",
             {"resultType": "input_required", "inputRequests": [1]},
-            "input is required with inputRequests an array and requestState None",
+            "input is required with inputRequests an array and requestState null",
         ),
         (
             "tools/call",
             {"resultType": "input_required", "requestState": 7},
-            "input is required with inputRequests None and requestState 7",
+            "input is required with inputRequests null and requestState 7",
         ),
     ],
 )

@@ -105,8 +105,8 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         await driven.press("C")
         await driven.until(lambda: driven.session.link is Link.LOST)
         said = str(driven.session.trouble)
-        assert said.startswith("Server exited with code 7, 0.")
-        assert said.endswith(f" s after your cancel of {row.id}.")
+        assert said.startswith("Server exited with code 7 (0.")
+        assert said.endswith(f" s after your cancel of {row.id}).")
         assert {row.settled, row.disconnected, lost.error} == {"server exited with code 7"}
         await driven.until(lambda: "Press S to restart it." in driven.inside("keys"))
         assert "server exit" in driven.plain("requests")

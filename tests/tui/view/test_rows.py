@@ -134,7 +134,7 @@ def test_a_connection_that_ended_soon_after_a_cancel_is_lost():
     made = cells(row(started(), cancelled(settled="the server exited with code 4"), ended), 9.0)
     assert (made["State"], made["Result"]) == (
         "connection lost",
-        "the server exited with code 4, 1.1 s after the cancel",
+        "the server exited with code 4 (1.1 s after the cancel)",
     )
 
 
