@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 import codecs
+import errno
 import os
 from array import array
 from bisect import bisect_left, bisect_right
@@ -74,9 +75,9 @@ class Writer:
     must not be a symbolic link, and only its owner can read the file (0600, whatever the umask). The folder must exist. With
     ``rotate``, a number of bytes, the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long.
 
-    Disk errors never reach a caller: when a write fails the file ends after its last whole line, and :attr:`news` says
-    what happened. Records are then counted and dropped. Writing is tried again after a second by the times of the records;
-    the first line after that is the gap, with its end as ``mono``::
+    Disk errors never reach a caller: when a write fails, or the file was deleted, it ends after its last whole line, and
+    :attr:`news` says what happened. Records are then counted and dropped. Writing is tried again after a second by the times
+    of the records; the first line after that is the gap, with its end as ``mono``::
 
         {"record":"gap","mono":8130.5,"frames":12,"events":30,"why":"no space left on device"}
 
@@ -167,6 +168,12 @@ class Writer:
 
     # -- full disk -------------------------------------------------------------------------------------------
 
+    def _deleted(self, file: int) -> OSError | None:
+        """Returns the error of a file that nobody finds any more: what is written to it is lost."""
+        if os.fstat(file).st_nlink or part_path(self.path, len(self._parts)).exists():
+            return None
+        return OSError(errno.ENOENT, "the file was deleted")
+
     def _stop(self, file: int, error: OSError, lost: bytes) -> None:
         """Ends the file after its last whole line; ``lost`` is what should have followed."""
         torn = False
@@ -193,6 +200,8 @@ class Writer:
             line += part_header(self._header, len(self._parts))
         record = {"mono": gap.at, "frames": gap.frames, "events": gap.events, "why": gap.why}
         line += messages.encode({"record": "gap", **record}) + b"\n"
+        if self._deleted(self._file) is not None:
+            return
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
             if os.write(self._file, line) < len(line):
@@ -277,7 +286,7 @@ class Writer:
             return
         data, self._buffer = self._buffer, bytearray()
         start, written = self._end - len(data), 0
-        problem: OSError | None = None
+        problem = self._deleted(self._file)
         with memoryview(data) as view:
             while written < len(data) and problem is None:
                 try:

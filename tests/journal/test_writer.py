@@ -90,6 +90,18 @@ def test_a_full_disk_stops_the_file_on_it_and_nothing_else(tmp_path: Path) -> No
     assert len(heads(Recording.read(other.path))) == 100
 
 
+def test_a_deleted_file_is_told_once_and_takes_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    store = Store(Writer(path))
+    for at in range(1, 40):
+        store.event(ev.Note(at=float(at), text="on"))
+        if at == 10:
+            path.unlink()
+    assert store.problems == ["journal stopped at #0: the file was deleted"]
+    store.close()
+    assert not path.exists()
+
+
 GO_ON = """
 import resource, sys
 from mcp_tui.journal.store import Store
