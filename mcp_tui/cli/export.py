@@ -315,7 +315,7 @@ class _Har:
         return head
 
     def _text(self, frame: int) -> str:
-        return (self._recording.raw(frame) or b"").decode(errors="replace")
+        return messages.bytes_text(self._recording.raw(frame) or b"")
 
     def entry(self, owner: int) -> Iterator[str]:
         """Yields the entry of an owner in pieces."""
@@ -521,7 +521,7 @@ def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterato
         yield from _payload(title, members or frame.result)
     elif raw is not None:
         yield from ("", f"#### {title}", "")
-        yield from fence([clean(raw[:LONGEST].decode(errors="replace"))])
+        yield from fence([clean(messages.bytes_text(raw[:LONGEST]))])
 
 
 def _payload(title: str, value: Json) -> Iterator[str]:

@@ -109,7 +109,7 @@ class Arrival:
 
 def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
     """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
-    text = raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
+    text = messages.bytes_text(raw[: 4 * EXCERPT])[:EXCERPT]
     match frame:
         case ResponseFrame(id=id):
             of = stream if id is None or id is messages.MISSING else id

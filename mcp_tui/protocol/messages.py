@@ -330,8 +330,13 @@ def _members(value: Json) -> int:
     return sum(map(_members, cast("list[Json]", value))) if isinstance(value, list) else 0
 
 
+def bytes_text(raw: bytes) -> str:
+    r"""Returns bytes as text for people; one that is not UTF-8 is shown as ``\xff``."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
 def _pollution(raw: bytes) -> PollutionFrame:
-    return PollutionFrame(line=raw[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN], size=len(raw))
+    return PollutionFrame(line=bytes_text(raw[: 4 * _SHOWN])[:_SHOWN], size=len(raw))
 
 
 def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:

@@ -15,7 +15,7 @@ from typing import Final, cast
 import httpx
 
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import read_json
+from mcp_tui.protocol.messages import bytes_text, read_json
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import Refusal, TransportError
@@ -240,7 +240,7 @@ def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = Fals
 
     ``pages``: the text of an HTML page, or of JSON in any form, is one too.
     """
-    kind, text = media_type(headers), body.decode("utf-8", "replace")
+    kind, text = media_type(headers), bytes_text(body)
     if pages and "html" in kind:
         return readable(" ".join(html.unescape(_MARKUP.sub(" ", text[:_SAID])).split()))
     if kind not in ("text/plain", "" if pages else "text/plain") and not kind.endswith("json"):

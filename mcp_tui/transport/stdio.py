@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Line, LineFramer, Oversized
+from mcp_tui.protocol.messages import bytes_text
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
 from mcp_tui.transport.process import ServerProcess, prepare, start
@@ -252,9 +253,9 @@ class StdioTransport(LineWriter, Transport):
 
     def _logged(self, line: Line | Oversized, unfinished: bool) -> None:
         if isinstance(line, Oversized):
-            text = line.head[:STDERR_LINE].decode("utf-8", "replace") + f"… ({line.size} bytes)"
+            text = bytes_text(line.head[:STDERR_LINE]) + f"… ({line.size} bytes)"
         else:
-            text = line.decode("utf-8", "replace")
+            text = bytes_text(line)
         self.sink.stderr_line(text=text)
 
     # -- the end of the server ---------------------------------------------------------------------------------

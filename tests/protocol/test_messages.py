@@ -286,7 +286,7 @@ def test_ids_that_look_alike_are_told_apart_by_their_type() -> None:
     ],
 )
 def test_what_does_not_speak_json_rpc_is_pollution(raw: bytes) -> None:
-    assert pollution(raw).line == raw.decode("utf-8", "replace")
+    assert pollution(raw).line == raw.decode("utf-8", "backslashreplace")
 
 
 # One pass over 64 kB takes milliseconds; an expression that goes back takes longer than pytest gives a test.

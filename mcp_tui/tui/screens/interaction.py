@@ -145,9 +145,9 @@ class InteractionScreen(Dialog[Answer | None]):
         return []
 
     def draft(self) -> str:
-        """Returns what was typed, as text."""
+        """Returns what was typed, as text that may be copied."""
         if isinstance(self._control, Form):
-            arguments = self._control.arguments()
+            arguments = self._control.copyable()
             return written(arguments) if arguments else ""
         return "" if self._control is None else self._control.text.strip()
 

@@ -249,7 +249,7 @@ class ProbeScreen(ModalScreen[None]):
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
         path = free(Path(), f"probe-{name}.md")
         try:
-            save(path, view.markdown(self.report).encode(errors="replace"))
+            save(path, view.markdown(self.report).encode(errors="backslashreplace"))
         except OSError as error:
             self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
         else:

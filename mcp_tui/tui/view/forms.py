@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+import re
+from collections.abc import Callable
+from typing import Final, cast
+
+from rich.cells import cell_len
 
 from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given, written
 from mcp_tui.client.schemas import TYPE_NAMES
+from mcp_tui.journal.redaction import MASK
 from mcp_tui.protocol.messages import Json, as_object, as_text, writable
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -164,3 +169,45 @@ def editable(arguments: dict[str, Json]) -> str:
     if len(text) > EDITABLE:
         raise ValueError(f"The defaults are too long to edit ({len(text):,} characters)")
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
+
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
+"""A token of JSON that may be unfinished or wrong."""
+
+
+def dots(text: str) -> str:
+    """Returns a text of the same width that hides it, line by line."""
+    return "".join(each if each == "\n" else "•" * max(1, cell_len(each)) for each in text)
+
+
+def veiled(text: str, is_secret: Callable[[str], bool]) -> str:
+    """Returns JSON, perhaps unfinished, with dots in place of the values of secret members."""
+    made: list[str] = []
+    at, depth, hidden, name = 0, 0, -1, ""
+    for token in _TOKEN.finditer(text):
+        said = token[0]
+        depth -= said in "]}"
+        if depth < hidden or (depth == hidden and said == ","):
+            hidden = -1
+        made.append(text[at : token.start()])
+        made.append(dots(said) if hidden >= 0 and said not in "[]{},:" else said)
+        if said != ":":
+            name = said[1:-1] if said[0] == '"' else ""
+        elif hidden < 0 and is_secret(name):
+            hidden = depth
+        depth += said in "[{"
+        at = token.end()
+    return "".join((*made, text[at:]))
+
+
+def masked_members(value: dict[str, Json], is_secret: Callable[[str], bool]) -> dict[str, Json]:
+    """Returns an object without the values of its secret members."""
+
+    def masked(name: str, part: Json) -> Json:
+        if is_secret(name):
+            return MASK
+        if isinstance(part, list):
+            return [masked("", each) for each in cast("list[Json]", part)]
+        return masked_members(as_object(part), is_secret) if isinstance(part, dict) else part
+
+    return {name: masked(name, part) for name, part in value.items()}

@@ -11,7 +11,7 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.store import EventLog, Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about, describe
-from mcp_tui.protocol.messages import Json, read_json
+from mcp_tui.protocol.messages import Json, bytes_text, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
@@ -136,7 +136,7 @@ def parsed(raw: bytes | None) -> Json:
     try:
         return read_json(raw)
     except ValueError:
-        return raw.decode(errors="replace")
+        return bytes_text(raw)
 
 
 def reason(broken: Sequence[Problem]) -> SafeText:

@@ -17,7 +17,7 @@ from textual.widgets import OptionList, Select
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.forms import FieldChoice
-from mcp_tui.tui.view.forms import Styled
+from mcp_tui.tui.view.forms import Styled, dots
 from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
@@ -39,13 +39,8 @@ class TextField(Editor):
     """
 
     def __init__(self, step: Callable[[int], bool], *, masked: bool = False) -> None:
-        super().__init__()
+        super().__init__(veil=dots if masked else None)
         self._step = step
-        self._masked = masked
-
-    def get_line(self, line_index: int) -> Text:
-        line = super().get_line(line_index)
-        return Text("•" * line.cell_len, end="", no_wrap=True) if self._masked else line
 
     def say(self, vacant: Sequence[Styled]) -> None:
         self.placeholder = Content.assemble(*vacant)

@@ -5,6 +5,7 @@ Keys may be typed ahead: those after a key that moved the focus belong to the wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
@@ -57,9 +58,16 @@ class LineInput(Input):
 
 
 class Editor(InOrder, TextArea):
-    """Plain text. Invisible characters are drawn as dots and stay in the text, but for pasted controls of a terminal."""
+    """Plain text. Invisible characters are drawn as dots and stay in the text, but for pasted controls of a terminal.
 
-    def __init__(self, text: str = "", *, line_numbers: bool = False) -> None:
+    ``veil`` returns the text as it is drawn where some of it is secret; nothing is copied from it then.
+    """
+
+    def __init__(
+        self, text: str = "", *, line_numbers: bool = False, veil: Callable[[str], str] | None = None
+    ) -> None:
+        self._veil = veil
+        self._veiled = ("", [""])
         super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)
         self.cursor_blink = False
 
@@ -68,6 +76,19 @@ class Editor(InOrder, TextArea):
 
     def get_line(self, line_index: int) -> Text:
         line = self.document.get_line(line_index)
+        if self._veil is not None:
+            text = "\n".join(self.document.lines)
+            if text != self._veiled[0]:
+                self._veiled = text, self._veil(text).split("\n")
+            line = self._veiled[1][line_index]
         if not (line.isascii() and line.isprintable()):
             line = "".join(each if each == "\t" or clean(each) == each else "·" for each in line)
         return Text(line, end="", no_wrap=True)
+
+    def action_copy(self) -> None:
+        if self._veil is None:
+            super().action_copy()
+
+    def action_cut(self) -> None:
+        if self._veil is None:
+            super().action_cut()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -21,9 +22,10 @@ from textual.widgets import Static, TextArea
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import WHOLE, Draft, Field, FieldChoice, FieldEntry, FieldKind, FormLayout, Given
 from mcp_tui.client.schemas import Problem
+from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import FIELD, FORM, bindings, key_of
-from mcp_tui.tui.view.forms import Styled, about, editable, vacant
+from mcp_tui.tui.view.forms import Styled, about, editable, masked_members, vacant, veiled
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
@@ -300,7 +302,9 @@ class Form(Vertical):
         self._draft: Draft = {}
         self._submitted = ""
         self._list = VerticalScroll(can_focus=False)
-        self.editor = Editor(line_numbers=True)
+        self._secret = {each.name for each in self.layout_.fields if each.secret}
+        veil = partial(veiled, is_secret=self._is_secret) if masks else None
+        self.editor = Editor(line_numbers=True, veil=veil)
         self._about = Static(markup=False, classes="-about")
         self._wrong = Static(markup=False, classes="-wrong")
         values = self.layout_.defaults() if values is None else values
@@ -367,6 +371,14 @@ class Form(Vertical):
     def arguments(self) -> dict[str, Json]:
         """Returns the arguments, as far as the content can be read (:meth:`errors`)."""
         return self.layout_.read(self.filled)[0]
+
+    def _is_secret(self, name: str) -> bool:
+        return name in self._secret or is_secret_name(name)
+
+    def copyable(self) -> dict[str, Json]:
+        """Returns the arguments without the values that are hidden."""
+        arguments = self.arguments()
+        return masked_members(arguments, self._is_secret) if self._masks else arguments
 
     def errors(self) -> list[Problem]:
         """Returns what is wrong with the content; an ``advisory`` problem does not keep it from being sent."""

@@ -185,6 +185,11 @@ async def test_a_form_that_asks_for_a_password_warns_and_hides_it() -> None:
         assert "asks for a secret: word" in " ".join(app.shown.split())
         assert "hunter" not in app.shown
         assert "•••••••" in app.shown
+        await pilot.press("ctrl+a", "ctrl+c", "ctrl+t", "ctrl+a", "ctrl+c", "ctrl+y")
+        await pilot.pause()
+        assert '"word": •••••••••' in app.shown
+        assert "hunter" not in app.shown + app.clipboard
+        assert "redacted" in app.clipboard
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert app.answer == {"action": "accept", "content": {"word": "hunter2"}}

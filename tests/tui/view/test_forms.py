@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.client.forms import Field, FieldEntry, FormLayout, Given, parsed
 from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, vacant
+from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, vacant, veiled
 from mcp_tui.tui.view.text import clean
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -131,3 +131,18 @@ def test_a_mistake_has_a_place():
 def test_what_cannot_be_sent_as_it_is_typed_is_refused(text: str, said: str):
     with pytest.raises(ValueError, match=said):
         parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"pin": "12", "a": "b"}', '{"pin": ••••, "a": "b"}'),
+        ('{"pin":\n  ["1", {"x": 2}],\n "a": 3}', '{"pin":\n  [•••, {•••: •}],\n "a": 3}'),
+        ('{"o": {"pin": "漢"}, "a": 1}', '{"o": {"pin": ••••}, "a": 1}'),
+        ('{"pin": "1, \\"2', '{"pin": ' + "•" * 7),
+        ('{"a": "pin", "b": 1', '{"a": "pin", "b": 1'),
+        ('{"pin": 1}}, {"a": 2}', '{"pin": •}}, {"a": 2}'),
+    ],
+)
+def test_values_of_secret_members_are_hidden_in_any_json(text: str, shown: str) -> None:
+    assert veiled(text, lambda name: name == "pin") == shown

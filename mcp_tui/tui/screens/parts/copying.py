@@ -149,7 +149,7 @@ class Copying:
         made = [json.dumps(cancellation_json(row, now)).encode() for row in rows]
         if not made:
             self._screen.refuse(words("No cancellations to copy"))
-        return [secrets.redact(each).decode(errors="replace") for each in reversed(made)]
+        return [secrets.redact(each).decode() for each in reversed(made)]
 
     def _write(self, name: str, lines: Iterable[str]) -> None:
         """Writes a new file, readable only by its owner, and says where it is."""

@@ -22,7 +22,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.messages import Json, as_object, bytes_text, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
@@ -131,7 +131,7 @@ class Payloads:
 
 def _unread(raw: bytes) -> Section:
     """Returns the beginning of a large answer."""
-    text = raw[:200_000].decode(errors="ignore")
+    text = bytes_text(raw[:200_000])
     with suppress(ValueError):
         text = plain(from_json(text, allow_partial="trailing-strings"))
     shown = [line(each) for each in paragraphs(text[:4000])]
