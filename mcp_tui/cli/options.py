@@ -108,6 +108,7 @@ CONNECTING: Final = (
         *_CLIENT_CERT,
         Option("--transport", "T", "transport (default: auto)", choices=TRANSPORTS, default="auto"),
         Option("--protocol", "auto|REVISION", _PROTOCOL_HELP, default="auto"),
+        Option("--root", "DIR", "offer DIR to the server as a root", many="roots"),
         Option("--inherit-env", "", "pass the full environment to a stdio server"),
         Option("--insecure", "", "do not verify TLS certificates"),
     ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.revisions import REVISIONS
@@ -72,8 +72,17 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         raise Failure(f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}.")
     if options.max_message is not None and options.max_message <= 0:
         raise Failure("--max-message must be above 0.")
+    roots = tuple(options.roots)
+    if roots:
+        from mcp_tui.client.roots import missing_roots, root_uri
+
+        if missing := missing_roots(roots):
+            raise Failure(f"No such folder: {missing[0]!r} (--root).")
+        roots = tuple(map(root_uri, roots))
     return ClientSettings(
         protocol=options.protocol,
+        offers=Offers(roots=bool(roots)),
+        roots=roots,
         connect_timeout=_first(options.connect_timeout, chosen.limits.connect) or 1e9,
         limits=limits(given, server=server),
         max_message=int(_first(options.max_message, chosen.limits.message) * MEGABYTE),

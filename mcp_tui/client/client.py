@@ -21,6 +21,7 @@ from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trac
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener
+from mcp_tui.client.roots import sharing
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.client.subscriptions import Subscriptions
@@ -105,7 +106,7 @@ class Client:
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
         self._alarm_at = math.inf
-        self.interactions = Interactions(self, respond)
+        self.interactions = Interactions(self, respond or sharing(self.settings.roots))
         # the part of the ledger's port that is about questions
         self.prompt, self.prompt_over = self.interactions.prompt, self.interactions.prompt_over
         self.gather, self.gather_over = self.interactions.gather, self.interactions.gather_over

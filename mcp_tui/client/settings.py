@@ -74,7 +74,7 @@ class ClientSettings:
     ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests without their own. ``grace`` is the time for which a
     cancelled request is watched before it is settled. ``log_level`` is sent with each request of 2026-07-28, where a server
     may log nothing otherwise; empty sends none. ``trace`` sends a trace context with each request (``traceparent``,
-    SEP-414).
+    SEP-414). ``roots`` are folders that are sent to a server that asks, where there is no person.
     """
 
     protocol: str = "auto"
@@ -84,4 +84,5 @@ class ClientSettings:
     log_level: str = "info"
     max_message: int = 128 * 1024 * 1024
     offers: Offers = DEFAULT_OFFERS
+    roots: tuple[str, ...] = ()
     trace: bool = False

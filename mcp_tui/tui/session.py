@@ -111,7 +111,7 @@ class Session:
 
     def apply(self, settings: Settings) -> None:
         """Uses settings from the next connection on: they say what a server may ask."""
-        self.settings = settings
+        self.settings = replace(settings, roots=[*self.client.settings.roots] or settings.roots)
         sampling = settings.sampling.mode != "off"
         offers = Offers(elicitation=frozenset({"form", "url"}), sampling=sampling, roots=True)
         self.client.settings = replace(self.client.settings, offers=offers)

@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 
-ROOT = "/srv/project"
+ROOT = "/usr"
 
 TOOLS: dict[str, tuple[tuple[str | None, ...], str]] = {
     "echo": (("hello there",), "Echo: hello there"),

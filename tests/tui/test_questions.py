@@ -14,12 +14,13 @@ import pytest
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry
+from mcp_tui.client.roots import rooted
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.screens import interaction
-from mcp_tui.tui.screens.interaction import drafted, proposed_roots, rooted
+from mcp_tui.tui.screens.interaction import drafted, proposed_roots
 from mcp_tui.tui.session import Session
 from tests.servers.stdio_scripted import processes
 
@@ -75,8 +76,8 @@ def test_the_roots_that_are_proposed_are_the_folder_here_or_those_that_were_set(
 # -- answers ---------------------------------------------------------------------------------------------------
 
 
-def test_roots_are_folders_or_uris_one_a_line() -> None:
-    assert rooted(["/a", "", "  file:///b/ "]) == {
+def test_roots_are_folders_or_uris() -> None:
+    assert rooted(["/a", "file:///b/"]) == {
         "roots": [{"uri": "file:///a", "name": "a"}, {"uri": "file:///b/", "name": "b"}]
     }
 

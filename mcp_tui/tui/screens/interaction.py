@@ -26,6 +26,7 @@ from mcp_tui.client.forms import written
 from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import PartKind, parts
+from mcp_tui.client.roots import missing_roots, root_uri, rooted
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
@@ -409,6 +410,7 @@ class RootsScreen(InteractionScreen):
     def __init__(self, question: Question, folders: Sequence[str]) -> None:
         proposal = "\n".join(proposed_roots(folders))
         self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
+        self._told: list[str] = []
         super().__init__(question, self.editor)
 
     def told(self) -> Sequence[Piece]:
@@ -416,7 +418,12 @@ class RootsScreen(InteractionScreen):
         return [words(said)]
 
     def made(self) -> Answer | None:
-        return rooted(self.editor.text.splitlines())
+        folders = [each.strip() for each in self.editor.text.splitlines() if each.strip()]
+        if (missing := missing_roots(folders)) and self._told != folders:
+            self._told = folders
+            self.complain(f"No such folder: {missing[0]}. Send again to send it all the same.")
+            return None
+        return rooted(folders)
 
 
 def screen_for(question: Question, settings: Settings) -> InteractionScreen:
@@ -438,21 +445,7 @@ def screen_for(question: Question, settings: Settings) -> InteractionScreen:
 
 def proposed_roots(folders: Sequence[str]) -> list[str]:
     """Returns the URIs of folders; of the working directory if there are none."""
-    return [_uri(each) for each in folders] or [Path.cwd().as_uri()]
-
-
-def _uri(folder: str) -> str:
-    return folder if folder.startswith("file:") else Path(folder).expanduser().absolute().as_uri()
-
-
-def rooted(lines: Sequence[str]) -> Answer:
-    """A ``ListRootsResult`` of folders or ``file:`` URIs, one a line."""
-    roots: list[Json] = []
-    for each in lines:
-        if each.strip():
-            uri = _uri(each.strip())
-            roots.append({"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]})
-    return {"roots": roots}
+    return [*map(root_uri, folders)] or [Path.cwd().as_uri()]
 
 
 DECLINED: Final[dict[str, Answer]] = {

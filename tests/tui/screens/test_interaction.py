@@ -93,6 +93,9 @@ async def test_roots_are_what_stands_on_the_screen() -> None:
     ):
         assert "asks for your roots" in app.shown
         assert "file:///srv/a" in app.shown
+        await pilot.press("ctrl+s")  # a folder that is not there is told before it is sent
+        assert app.answer is UNANSWERED
+        assert "No such folder: file:///srv/a." in app.shown
         await pilot.press("ctrl+s")
         assert app.answer == {
             "roots": [{"uri": "file:///srv/a", "name": "a"}, {"uri": "file:///srv/b", "name": "b"}]
