@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import pytest
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui import app
 from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.picker import PickerScreen
@@ -232,6 +234,26 @@ async def test_quitting_asks_once_over_all_servers_and_cancels_at_all_of_them():
         assert {row.reason for row in rows} == {"client is shutting down"}
         assert all(row.signal is not None for row in rows)
         assert all(each.client.transport is None for each in sessions)
+
+
+async def test_a_second_ctrl_q_waits_no_longer_than_its_patience_for_a_server(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(app, "HURRY", 0.0)
+    async with several(DEMO) as driven:
+        await driven.in_flight("silent")
+        client, ended = driven.session.client, asyncio.Event()
+        close = client.close
+
+        async def stubborn() -> None:
+            await ended.wait()
+            await close()
+
+        monkeypatch.setattr(client, "close", stubborn)
+        await driven.press("ctrl+q", "ctrl+q")
+        await driven.until(lambda: driven.left)
+        assert client.transport is not None
+        ended.set()
 
 
 async def test_the_palette_goes_to_servers_closes_them_and_cancels_at_others():
