@@ -99,6 +99,7 @@ class Printer:
         self._began = began
         self.streams = Streams(closed)
         self._over = self._status = False
+        self._skipped = 0
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
 
@@ -107,7 +108,9 @@ class Printer:
         closing = isinstance(event, ev.Disconnected) and event.expected
         if self._over or closing or (row is not None and row.internal):
             return
-        if not self.json:
+        if self.streams.full:
+            self._skipped += 1
+        elif not self.json:
             self.tell(event)
         elif (made := as_json(event)) is not None:
             if isinstance(event, ev.Sent) and row is not None:
@@ -137,6 +140,9 @@ class Printer:
     def end(self) -> None:
         """Stops printing events: the outcome comes last, and a server may send much while it is ended."""
         self._over = True
+        if self._skipped:
+            self.say(f"mcp-tui: {self._skipped:,} events were not printed, because nobody read the output.")
+            self._skipped = 0
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
         """Prints a line for people to stderr."""
@@ -184,7 +190,7 @@ def _part(part: Json, *, raw: bool) -> str:
 # -- standard output and standard error -------------------------------------------------------------------------------
 
 BACKLOG: Final = 64 * 1024 * 1024
-"""Characters that may wait for a reader; with more, the command waits too."""
+"""Characters that may wait for a reader; with more, events are not printed: deadlines and signals wait for nobody."""
 
 LAST_WORDS: Final = 1.0
 """Seconds for a reader to take what is left after a signal."""
@@ -214,10 +220,14 @@ class Streams:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="streams", daemon=True)
                 self._thread.start()
-            self._news.wait_for(lambda: self._size < BACKLOG)
             self._pieces.append((err, text))
             self._size += len(text)
             self._news.notify_all()
+
+    @property
+    def full(self) -> bool:
+        """Whether more waits for a reader than is good for memory."""
+        return self._size >= BACKLOG
 
     def hurry(self) -> None:
         """Notes a signal: from now on a reader gets :data:`LAST_WORDS` seconds for what is left."""

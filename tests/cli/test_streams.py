@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from mcp_tui.cli import printer
+from mcp_tui.protocol import events as ev
 from tests.cli.running import HANG, MCP_TUI, Command, scripted
 from tests.waiting import wait
 
@@ -61,3 +66,28 @@ def test_what_goes_to_stdout_and_to_stderr_comes_in_order():
     pollution, text, end = ran.stdout.decode().splitlines()
     assert (pollution, text) == ("pollution: not JSON on stdout: not json", "after the noise")
     assert end.startswith("completed after")
+
+
+async def test_events_beyond_what_may_wait_are_counted_and_never_waited_for(monkeypatch: pytest.MonkeyPatch):
+    read = threading.Event()
+
+    class Unread(io.StringIO):
+        def write(self, s: str, /) -> int:
+            read.wait()
+            return super().write(s)
+
+    out, err = Unread(), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(printer, "BACKLOG", 1000)
+    made = printer.Printer(as_json=True, began=0.0, closed=lambda _: None)
+    for at in range(100):
+        made.event(ev.Progress(at=float(at), id=1, progress=at), None)
+    made.end()
+    made.value("the result")
+    read.set()
+    assert await made.streams.drained()
+    *events, result = map(json.loads, out.getvalue().splitlines())
+    assert result == "the result"
+    assert [each["progress"] for each in events] == list(range(len(events)))
+    assert f"{100 - len(events)} events were not printed" in err.getvalue()
