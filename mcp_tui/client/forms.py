@@ -16,6 +16,7 @@ from enum import Enum
 from itertools import islice
 from typing import Final, cast
 
+from mcp_tui.client.parameters import Variant, ways
 from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, wanted
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
@@ -104,6 +105,8 @@ class Field:
 
 _OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
 """Kinds whose values the server knows already, or that have fields of their own."""
+
+_BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
 _BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
@@ -236,6 +239,9 @@ def same(one: Json, other: Json) -> bool:
         return False
 
 
+BRANCH: Final[FieldPath] = ("",) * 4
+"""The path of the choice between branches of a schema: no member has so long a path (:data:`OBJECTS`)."""
+
 FIELDS: Final = 100
 """Fields of a form; what has more is typed as JSON."""
 
@@ -262,19 +268,49 @@ class FormLayout:
     """The fields of a schema whose value is an object.
 
     Attributes:
-        fields: in the schema's order, each object before its members; empty if the whole is typed as JSON.
+        fields: in the schema's order, each object before its members; empty if the whole is typed as JSON. Where the schema
+            has branches (``anyOf``, ``oneOf``), those of all of them: :meth:`fields_of` has those of one.
+        choice: the field that says which branch is filled in, if there are several.
         whole: why the whole has to be typed as JSON, one clause; empty if it has fields, or needs none.
     """
 
     def __init__(self, schema: Json, *, most: int = FIELDS) -> None:
         self.schema = Schema(schema)
-        whole = self.schema.whole
-        members = as_object(whole.get("properties"))
-        self.fields: tuple[Field, ...] = tuple(islice(self._members(whole, ()), 4 * most))
-        self.whole = "" if members else self._unnamed()
+        self._ways = ways(self.schema)
+        self._fields = [tuple(islice(self._members(each, ()), 4 * most)) for each in self._ways]
+        self.choice = self._choice() if len(self._ways) > 1 else None
+        self.fields: tuple[Field, ...] = self._fields[0]
+        for others in self._fields[1:]:
+            self.fields += tuple(each for each in others if each not in self.fields)
+        self.whole = "" if any(each.properties for each in self._ways) else self._unnamed()
         leaves = sum(each.kind is not FieldKind.OBJECT for each in self.fields)
-        if leaves > most or len(self.fields) == 4 * most:
-            self.fields, self.whole = (), f"more than {most} arguments"
+        if leaves > most or len(self.fields) >= 4 * most:
+            self._fields, self.fields, self.choice = [()], (), None
+            self.whole = f"more than {most} arguments"
+
+    def _choice(self) -> Field:
+        choices: dict[str, FieldChoice] = {}
+        for way in self._ways:
+            text = " ".join(filter(None, (_own(way, name) for name in way.properties)))
+            label = _BREAKS_OF_LINES.sub(" ", text[:200]).strip() or "nothing more"
+            if label in choices:
+                label = f"{label} ({len(choices) + 1})"
+            choices[label] = FieldChoice(len(choices), label, way.title)
+        return Field(BRANCH, FieldKind.CHOICE, {}, required=True, choices=tuple(choices.values()))
+
+    def fields_of(self, draft: Draft) -> tuple[Field, ...]:
+        """Returns the fields for a draft: those of the branch that it names, or of the first."""
+        return self._fields[self._way(draft)]
+
+    def _way(self, draft: Draft) -> int:
+        label = draft[BRANCH].text if BRANCH in draft else ""
+        choices = self.choice.choices if self.choice is not None else ()
+        return next((at for at, each in enumerate(choices) if each.label == label), 0)
+
+    def _named(self, way: int) -> Draft:
+        """Returns the entry that names a branch, if there are several."""
+        choice = self.choice
+        return {} if choice is None else {BRANCH: FieldEntry(Given.TEXT, choice.choices[way].label)}
 
     def _unnamed(self) -> str:
         """Returns why a schema that names no arguments takes some; empty if it takes none."""
@@ -288,14 +324,15 @@ class FormLayout:
 
     # -- filling in ------------------------------------------------------------------------------------------
 
-    def defaults(self) -> dict[str, Json]:
+    def defaults(self, draft: Draft | None = None) -> dict[str, Json]:
         """Returns the arguments that a schema proposes: defaults and constants, none within optional objects.
 
-        A default of null is left out: it is what a server assumes when nothing is sent, whether or not null may be sent.
+        Where it has branches they are those of the draft's, or of the first. A default of null is left out: it is what a
+        server assumes when nothing is sent, whether or not null may be sent.
         """
         defaults: dict[str, Json] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): defaults}
-        for each in self.fields:
+        for each in self.fields_of(draft or {}):
             members = objects.get(each.path[:-1])
             default = each.schema.get("default")
             is_object = each.kind is FieldKind.OBJECT
@@ -316,10 +353,18 @@ class FormLayout:
         return defaults
 
     def spread(self, arguments: dict[str, Json]) -> Draft | None:
-        """Returns the draft that stands for ``arguments``; ``None`` if the fields cannot hold all of them."""
-        draft: Draft = {}
+        """Returns the draft that stands for ``arguments``; ``None`` if the fields cannot hold all of them.
+
+        Of branches, the one counts that fits best: as few values as JSON, and as few required ones missing as can be.
+        """
+        drafts = (self._spread(arguments, way) for way in range(len(self._fields)))
+        fitting = [each for each in drafts if each is not None]
+        return min(fitting, key=self._misfits, default=None)
+
+    def _spread(self, arguments: dict[str, Json], way: int) -> Draft | None:
+        draft = self._named(way)
         objects: dict[FieldPath, Json] = {(): arguments}
-        for each in self.fields:
+        for each in self._fields[way]:
             members = as_object(objects.get(each.path[:-1]))
             if each.name not in members:
                 continue
@@ -328,6 +373,33 @@ class FormLayout:
             else:
                 draft[each.path] = entry_of(each, members[each.name])
         return draft if same(self.read(draft)[0], arguments) else None
+
+    def _misfits(self, draft: Draft) -> tuple[int, int]:
+        fields = {each.path: each for each in self.fields_of(draft)}
+        odd = (
+            fields[path].kind is not FieldKind.JSON
+            for path, entry in draft.items()
+            if entry.given is Given.JSON and path != BRANCH
+        )
+        return sum(odd), len(self.missing(draft))
+
+    def started(self) -> Draft | None:
+        """Returns the draft of the defaults of the first branch, or of the only one."""
+        return self._spread(self.defaults(), 0)
+
+    def turned(self, draft: Draft, *, before: Draft) -> Draft:
+        """Returns a draft in which another branch was chosen than before: what was typed stays where fields are the same."""
+        way = self._way(draft)
+        alike = {each.path for each in self._fields[way] if each in self.fields_of(before)}
+        kept = {path: entry for path, entry in draft.items() if path in alike}
+        return {**(self._spread(self.defaults(draft), way) or {}), **kept, **self._named(way)}
+
+    def missing(self, draft: Draft) -> dict[str, Json]:
+        """Returns the names of required arguments that a draft does not have, with null as a placeholder."""
+        way = self._ways[self._way(draft)]
+        objects = {each.path for each in self.fields_of(draft) if each.kind is FieldKind.OBJECT}
+        given = {path[:1] for path in draft} | objects
+        return {name: None for name in way.properties if name in way.required and (name,) not in given}
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -341,7 +413,8 @@ class FormLayout:
         wrong: list[Problem] = []
         arguments: dict[str, Json] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
-        for each in self.fields:
+        fields = self.fields_of(draft)
+        for each in fields:
             members = objects[each.path[:-1]]
             if each.kind is FieldKind.OBJECT:
                 members[each.name] = objects[each.path] = {}
@@ -351,7 +424,7 @@ class FormLayout:
                 except Unreadable as error:
                     members[each.name] = entry.text
                     wrong.append(Problem(each.path, str(error)))
-        for each in reversed(self.fields):
+        for each in reversed(fields):
             if objects.get(each.path) == {} and not each.required:
                 del objects[each.path[:-1]][each.name]
         return arguments, wrong
@@ -361,18 +434,24 @@ class FormLayout:
         arguments, wrong = self.read(draft)
         if wrong and WHOLE in draft:
             return wrong
+        if self.choice is not None and WHOLE not in draft and (missing := self.missing(draft)):
+            # of a schema with branches a validator says no more than that none fits
+            return [*wrong, *(Problem((name,), REQUIRED) for name in missing)]
         found = self.schema.problems(arguments)
         return [*wrong, *(each for each in found if each.text == REQUIRED)] if wrong else found
 
     # -- from a schema to fields -----------------------------------------------------------------------------
 
-    def _members(self, node: dict[str, Json], path: FieldPath) -> Iterable[Field]:
-        needed = set(texts_in(node.get("required")))
-        for name, property_ in as_object(node.get("properties")).items():
-            made = self._field((*path, name), property_, required=name in needed)
+    def _members(self, way: Variant, path: FieldPath) -> Iterable[Field]:
+        for name, property_ in way.properties.items():
+            made = self._field((*path, name), property_, required=name in way.required)
             yield made
             if made.kind is FieldKind.OBJECT:
-                yield from self._members(made.schema, made.path)
+                inner, needed = (
+                    as_object(made.schema.get("properties")),
+                    texts_in(made.schema.get("required")),
+                )
+                yield from self._members(Variant(inner, frozenset(needed)), made.path)
 
     def _field(self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False) -> Field:
         """Returns the field of one part of the schema."""
@@ -453,6 +532,14 @@ def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[s
             objects[each.path] = as_object(members.get(each.name))
         elif each.secret and each.name in members:
             yield each.name, members[each.name]
+
+
+def _own(way: Variant, name: str) -> str:
+    """Returns a member of a branch in brackets if it is optional, or with its constant; empty if it stands outside."""
+    const = as_object(way.properties[name]).get("const")
+    if isinstance(const, str | int):
+        return f"{name}={const}"
+    return "" if name in way.common else name if name in way.required else f"[{name}]"
 
 
 def _alternatives(schema: dict[str, Json]) -> list[Json]:

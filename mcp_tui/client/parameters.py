@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice, product
 from typing import Final
 
@@ -32,10 +33,12 @@ class Variant:
 
     def __or__(self, other: Variant) -> Variant:
         """Returns both together: what is true of a value that fits one and the other."""
-        properties = {**other.properties, **self.properties}
-        ordered = {name: properties[name] for name in (*self.properties, *other.properties)}
+        both = self.properties.keys() & other.properties.keys()
+        properties = {**self.properties, **other.properties}
+        for name in both:
+            properties[name] = {**as_object(self.properties[name]), **as_object(other.properties[name])}
         common, required = self.common | other.common, self.required | other.required
-        return Variant(ordered, required, common, other.title or self.title)
+        return Variant(properties, required, common, other.title or self.title)
 
     def written(self, names: frozenset[str]) -> str:
         """Returns some of its names, optional ones in brackets."""
@@ -86,15 +89,27 @@ def _both(some: list[Variant], others: list[Variant]) -> list[Variant]:
     return [one | other for one, other in product(some, others)][:VARIANTS]
 
 
+def ways(schema: Schema) -> list[Variant]:
+    """Returns the same without those that differ in nothing but what they require: fields are alike for them."""
+    made: list[Variant] = []
+    for each in variants(schema):
+        alike = next((at for at, other in enumerate(made) if other.properties == each.properties), None)
+        if alike is None:
+            made.append(each)
+        else:
+            made[alike] = replace(made[alike], required=made[alike].required & each.required)
+    return made
+
+
 def usage(schema: Json) -> str:
     """Returns the names of the arguments: ``query [limit]``, ``kind address | kind phone``, ``text (file | url)``."""
-    ways = variants(Schema(schema, most=2_000))
-    first = ways[0]
+    found = variants(Schema(schema, most=2_000))
+    first = found[0]
     common = frozenset(
-        name for name in first.common if len({name in each.required for each in ways}) == 1
+        name for name in first.common if len({name in each.required for each in found}) == 1
     )  # one that a branch requires stands there
     head = first.written(common)
-    texts = dict.fromkeys(each.written(frozenset(each.properties) - common) for each in ways)
+    texts = dict.fromkeys(each.written(frozenset(each.properties) - common) for each in found)
     some = [text for text in texts if text]
     if not some:
         return head

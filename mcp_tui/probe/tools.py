@@ -319,7 +319,7 @@ def _arguments(
 
 
 def _parameters(schema: Json) -> list[Field]:
-    return [each for each in FormLayout(schema, most=_MOST).fields if len(each.path) == 1]
+    return [each for each in FormLayout(schema, most=_MOST).fields_of({}) if len(each.path) == 1]
 
 
 def _least(field: Field) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.client.forms import (
+    BRANCH,
     Draft,
     Field,
     FieldEntry,
@@ -255,3 +256,67 @@ def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said:
 def test_a_field_that_asks_for_a_secret_is_known(name: str, more: dict[str, Json], secret: bool):
     (field,) = FormLayout({"type": "object", "properties": {name: {"type": "string", **more}}}).fields
     assert field.secret is secret
+
+
+MAIL: Json = {"title": "By mail", "properties": {"kind": {"const": "mail"}, "to": {"type": "string"}}}
+CALL: Json = {
+    "properties": {"kind": {"const": "call"}, "phone": {"type": "string"}, "to": {"type": "integer"}}
+}
+BRANCHED: Json = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "default": "hi"}, "kind": {"enum": ["mail", "call"]}},
+    "oneOf": [{**MAIL, "required": ["kind", "to"]}, {"allOf": [CALL, {"required": ["kind", "phone"]}]}],
+    "required": ["text"],
+}
+
+
+def names(layout: FormLayout, draft: Draft) -> list[str]:
+    return [each.name for each in layout.fields_of(draft)]
+
+
+def test_branches_are_a_choice_and_then_their_fields():
+    layout = FormLayout(BRANCHED)
+    assert layout.choice is not None
+    assert [(each.label, each.title) for each in layout.choice.choices] == [
+        ("kind=mail to", "By mail"),
+        ("kind=call phone [to]", ""),
+    ]
+    draft = layout.started()
+    assert draft is not None
+    assert (names(layout, draft), layout.read(draft)) == (
+        ["text", "kind", "to"],
+        ({"text": "hi", "kind": "mail"}, []),
+    )
+    assert [str(each) for each in layout.problems(draft)] == ["to is required"]
+    typed = {**draft, ("text",): FieldEntry(Given.TEXT, "ho"), ("to",): FieldEntry(Given.TEXT, "me")}
+    assert layout.problems(typed) == []
+    chosen = {**typed, BRANCH: FieldEntry(Given.TEXT, "kind=call phone [to]")}
+    turned = layout.turned(chosen, before=typed)
+    assert (names(layout, turned), layout.read(turned)[0]) == (
+        ["text", "kind", "phone", "to"],
+        {"text": "ho", "kind": "call"},
+    )
+
+
+def test_arguments_go_into_the_branch_that_they_fit():
+    layout = FormLayout(BRANCHED)
+    for arguments in ({"text": "a", "kind": "call", "phone": "1"}, {"text": "a", "kind": "mail", "to": "b"}):
+        draft = spread(layout, arguments)
+        assert draft[BRANCH].text.startswith(f"kind={arguments['kind']}")
+        assert layout.read(draft) == (arguments, [])
+        assert layout.problems(draft) == []
+    assert layout.spread({"more": 1}) is None
+
+
+def test_branches_that_differ_in_what_they_require_have_the_same_fields():
+    either: Json = [{"required": ["a"]}, {"required": ["b"]}]
+    layout = FormLayout({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "anyOf": either})
+    assert (layout.choice, names(layout, {})) == (None, ["a", "b"])
+    assert layout.problems({})
+    assert not layout.problems({("b",): FieldEntry(Given.TEXT, "x")})
+
+
+def test_members_of_all_parts_of_a_schema_are_fields():
+    part: Json = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+    layout = FormLayout({"allOf": [{"$ref": "#/$defs/p"}], "properties": {"b": {}}, "$defs": {"p": part}})
+    assert [(each.name, each.required) for each in layout.fields] == [("a", True), ("b", False)]

@@ -91,7 +91,10 @@ class ToolList(Vertical):
             said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
             self._about.update(Content(said))
             return
-        said = clip(tool.summary or tool.arguments, self._about.size.width or 72)
+        room = self._about.size.width or 72
+        said = clip(tool.summary or tool.arguments, room)
+        if tool.summary and width(tool.arguments) > COLUMNS[1]:
+            said = safe("{}\n{}", clip(tool.arguments, room), said)
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from rich.cells import cell_len
 
-from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given, written
+from mcp_tui.client.forms import BRANCH, Field, FieldEntry, FieldKind, Given, written
 from mcp_tui.client.schemas import TYPE_NAMES
 from mcp_tui.journal.redaction import MASK
 from mcp_tui.protocol.messages import Json, as_object, as_text, writable
@@ -143,7 +143,7 @@ def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
         title = NOTHING
     description = brief(" ".join(as_text(field.schema.get("description"))[:1000].split()), 600)
     return [
-        (brief(".".join(field.path), 80), "bold"),
+        (brief(".".join(field.path), 80) if field.path != BRANCH else NOTHING, "bold"),
         (safe(" {}", title) if title else title, ""),
         (safe("  {}", join(said, " · ")), "$text-muted"),
         (safe("\n{}", description) if description else NOTHING, ""),

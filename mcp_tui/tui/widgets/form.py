@@ -20,7 +20,17 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from mcp_tui.client.completion import Completer, Told
-from mcp_tui.client.forms import WHOLE, Draft, Field, FieldChoice, FieldEntry, FieldKind, FormLayout, Given
+from mcp_tui.client.forms import (
+    BRANCH,
+    WHOLE,
+    Draft,
+    Field,
+    FieldChoice,
+    FieldEntry,
+    FieldKind,
+    FormLayout,
+    Given,
+)
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json
@@ -41,6 +51,8 @@ _NO_ARGUMENTS: Final = words("This takes no arguments.")
 
 def _named(field: Field) -> SafeText:
     """Returns the name of a field with its indent."""
+    if field.path == BRANCH:
+        return words("one of")
     return safe("{}{}", "  " * (len(field.path) - 1), brief(field.name, 60))
 
 
@@ -307,8 +319,7 @@ class Form(Vertical):
         self.editor = Editor(line_numbers=True, veil=veil)
         self._about = Static(markup=False, classes="-about")
         self._wrong = Static(markup=False, classes="-wrong")
-        values = self.layout_.defaults() if values is None else values
-        self._show(filled or self._filled_with(values, as_json=bool(self.layout_.whole)))
+        self._show(filled or (self._started() if values is None else self._filled_with(values)))
 
     def limit(self, lines: int) -> None:
         """Limits its height to so many lines, beside what is said of a field."""
@@ -332,7 +343,9 @@ class Form(Vertical):
         if not self._list.is_attached:
             return
         self._list.remove_children()
-        fields = self.layout_.fields
+        choice = self.layout_.choice
+        fields = self.layout_.fields_of(self._draft)
+        fields = fields if choice is None else (choice, *fields)
         labels = (_named(each) for each in fields if each.kind is not FieldKind.OBJECT)
         label = min(LABEL, max(map(width, labels), default=0)) + 2
         shown: list[Widget] = []
@@ -387,7 +400,8 @@ class Form(Vertical):
 
     def fill(self, arguments: dict[str, Json]) -> None:
         """Replaces the content by other arguments."""
-        self.restore(self._filled_with(arguments, as_json=self.as_json))
+        filled = self._filled_with(arguments)
+        self.restore(_as_json(filled, self._written(arguments)) if self.as_json else filled)
 
     def restore(self, filled: Draft) -> None:
         """Replaces the content by that of this form earlier, or of another one of its schema."""
@@ -395,12 +409,23 @@ class Form(Vertical):
         self._show(filled)
         self.post_message(self.Changed())
 
-    def _filled_with(self, arguments: dict[str, Json], *, as_json: bool) -> Draft:
+    def _started(self) -> Draft:
+        """Returns the content of a new form."""
+        draft = None if self.layout_.whole else self.layout_.started()
+        return self._in_json({}, self.layout_.defaults()) if draft is None else draft
+
+    def _filled_with(self, arguments: dict[str, Json]) -> Draft:
         """Returns the content for arguments: as JSON if the fields cannot hold them."""
         draft = None if self.layout_.whole else self.layout_.spread(arguments)
-        if as_json or draft is None:
-            return _as_json(draft or {}, self._written(arguments))
-        return draft
+        return _as_json({}, self._written(arguments)) if draft is None else draft
+
+    def _in_json(self, draft: Draft, arguments: dict[str, Json]) -> Draft:
+        """Returns the content as JSON; that of branches begins with the names of what is required and missing."""
+        return _as_json(draft, self._written({**arguments, **self._blanks(draft)}))
+
+    def _blanks(self, draft: Draft) -> dict[str, Json]:
+        layout = self.layout_
+        return layout.missing(draft) if layout.choice is not None or layout.whole else {}
 
     def _written(self, arguments: dict[str, Json]) -> str:
         try:
@@ -431,19 +456,23 @@ class Form(Vertical):
         """Switches from fields to JSON and back; content that fields cannot hold stays JSON, with the reason."""
         filled = self.filled
         draft = {path: entry for path, entry in filled.items() if path != WHOLE}
-        made = self._written(self.layout_.read(draft)[0])
+        made = self._in_json(draft, self.layout_.read(draft)[0])
         if not self.as_json:
-            self._show(_as_json(draft, made))
+            self._show(made)
             self.post_message(self.Changed())
             self.editor.focus()
             return
         why = self.layout_.whole
-        if self.editor.text != made and not why:
+        if self.editor.text != made[WHOLE].text and not why:
             arguments, wrong = self.layout_.read(filled)
             if wrong:
                 self._say_wrong(_sentence(wrong))
                 return
-            spread = self.layout_.spread(arguments)
+            blanks = self._blanks(draft)
+            given = {
+                name: value for name, value in arguments.items() if value is not None or name not in blanks
+            }
+            spread = self.layout_.spread(given)
             draft, why = spread or {}, "" if spread is not None else "some arguments have no field"
         if why:
             self._say_wrong(safe("Only JSON here: {}", clean(why)))
@@ -493,6 +522,9 @@ class Form(Vertical):
                 row.complain(self._by_row(self.errors())[row])
 
     def _row_edited(self, row: FieldRow) -> None:
+        if row.field.path == BRANCH and row.entry != self._draft.get(BRANCH):
+            self.restore(self.layout_.turned(self.filled, before=self._draft))
+            return
         if row.has_focus_within:
             self._about.update(Content.assemble(*about(row.field, row.entry)))
         self._complete(row)

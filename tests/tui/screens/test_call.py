@@ -62,6 +62,17 @@ async def write(host: Host, pilot: Any, text: str) -> None:
     await pilot.pause()
 
 
+async def test_arguments_that_have_no_room_in_the_list_stand_below_it():
+    ways: list[Json] = [
+        {"properties": {name: {}}, "required": [name]} for name in ("address", "phone_number")
+    ]
+    async with form([{"name": "notify", "description": "Sends", "inputSchema": {"oneOf": ways}}]) as (
+        host,
+        _,
+    ):
+        assert "address | phone_number" in host.shown
+
+
 async def test_the_filter_finds_names_first():
     async with form() as (host, pilot):
         await pilot.press(*"echo")

@@ -158,6 +158,40 @@ async def test_a_number_that_is_none_is_told_when_the_field_is_left():
         assert app.text.count("must be a number") == 1
 
 
+BRANCHES: list[Json] = [
+    schema({"kind": {"const": "mail"}, "address": {"type": "string"}}, "kind", "address"),
+    schema({"kind": {"const": "sms"}, "phone": {"type": "string"}}, "kind", "phone"),
+]
+
+
+async def test_a_branch_is_chosen_and_then_filled_in():
+    async with showing({**schema({"text": {"type": "string"}}), "oneOf": BRANCHES}) as (app, pilot):
+        await pilot.press("shift+tab", "shift+tab", *"hi", "shift+tab")
+        await pilot.pause()
+        assert "address  required" in app.text
+        await pilot.press(*"kind=s")
+        await until(pilot, lambda: "phone   required" in app.text)
+        assert "address" not in app.text.replace("kind=mail address", "")
+        assert not app.submit()
+        await pilot.press(*"12")
+        assert app.submit()
+        assert app.submitted == [{"text": "hi", "kind": "sms", "phone": "12"}]
+
+
+async def test_json_of_branches_begins_with_the_names_and_fits_the_branch_that_is_typed():
+    async with showing({"type": "object", "oneOf": BRANCHES}) as (app, pilot):
+        await pilot.press("ctrl+t")
+        assert json.loads(app.form.editor.text) == {"kind": "mail", "address": None}
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert "address  required" in app.text
+        await pilot.press("ctrl+t")
+        app.form.editor.text = '{"kind": "sms", "phone": "12"}'
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "kind=sms phone" in app.text)
+        assert app.form.arguments() == {"kind": "sms", "phone": "12"}
+
+
 async def test_to_json_and_back_loses_nothing_that_was_typed():
     async with showing(EVERY) as (app, pilot):
         await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "ctrl+o")
