@@ -10,14 +10,14 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-from mcp_tui.journal.records import EVENTS
+from mcp_tui.journal.records import EVENTS, read_record
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import LOGGED
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import TRANSITIONS
+from mcp_tui.protocol.server_requests import ENDS, NONE, ServerRequestIndex
 from mcp_tui.protocol.states import OPEN, TERMINAL, State
-
-NONE: Final = 0xFFFFFFFF
-"""No event, or no request."""
 
 KINDS: Final = tuple(EVENTS.values())
 """The classes of events. The code of an event is the index of its class."""
@@ -28,6 +28,11 @@ CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerat
 OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
 """By its code, whether an event is about one of our requests."""
 
+OF_THE_SERVER: Final = bytes(kind is ev.ServerRequestReceived or kind in ENDS for kind in KINDS)
+"""By its code, whether an event is about requests of the server's."""
+
+_RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
+_DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 _LATE: Final = KINDS.index(ev.Late)
@@ -80,8 +85,8 @@ class EventTable:
     Of a request: ``first``, its first event; ``over``, the event that ended it. Missing values are :data:`NONE`. ``known``
     has its number by its id as written in a record: ``b'"id":7'``.
     ``internal`` lists the client's own requests, ``listening`` those of them that subscribe to changes. ``log``,
-    ``connection``, ``server_request`` and ``cancels`` (the first of each request, without the client's own) list events.
-    ``misfits`` counts events that no state permits.
+    ``connection`` and ``cancels`` (the first of each request, without the client's own) list events. ``server_requests``
+    has the course of the server's requests. ``misfits`` counts events that no state permits.
     """
 
     def __init__(self) -> None:
@@ -97,29 +102,26 @@ class EventTable:
         self.log = array("I")
         self.cancels = array("I")
         self.connection = array("I")
-        self.server_request = array("I")
+        self.server_requests = ServerRequestIndex[bytes]()
         self.misfits = 0
         self._last = array("I")
         self._states = bytearray()
         self._flags = bytearray()
         self.known: dict[bytes, int] = {}
-        answering = {ev.ServerRequestReceived, ev.ServerRequestAnswered, ev.ServerRequestWithdrawn}
-        kinds = (
-            (self.log, LOGGED),
-            (self.connection, {ev.Connected, ev.Disconnected}),
-            (self.server_request, {*answering, ev.Disconnected}),
-        )
+        kinds = ((self.log, LOGGED), (self.connection, {ev.Connected, ev.Disconnected}))
         self._lists = [[numbers for numbers, listed in kinds if kind in listed] for kind in KINDS]
 
     def __len__(self) -> int:
         return len(self.kinds)
 
     def add(self, code: int, id: bytes, line: bytes, offset: int) -> None:
-        """Adds the event of a record. ``id`` is that of its request as written in a record: ``b'"id":7'``."""
+        """Adds the event of a record. ``id`` is that of its request as written in a record, by :func:`written_id`."""
         number = len(self.kinds)
         for numbers in self._lists[code]:
             numbers.append(number)
         row, move = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
+        if OF_THE_SERVER[code]:
+            self._apply_to_server_request(number, code, id, line)
         self.kinds.append(code)
         self.rows.append(row)
         self.moves.append(move)
@@ -157,6 +159,16 @@ class EventTable:
                 move = LATE
         return row, move
 
+    def _apply_to_server_request(self, number: int, code: int, id: bytes, line: bytes) -> None:
+        if code != _RECEIVED:
+            self.server_requests.end(None if code == _DISCONNECTED else id, number)
+            return
+        parent = None
+        if b'"parent":null' not in line:
+            parent = self.known.get(written_id((read_record(line) or {}).get("parent")))
+        ping = b'"method":"ping"' in line
+        self.server_requests.receive(id, number, calls=len(self.first), parent=parent, ping=ping)
+
     def _call(self, number: int, id: bytes, line: bytes) -> int:
         """Adds a request; returns its number."""
         row = self.known[id] = len(self.first)
@@ -172,3 +184,8 @@ class EventTable:
             if listens:
                 self.listening.append(row)
         return row
+
+
+def written_id(id: Json, name: str = "id") -> bytes:
+    """Returns an id as written in a record: ``b'"id":7'``, or with ``request_id`` where it is the server's."""
+    return messages.encode({name: id})[1:-1]

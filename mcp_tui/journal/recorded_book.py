@@ -8,26 +8,26 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
 from mcp_tui.journal import event_table
-from mcp_tui.journal.event_table import COUNTED, KINDS, LATE_PROGRESS, NONE, STALLED
+from mcp_tui.journal.event_table import COUNTED, KINDS, LATE_PROGRESS, NONE, STALLED, written_id
 from mcp_tui.journal.files import is_held, parts_of
-from mcp_tui.journal.recording import Recording, written_id
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import (
     HISTORY,
-    Book,
     IllegalTransition,
     Request,
-    ServerRequest,
     State,
     called,
     evolve,
 )
+from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
 
 CACHED: Final = 1024
 """Requests whose folded rows are cached."""
@@ -53,8 +53,10 @@ class RecordedBook:
         self.internal: Final = recording.table.internal
         self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, and their last events
         self._cancelled = array("I")
-        self._server_requests: list[ServerRequest] = []
-        self._server_events = 0
+        self.server_requests = ServerRequests(
+            recording.table.server_requests, lambda: self.position, self._server_request
+        )
+        self._ended = lru_cache(CACHED)(self._fold_server_request)
 
     @classmethod
     def whole(cls, recording: Recording) -> RecordedBook:
@@ -133,18 +135,6 @@ class RecordedBook:
         watching = 0 if self.over else requested - count(event_table.SETTLED)
         return in_flight, watching, count(event_table.LATE)
 
-    @property
-    def server_requests(self) -> list[ServerRequest]:
-        """The server's requests by now: a new list if anything changed."""
-        numbers = self.recording.table.server_request
-        count = bisect_left(numbers, self.position)
-        if count != self._server_events:
-            self._server_events, book = count, Book()
-            for event in filter(None, map(self.recording.event, numbers[:count])):
-                book.apply(event)
-            self._server_requests = book.server_requests
-        return self._server_requests
-
     # -- rows ------------------------------------------------------------------------------------------------
 
     def row(self, place: int) -> Request:
@@ -161,6 +151,20 @@ class RecordedBook:
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
         return left_at_end(row, self.recording.at(self.position)) if self.over else row
+
+    def _server_request(self, number: int) -> ServerRequest:
+        """Returns a request of the server's, folded from its two events."""
+        over = self.recording.table.server_requests.over[number]
+        return self._ended(number, over if over < self.position else NONE)
+
+    def _fold_server_request(self, number: int, over: int) -> ServerRequest:
+        came = self.recording.event(self.recording.table.server_requests.came[number])
+        if not isinstance(came, ev.ServerRequestReceived):  # its record is damaged
+            came = ev.ServerRequestReceived(at=self.recording.header.mono, request_id=number, method="?")
+        row = ServerRequest.of(came)
+        if over != NONE and (event := self.recording.event(over)) is not None:
+            row.end(event)
+        return row
 
     def _continue(self, row: Request, last: int) -> int:
         """Folds the events of a row after the one with the number ``last``; returns the number of the last one by now.

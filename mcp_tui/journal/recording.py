@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.event_table import CODES, OF_A_REQUEST, EventTable
+from mcp_tui.journal.event_table import CODES, OF_A_REQUEST, OF_THE_SERVER, EventTable, written_id
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.records import FrameHead
-from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Connected, Event
 from mcp_tui.protocol.messages import Json, number
 
@@ -147,7 +146,8 @@ class Recording:
             code = CODES[name]
         except (KeyError, ValueError, OverflowError):
             return False
-        if OF_A_REQUEST[code] and id[5:6] == b'"' and (id[-1:] != b'"' or id[-2:] == b'\\"'):
+        about = OF_A_REQUEST[code] or OF_THE_SERVER[code]
+        if about and b':"' in id and (id[-1:] != b'"' or id[-2:] in {b'\\"', b':"'}):
             return False  # the id contains a comma, or something that looks like its end
         self.table.add(code, id, line, offset)
         return True
@@ -167,7 +167,8 @@ class Recording:
                     self.skipped += 1
                 else:
                     code = CODES[b'"event":"%s"' % str(record["event"]).encode()]
-                    self.table.add(code, written_id(record.get("id")), line, offset)
+                    name = "request_id" if OF_THE_SERVER[code] else "id"
+                    self.table.add(code, written_id(record.get(name), name), line, offset)
             case "frame" if (head := records.read_head(record)) is not None:
                 self._frames.append(offset)
                 self._seqs.append(head.seq)
@@ -320,8 +321,3 @@ class Recording:
             if begin in {0, self.end}:
                 return
             yield None
-
-
-def written_id(id: Json) -> bytes:
-    """Returns an id as written in a record: ``b'"id":7'``."""
-    return messages.encode({"id": id})[1:-1]

@@ -14,8 +14,9 @@ from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import RUNNING, Request, ServerRequest, State
+from mcp_tui.protocol.requests import RUNNING, Request, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import Tasks
 
@@ -31,6 +32,9 @@ SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 CROSSED: Final = "sent; withdrawn meanwhile"
 """The note on a server request that was withdrawn after its answer had left (C-51)."""
+
+RECENT_ANSWERS: Final = 1000
+"""Newest answered server requests whose withdrawal may still be on its way."""
 
 Key = tuple[type, RequestId]
 
@@ -49,7 +53,7 @@ class Inbound:
         self._responses = responses
         self._tasks = tasks
         self._owed: set[Key] = set()
-        self._sent: set[Key] = set()
+        self._sent: dict[Key, None] = {}  # the newest, in the order in which they were answered
 
     # -- the server's requests -------------------------------------------------------------------------------
 
@@ -82,7 +86,7 @@ class Inbound:
             self._reply(messages.error(id_, INVALID_PARAMS, text), at)
         else:
             self.waiting[key] = core.book.server_requests[-1]
-            self._sent.discard(key)
+            self._sent.pop(key, None)
             core.do(core.port.prompt, id_, frame.method, params, parent)
             core.pause_while_asked(at)
 
@@ -129,7 +133,9 @@ class Inbound:
     def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
         """Answers a waiting request, once."""
         del self.waiting[key]
-        self._sent.add(key)
+        self._sent[key] = None
+        if len(self._sent) > RECENT_ANSWERS:
+            del self._sent[next(iter(self._sent))]
         self._reply(message, at, how)
 
     def _reply(self, message: dict[str, Json], at: float, how: str = "") -> None:

@@ -16,6 +16,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
+from mcp_tui.protocol.server_requests import ServerRequestBook
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 
 _NOTED: dict[type[ev.RequestEvent], State | None] = {
@@ -482,24 +483,6 @@ def _resume(row: Request, at: float) -> None:
         row.overdue_until += pause
 
 
-@dataclass(slots=True)
-class ServerRequest:
-    """A request of the server's. ``outcome`` is empty while it waits for an answer."""
-
-    request_id: ev.RequestId
-    method: str
-    at: float
-    parent: ev.RequestId | None = None
-    seq: int = 0
-    ended_at: float | None = None
-    outcome: str = ""
-    code: int | None = None
-
-    def elapsed(self, now: float) -> float:
-        """Seconds from its arrival to its end, or to ``now``."""
-        return max(0.0, (now if self.ended_at is None else self.ended_at) - self.at)
-
-
 CHANGES: Final = 10_000
 """Newest events whose changed rows a book remembers."""
 
@@ -521,7 +504,8 @@ class Book:
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(lambda row: row.state in TERMINAL)
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
-        self.server_requests: list[ServerRequest] = []
+        self._server_requests = ServerRequestBook(keep=keep)
+        self.server_requests = self._server_requests.all
         self.internal = array("I")
         self.cancelled = array("I")
         self.version = 0
@@ -570,7 +554,9 @@ class Book:
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
-            if self._fold_server_request(event):
+            parent = event.parent if isinstance(event, ev.ServerRequestReceived) else None
+            place = None if parent is None else self.place(parent)
+            if self._server_requests.apply(event, calls=len(self.order), parent=place):
                 self.version += 1
                 self._changes.append(None)
             return None
@@ -609,35 +595,6 @@ class Book:
         place = self.place(row.id)
         if first and place is not None and not row.cancel_is_internal:
             self.cancelled.append(place)
-
-    def _fold_server_request(self, event: ev.Event) -> bool:
-        """Folds one event; returns whether it was about a server request."""
-        match event:
-            case ev.ServerRequestReceived():
-                asked = ServerRequest(event.request_id, event.method, event.at, event.parent, event.seq)
-                self.server_requests.append(asked)
-            case ev.ServerRequestAnswered():
-                how = event.how or ("answered" if event.code is None else f"refused with {event.code}")
-                self._request_over(event.request_id, event.at, how, event.code)
-            case ev.ServerRequestWithdrawn():
-                self._request_over(event.request_id, event.at, f"withdrawn {event.reason}".strip())
-            case ev.Disconnected():
-                for asked in self.server_requests:
-                    if not asked.outcome:
-                        asked.ended_at, asked.outcome = event.at, "lost"
-            case _:
-                return False
-        return True
-
-    def _request_over(
-        self, request_id: ev.RequestId, at: float, outcome: str, code: int | None = None
-    ) -> None:
-        for asked in reversed(self.server_requests):
-            # of two with one id the second is refused at once, the first answered
-            same = (type(asked.request_id), asked.request_id) == (type(request_id), request_id)
-            if same and not asked.outcome:
-                asked.ended_at, asked.outcome, asked.code = at, outcome, code
-                return
 
 
 def fold(events: list[ev.Event]) -> Book:

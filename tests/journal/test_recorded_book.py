@@ -15,7 +15,9 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
+from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.tui.session import Counters
+from mcp_tui.tui.view.index import Outline
 from tests.journal.making import STEPS, recorded_session, write
 
 
@@ -54,7 +56,7 @@ def test_at_every_position_forwards_backwards_and_at_random(
             assert book.seek(position) is moved
             assert (book.version != version) is moved
             agree(book, books[position])
-            assert book.server_requests == books[position].server_requests
+            assert list(book.server_requests) == list(books[position].server_requests)
 
 
 def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
@@ -117,3 +119,85 @@ def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> Non
     assert [book.order[place].id for place in (-2, -1)] == [2999, 3000]
     with pytest.raises(IndexError):
         book.order[3000]
+
+
+def pings(count: int) -> list[ev.Event]:
+    """Pings of the server's, each answered, and a request that waits from the beginning."""
+    told: list[ev.Event] = [ev.ServerRequestReceived(at=0.0, request_id="first", method="roots/list")]
+    for number in range(count):
+        told.append(ev.ServerRequestReceived(at=number, request_id=number, method="ping"))
+        told.append(ev.ServerRequestAnswered(at=number, request_id=number))
+    return told
+
+
+def test_a_step_reads_no_request_of_the_servers_but_those_that_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording.read(write(tmp_path / "a.jsonl", *pings(5000)))
+    read: list[int] = []
+    event = recording.event
+
+    def noted(number: int) -> ev.Event | None:
+        read.append(number)
+        return event(number)
+
+    monkeypatch.setattr(recording, "event", noted)
+    book = RecordedBook(recording)
+    lines = Outline(book)
+    end = len(recording.table)
+    for position in (end, end - 1, end - 2, end - 1, end, 4001, 4002, 0, end):
+        book.seek(position)
+        lines.update()
+    assert (lines.shown, lines.internal_hidden) == (1, 5000)
+    assert not read
+    item = lines.item(0).server_request
+    assert item is not None
+    assert item.request_id == "first"
+    assert len(read) == 1
+
+
+IDS = st.one_of(st.integers(), st.text(st.sampled_from('a,":\\}é'), max_size=6))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    told=st.lists(
+        st.one_of(
+            st.builds(
+                ev.ServerRequestReceived,
+                at=st.just(1.0),
+                request_id=IDS,
+                method=st.sampled_from(["ping", "roots/list", '"parent":null', '"method":"ping"', "a,b"]),
+                parent=st.one_of(st.none(), st.integers(1, 3)),
+            ),
+            st.builds(
+                ev.ServerRequestAnswered, at=st.just(2.0), request_id=IDS, how=st.sampled_from(["", "accept"])
+            ),
+            st.builds(ev.ServerRequestWithdrawn, at=st.just(3.0), request_id=IDS),
+            st.builds(ev.Disconnected, at=st.just(4.0), detail=st.just("closed")),
+        ),
+        max_size=20,
+    )
+)
+def test_requests_of_the_servers_are_the_same_live_parsed_and_by_the_ends_of_their_lines(
+    told: list[ev.Event],
+) -> None:
+    answers = [
+        ev.ServerRequestAnswered(at=5.0, request_id=each.request_id)
+        for each in told[::2]
+        if isinstance(each, ev.ServerRequestReceived)
+    ]
+    events = [ev.Called(at=0.0, id=1, method="tools/call"), *told, *answers]
+    live = Book(keep=0)
+    for event in events:
+        live.apply(event)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder, "a.jsonl"), *events)
+        for strict in (True, False):
+            book = RecordedBook.whole(Recording.read(path, strict=strict))
+            assert list(book.server_requests) == list(live.server_requests)
+            for field in ("over", "ended", "places", "kinds", "children"):
+                found, wanted = (getattr(each.server_requests.table, field) for each in (book, live))
+                if field == "over":  # moments count all events in a recording
+                    found, wanted = ([each == NONE for each in moments] for moments in (found, wanted))
+                assert found == wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
+import tracemalloc
 
 import pytest
 
@@ -149,3 +150,38 @@ def test_requests_that_outlive_their_packing_are_packed_when_they_end():
             book.apply(ev.Completed(at=1.0, id=id - LOOSE // 2, size=1))
     assert held() - before < 2 * LOOSE
     assert book.get(1) == book.order[0]
+
+
+def asked(count: int, keep: int) -> Book:
+    """A book with so many answered pings of the server's, and a request that waits from the beginning."""
+    book = Book(keep=keep)
+    book.apply(ev.ServerRequestReceived(at=0.0, request_id="first", method="roots/list"))
+    for number in range(count):
+        at = number / 7
+        book.apply(ev.ServerRequestReceived(at=at, request_id=number, method="ping", seq=2 * number))
+        book.apply(ev.ServerRequestAnswered(at=at, request_id=number))
+    return book
+
+
+def test_packed_requests_of_the_servers_are_as_they_were_and_one_that_waits_still_ends():
+    packed, whole = asked(5 * BLOCK, FEW), asked(5 * BLOCK, ROWS * BLOCK)
+    for book in (packed, whole):
+        book.apply(ev.ServerRequestReceived(at=9.0, request_id=7, method="ping"))
+        book.apply(ev.Disconnected(at=9.5, detail="closed"))
+    assert list(packed.server_requests) == list(whole.server_requests)
+    assert [packed.server_requests[at].outcome for at in (0, 1, -1)] == ["lost", "answered", "lost"]
+
+
+def test_an_answered_ping_takes_at_most_a_hundred_bytes():
+    def kept() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before, few = kept(), asked(10 * BLOCK, FEW)
+        middle, many = kept(), asked(70 * BLOCK, FEW)
+        assert ((kept() - middle) - (middle - before)) / (60 * BLOCK) <= 100
+    finally:
+        tracemalloc.stop()
+    assert len(many.server_requests) - len(few.server_requests) == 60 * BLOCK

@@ -284,7 +284,7 @@ class Witness:
     def _stands(self) -> None:
         ledger = self.ledger
         assert list(self.shadow.order) == list(ledger.book.order)
-        assert self.shadow.server_requests == ledger.book.server_requests
+        assert list(self.shadow.server_requests) == list(ledger.book.server_requests)
         for key in self.owed:
             owner = ledger.book.get(self.owned[key] or 0)
             assert owner is not None

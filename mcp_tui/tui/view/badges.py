@@ -10,7 +10,8 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
-    from mcp_tui.protocol.requests import Request, ServerRequest
+    from mcp_tui.protocol.requests import Request
+    from mcp_tui.protocol.server_requests import ServerRequest
 
 
 @frozen

@@ -15,7 +15,8 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
-from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations

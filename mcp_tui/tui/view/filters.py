@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.evidence import FOREVER
-from mcp_tui.protocol.requests import Request, ServerRequest
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.badges import badge, server_request_badge
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Request, ServerRequest
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import CHILD, PING, ServerRequest
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.lines import BUDGET
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 200
 """Rows that an update holds against the filter at least, however long that takes."""
-
-NEAR: Final = 1000
-"""The newest requests, among which the place of a server request is searched first."""
 
 Key = tuple[type, RequestId]
 """The type and the value of an id: ``1`` and ``"1"`` are two ids."""
@@ -101,7 +99,7 @@ class Outline:
     rows wait on top.
 
     A new filter looks at the newest rows at once, and at older ones for :data:`BUDGET` seconds with each :meth:`update`;
-    ``unfiltered`` is the number of rows that it has not looked at.
+    ``unfiltered`` is the number of requests that it has not looked at.
     """
 
     def __init__(self, book: Rows) -> None:
@@ -109,19 +107,17 @@ class Outline:
         self.filter = Filter()
         self.show_internal = False
         self.sort = NEWEST
-        self.unfiltered = 0
+        self._unfiltered = 0  # rows that the filter has not looked at
+        self._unasked: list[int] = []  # numbers of the server's requests that it has not looked at
         self._seen: int = -1
+        self._asked = book.server_requests
+        self._asked_at = 0  # the moment at which they were looked at
         self._called = 0  # number of rows
         self._tops = array("Q")  # codes of the top-level lines, sorted
         self._hidden = array("Q")  # codes hidden because they are internal, sorted
         self._own = 0  # internal requests whose parents are known
         self._below = array("I")  # places of the children, sorted
         self._errands: dict[int, list[int]] = {}  # the same by the place of their parent
-        self._asked: Sequence[ServerRequest] = ()
-        self._taken = 0  # how many of them are in one of the next two
-        self._alone: dict[int, int] = {}  # codes of the top-level ones by their numbers
-        self._asked_of: dict[int, list[int]] = {}  # numbers of the others by the place of their row
-        self._waiting: list[int] = []  # those of ``_alone`` without an answer
         self._order: list[int] = []  # codes from the top, in another order than newest first
         self._lines: dict[int, int] = {}  # places in ``_order`` by code
         self._expanded: set[int] = set()  # places of rows whose children are shown
@@ -140,14 +136,22 @@ class Outline:
         return len(self._tops)
 
     @property
+    def unfiltered(self) -> int:
+        """The number of requests that the filter has not looked at."""
+        return self._unfiltered + len(self._unasked)
+
+    @property
     def total(self) -> int:
         """The number of top-level lines without the filter; with one, children count as well."""
-        return self._called + len(self._alone) - len(self._hidden) if self.filter else self.shown
+        if not self.filter:
+            return self.shown
+        asked = len(self._asked) - self._asked.table.kinds.count(CHILD, 0, len(self._asked))
+        return self._called + asked - self.internal_hidden
 
     @property
     def internal_hidden(self) -> int:
         """The number of lines that :attr:`show_internal` would add."""
-        return len(self._hidden)
+        return len(self._hidden) + (0 if self.show_internal else self._asked.answered_pings)
 
     def shows(self, row: Request) -> bool:
         """Whether a row is a top-level line."""
@@ -176,11 +180,11 @@ class Outline:
         else:
             for codes in (self._tops, self._hidden):  # a recording may have gone back
                 del codes[bisect_left(codes, _code(self._called)) :]
-            self.unfiltered = min(self.unfiltered, self._called)
+            self._unfiltered = min(self._unfiltered, self._called)
             for place in sorted(changed):
                 if place < self._called:
                     self._look_at(place)
-        self._take_server_requests()
+        self._take_server_requests(anew=changed is None)
         if self.unfiltered:
             self._look_on()
         self._arrange()
@@ -203,13 +207,12 @@ class Outline:
         internal = () if self.show_internal else book.internal[: bisect_left(book.internal, called)]
         over = [place for place in internal if book.is_over(place)]
         self._tops = array("Q")
-        self._waiting = [*self._alone]
         if self.filter:
             self._hidden = array("Q", map(_code, over))
-            self.unfiltered = called
+            self._unfiltered = called
             return
         self._hidden = array("Q", (_code(place) for place in over if not has(self._below, place)))
-        self.unfiltered = begin = 0
+        self._unfiltered = begin = 0
         for place in (*sorted({*over, *self._below[: bisect_left(self._below, called)]}), called):
             self._tops.extend(range(_code(begin), _code(place), 1 << 32))
             begin = place + 1
@@ -218,7 +221,7 @@ class Outline:
         """Shows or hides a row."""
         hidden = self._is_hidden(place) and (bool(self.filter) or not has(self._below, place))
         put(self._hidden, _code(place), present=hidden)
-        if place >= self.unfiltered:
+        if place >= self._unfiltered:
             put(self._tops, _code(place), present=self._passes(place))
 
     def _is_hidden(self, place: int) -> bool:
@@ -232,51 +235,52 @@ class Outline:
     def _look_on(self) -> None:
         """Holds older rows against the filter for a while."""
         until = time.monotonic() + BUDGET
-        place, enough = self.unfiltered, self.unfiltered - AT_ONCE
-        older = bisect_left(self._tops, self.unfiltered << 32)
+        self._look_on_asked(until)
+        place, enough = self._unfiltered, self._unfiltered - AT_ONCE
+        older = bisect_left(self._tops, self._unfiltered << 32)
         found = [*self._tops[:older]]
         while place and (place > enough or time.monotonic() < until):
             place -= 1
             if self._passes(place):
                 found.append(_code(place))
         self._tops = array("Q", sorted(found)) + self._tops[older:]
-        self.unfiltered = place
+        self._unfiltered = place
 
     # -- requests of the server's ----------------------------------------------------------------------------
 
-    def _take_server_requests(self) -> None:
-        """Takes in new requests of the server's, and those that were answered."""
-        asked = self.book.server_requests
-        if asked is not self._asked:
-            for code in self._alone.values():
-                put(self._tops, code, present=False)
-                put(self._hidden, code, present=False)
-            self._asked, self._taken, self._waiting, self._alone, self._asked_of = asked, 0, [], {}, {}
-        for number in range(self._taken, len(asked)):
-            parent = asked[number].parent
-            place = None if parent is None else self.book.place(parent)
-            if place is not None and place < self._called:
-                self._asked_of.setdefault(place, []).append(number)
-            else:
-                self._alone[number] = self._called_by(asked[number].at) << 32 | number
-                self._waiting.append(number)
-        self._taken = len(asked)
-        for number in self._waiting:
-            each, code = asked[number], self._alone[number]
-            hidden = each.method == "ping" and each.ended_at is not None and not self.show_internal
-            put(self._hidden, code, present=hidden)
-            put(self._tops, code, present=not hidden and self.filter.matches(each))
-        self._waiting = [number for number in self._waiting if asked[number].ended_at is None]
+    def _take_server_requests(self, *, anew: bool) -> None:
+        """Takes in the server's requests that came or ended, or that a recording has taken back; ``anew``, all of them."""
+        asked, (came, ended) = self._asked, self._asked.changes(self._asked_at)
+        self._asked_at = asked.moment
+        if anew:
+            numbers = asked.alone(pings=self.show_internal)
+            self._unasked = numbers if self.filter else []
+            if numbers and not self.filter:
+                self._tops = array("Q", sorted([*self._tops, *map(self._asked_code, numbers)]))
+            return
+        while self._unasked and self._unasked[-1] >= len(asked):
+            self._unasked.pop()
+        for number in (*came, *ended):
+            put(self._tops, self._asked_code(number), present=self._passes_asked(number))
 
-    def _called_by(self, at: float) -> int:
-        """Returns how many requests were called before a moment, which is hardly ever long ago.
+    def _look_on_asked(self, until: float) -> None:
+        """Holds older requests of the server's against the filter for a while."""
+        for _ in range(len(self._unasked)):
+            if time.monotonic() > until:
+                break
+            number = self._unasked.pop()
+            put(self._tops, self._asked_code(number), present=self._passes_asked(number))
 
-        One called at that moment is left out: seen from an earlier position of the recording it is not there.
-        """
-        order = self.book.order
-        near = max(0, len(order) - NEAR)
-        begin = near if near and order[near].called_at < at else 0
-        return bisect_left(order, at, begin, key=lambda row: row.called_at)
+    def _passes_asked(self, number: int) -> bool:
+        """Whether a request of the server's is a top-level line."""
+        asked = self._asked
+        if number >= len(asked) or asked.table.kinds[number] == CHILD:
+            return False
+        hidden = asked.table.kinds[number] == PING and not self.show_internal and asked.is_over(number)
+        return not hidden and (not self.filter or self.filter.matches(asked[number]))
+
+    def _asked_code(self, number: int) -> int:
+        return self._asked.table.places[number] << 32 | number
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -298,7 +302,7 @@ class Outline:
         if number != _ROW:
             return Item((ServerRequest, number), None, server_request=self._asked[number])
         row = self.book.row(place)
-        children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked_of.get(place, ()))
+        children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked.children(place))
         return Item(row_key(row), row, children=children, expanded=place in self._expanded)
 
     def _errands_of(self, place: int) -> list[int]:
@@ -310,7 +314,7 @@ class Outline:
         """Returns the code of a top-level line, shown or not."""
         kind, id = key
         if kind is ServerRequest:
-            return self._alone.get(int(id))
+            return None if self._asked.table.kinds[int(id)] == CHILD else self._asked_code(int(id))
         place = None if kind is ev.Round else self.book.place(id)
         return None if place is None else _code(place)
 
@@ -355,12 +359,20 @@ class Outline:
                 return self._top(top).key
         parent = None
         if key[0] is ServerRequest:
-            parent = next((place for place, numbers in self._asked_of.items() if key[1] in numbers), None)
+            parent = self._parent_of_asked(int(key[1]))
         elif key[0] is not ev.Round:
             place = self.book.place(key[1])
             if place is not None and has(self._below, place):
                 parent = self.book.parent(place)
         return None if parent is None else row_key(self.book.row(parent))
+
+    def _parent_of_asked(self, number: int) -> int | None:
+        """Returns the place of the row that a request of the server's belongs to."""
+        asked = self._asked
+        if number >= len(asked) or asked.table.kinds[number] != CHILD:
+            return None
+        parent = asked[number].parent
+        return None if parent is None else self.book.place(parent)
 
     def top_of(self, item: Item) -> int | None:
         """Returns the line of the row that an item is or belongs to; ``None`` where that has no children."""
@@ -425,7 +437,7 @@ class Outline:
         for errand in map(self.book.row, () if place is None else self._errands_of(place)):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
             found.append(Item(row_key(errand), errand, after=at - start))
-        for number in () if place is None else self._asked_of.get(place, ()):
+        for number in () if place is None else self._asked.children(place):
             asked = self._asked[number]
             found.append(Item((ServerRequest, number), None, server_request=asked, after=asked.at - start))
         return sorted(found, key=lambda item: item.after or 0.0)

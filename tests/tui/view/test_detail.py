@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import ServerRequest
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.detail import (
     FOLDED,
     Section,

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import ServerRequest
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.screens.parts.details import Belonging
 from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
 from tests.tui.making import book, cancelled, completed, late, started

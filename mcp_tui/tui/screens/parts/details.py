@@ -6,6 +6,7 @@ already or must not. What the server said is shown as it came; the journal, copi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -23,7 +24,8 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, as_object, bytes_text, read_json
-from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -144,7 +146,7 @@ CHECKED: Final = 64 * 1024
 """Bytes of a frame above which it is checked against the schema only when it is opened."""
 
 ROUNDS: Final = 1000
-"""The newest requests that are searched for the one that a later round belongs to."""
+"""The newest requests that are searched for the one that a later round belongs to, or an answer of ours."""
 
 _NOTED: Final = {
     ("notifications/cancelled", "out"): "requestId",
@@ -274,8 +276,11 @@ class Messages:
         if head.direction == "in":
             row = self.row_of(head)
             return "" if row is None else row.method
-        server_requests = reversed(self._scene.book.server_requests)
-        return next((each.method for each in server_requests if each.request_id == head.id), "")
+        asked = self._scene.book.server_requests
+        until = bisect_left(asked, head.seq, key=lambda each: each.seq)
+        before = (asked[number] for number in range(until - 1, max(-1, until - 1 - ROUNDS), -1))
+        id_ = type(head.id), head.id
+        return next((each.method for each in before if (type(each.request_id), each.request_id) == id_), "")
 
 
 @dataclass(eq=False)

@@ -1,0 +1,201 @@
+"""The server's requests: the one fold of their events, live and recorded.
+
+Their ids are used again and overlap with ours, so each has a number, in the order in which they came. Which requests an
+event is about is decided once, when it happens or is read from a file. A row is then made from two events: the one with
+which it came, and the one that ended it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, overload
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows
+
+NONE: Final = 0xFFFFFFFF
+"""No event, or no request."""
+
+ENDS: Final = (ev.ServerRequestAnswered, ev.ServerRequestWithdrawn, ev.Disconnected)
+"""Events that end requests of the server's."""
+
+PING, ALONE, CHILD = range(3)
+"""Where a request is shown: a ping while it waits, another one alone always, a child below its parent."""
+
+
+@dataclass(slots=True, weakref_slot=True)
+class ServerRequest:
+    """A request of the server's. ``outcome`` is empty while it waits for an answer."""
+
+    request_id: ev.RequestId
+    method: str
+    at: float
+    parent: ev.RequestId | None = None
+    seq: int = 0
+    ended_at: float | None = None
+    outcome: str = ""
+    code: int | None = None
+
+    @classmethod
+    def of(cls, event: ev.ServerRequestReceived) -> ServerRequest:
+        """Returns the request as it came."""
+        return cls(event.request_id, event.method, event.at, event.parent, event.seq)
+
+    def end(self, event: ev.Event) -> None:
+        """Folds the event that ends the request."""
+        match event:
+            case ev.ServerRequestAnswered(code=code, how=how):
+                answered = "answered" if code is None else f"refused with {code}"
+                self.outcome, self.code = how or answered, code
+            case ev.ServerRequestWithdrawn(reason=reason):
+                self.outcome = f"withdrawn {reason}".strip()
+            case _:
+                self.outcome = "lost"
+        self.ended_at = event.at
+
+    def elapsed(self, now: float) -> float:
+        """Seconds from its arrival to its end, or to ``now``."""
+        return max(0.0, (now if self.ended_at is None else self.ended_at) - self.at)
+
+
+Id = TypeVar("Id", bound=Hashable)
+
+
+class ServerRequestIndex(Generic[Id]):
+    """The course of the server's requests by their numbers, in 21 bytes each. Moments are numbers of events.
+
+    ``came`` and ``over`` are the moments at which a request came and ended, :data:`NONE` while it waits. ``ended`` lists
+    the numbers in the order in which they ended, ``pinged`` the moments at which pings did. ``places`` says how many of our
+    requests had been called before it, ``kinds`` where it is shown. ``children`` has the numbers of those that belong to a
+    request of ours, by its place.
+    """
+
+    def __init__(self) -> None:
+        self.came = array("I")
+        self.over = array("I")
+        self.ended = array("I")
+        self.pinged = array("I")
+        self.places = array("I")
+        self.kinds = bytearray()
+        self.children: dict[int, array[int]] = {}
+        self._waiting: dict[Id, list[int]] = {}
+
+    def receive(self, id: Id, moment: int, *, calls: int, parent: int | None, ping: bool) -> None:
+        """Adds a request; ``calls`` is the number of ours by now, ``parent`` the place of the one that it belongs to."""
+        number = len(self.came)
+        self._waiting.setdefault(id, []).append(number)
+        self.came.append(moment)
+        self.over.append(NONE)
+        self.places.append(calls)
+        self.kinds.append(CHILD if parent is not None else PING if ping else ALONE)
+        if parent is not None:
+            self.children.setdefault(parent, array("I")).append(number)
+
+    def end(self, id: Id | None, moment: int) -> list[int]:
+        """Ends the request with an id, or all that wait where it is ``None``; returns their numbers."""
+        if id is None:
+            ended = sorted(number for numbers in self._waiting.values() for number in numbers)
+            self._waiting.clear()
+        else:
+            # of two with one id the second is refused at once, the first answered
+            numbers = self._waiting.pop(id, [])
+            ended = [numbers.pop()] if numbers else []
+            if numbers:
+                self._waiting[id] = numbers
+        for number in ended:
+            self.over[number] = moment
+            if self.kinds[number] == PING:
+                self.pinged.append(moment)
+        self.ended.extend(ended)
+        return ended
+
+
+class ServerRequests(Sequence[ServerRequest]):
+    """The server's requests at a moment, oldest first; ``row`` returns the one with a number."""
+
+    def __init__(
+        self,
+        table: ServerRequestIndex[Any],
+        moment: Callable[[], int],
+        row: Callable[[int], ServerRequest],
+    ) -> None:
+        self.table: Final = table
+        self._moment = moment
+        self._row = row
+
+    @property
+    def moment(self) -> int:
+        """The number of events that have happened."""
+        return self._moment()
+
+    def is_over(self, number: int) -> bool:
+        """Whether a request has ended."""
+        return self.table.over[number] < self.moment
+
+    def changes(self, moment: int) -> tuple[range, Sequence[int]]:
+        """Returns the numbers of those that came, and of those that ended, between this and another moment."""
+        table = self.table
+        low, high = sorted((moment, self.moment))
+        came = range(bisect_left(table.came, low), bisect_left(table.came, high))
+        first, last = (bisect_left(table.ended, each, key=table.over.__getitem__) for each in (low, high))
+        return came, table.ended[first:last]
+
+    @property
+    def answered_pings(self) -> int:
+        """The number of answered pings that belong to no request of ours."""
+        return bisect_left(self.table.pinged, self.moment)
+
+    def alone(self, *, pings: bool) -> list[int]:
+        """Returns the numbers of those that belong to no request of ours; ``pings`` includes the answered ones."""
+        table, now = self.table, self.moment
+        found = enumerate(zip(table.kinds[: len(self)], table.over, strict=False))
+        return [number for number, (kind, over) in found if kind != CHILD and (kind or pings or over >= now)]
+
+    def children(self, place: int) -> Sequence[int]:
+        """Returns the numbers of those that belong to our request at a place."""
+        numbers = self.table.children.get(place)
+        return () if numbers is None else numbers[: bisect_left(numbers, len(self))]
+
+    def __len__(self) -> int:
+        return bisect_left(self.table.came, self.moment)
+
+    @overload
+    def __getitem__(self, index: int) -> ServerRequest: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ServerRequest]: ...
+    def __getitem__(self, index: int | slice) -> ServerRequest | list[ServerRequest]:
+        if isinstance(index, slice):
+            return [self._row(each) for each in range(len(self))[index]]
+        return self._row(range(len(self))[index])
+
+
+class ServerRequestBook:
+    """The server's requests of a live session, the oldest packed."""
+
+    def __init__(self, *, keep: int = KEEP) -> None:
+        self._keep = keep
+        self._moment = 0
+        self._index = ServerRequestIndex[tuple[type, ev.RequestId]]()
+        self._rows = PackedRows[ServerRequest](lambda row: row.ended_at is not None)
+        self.all = ServerRequests(self._index, lambda: self._moment, self._rows.__getitem__)
+
+    def apply(self, event: ev.Event, *, calls: int, parent: int | None) -> bool:
+        """Folds an event; returns whether it is about requests of the server's."""
+        match event:
+            case ev.ServerRequestReceived(request_id=id, method=method):
+                ping = method == "ping"
+                self._index.receive((type(id), id), self._moment, calls=calls, parent=parent, ping=ping)
+                self._rows.append(ServerRequest.of(event))
+                if self._rows.recent >= self._keep + BLOCK:
+                    self._rows.pack_oldest()
+            case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn() | ev.Disconnected():
+                id = None if isinstance(event, ev.Disconnected) else event.request_id
+                for number in self._index.end(None if id is None else (type(id), id), self._moment):
+                    self._rows[number].end(event)
+            case _:
+                return False
+        self._moment += 1
+        return True
