@@ -10,7 +10,8 @@ import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final, Protocol
+from math import inf
+from typing import Any, ClassVar, Final, Protocol
 
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
@@ -276,11 +277,19 @@ BUDGET: Final = 0.004
 """Seconds in one turn of the event loop that all streams of one connection may take together."""
 
 
+HURRY: Final = 0.03
+"""Seconds after a key in which streams give way to it."""
+
+
 class Turn:
     """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
 
-    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left.
+    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left. So they do for
+    :data:`HURRY` seconds after a person pressed a key, which takes as many turns until it acts.
     """
+
+    pressed: ClassVar[float] = -inf
+    """When a person last pressed a key, in monotonic seconds: all connections share the event loop."""
 
     def __init__(self) -> None:
         self.urgent: set[object] = set()
@@ -292,7 +301,7 @@ class Turn:
         if self._until is None:
             self._until = now + BUDGET
             asyncio.get_running_loop().call_soon(self._over)
-        elif now >= self._until or self.urgent:
+        elif now >= self._until or self.urgent or now - Turn.pressed < HURRY:
             await asyncio.sleep(0)
 
     def _over(self) -> None:

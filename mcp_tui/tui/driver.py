@@ -9,12 +9,16 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key
+from textual.message import Message
 
+from mcp_tui.transport.base import Turn
 from mcp_tui.tui.restore import reset
 
 BACKLOG: Final = 64 * 1024
@@ -134,6 +138,11 @@ class TerminalDriver(LinuxDriver):
             self.suspend_application_mode()
             self.resume_application_mode()
             self._host.refresh(layout=True)
+
+    def process_message(self, message: Message) -> None:
+        if isinstance(message, Key):
+            Turn.pressed = time.monotonic()
+        super().process_message(message)
 
     def write(self, data: str) -> None:
         if self._output is not None:

@@ -1,0 +1,107 @@
+"""How soon a cancel reaches the server after its key: ``python -m benchmarks.cancel_key [TIMES]``.
+
+In a real terminal, while the server sends 10,000 notifications a second: from the byte of enter in the prompt for the
+reason to the byte of the cancel at the server. 99 of 100 have to take at most 20 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+SERVER = r"""
+import json, sys, threading, time
+log = open(sys.argv[1], "a")
+lock = threading.Lock()
+def say(**message):
+    with lock:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n"); sys.stdout.flush()
+def flood():
+    note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}) + "\n"
+    due = time.monotonic()
+    while True:
+        with lock:
+            sys.stdout.write(note * 50); sys.stdout.flush()
+        due += 0.005
+        time.sleep(max(0.0, due - time.monotonic()))
+for line in sys.stdin:
+    now = time.monotonic(); m = json.loads(line); method = m.get("method")
+    if method == "initialize":
+        say(id=m["id"], result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "logging": {}},
+            "serverInfo": {"name": "flood", "version": "1"}})
+        threading.Thread(target=flood, daemon=True).start()
+    elif method == "tools/list":
+        say(id=m["id"], result={"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]})
+    elif method == "notifications/cancelled":
+        print("cancel", now, file=log, flush=True)
+    elif method == "tools/call":
+        print("call", now, file=log, flush=True)
+    elif "id" in m and method:
+        say(id=m["id"], error={"code": -32601, "message": "no"})
+"""
+
+
+def measured(times: int) -> list[float]:
+    """Milliseconds from each enter to its cancel."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "heard"
+        log.touch()
+        near, far = pty.openpty()
+        homes = {f"XDG_{each}_HOME": folder for each in ("STATE", "CONFIG", "DATA", "CACHE")}
+        program = [sys.executable, "-m", "mcp_tui", "--", sys.executable, "-S", "-c", SERVER, str(log)]
+        size = {"COLUMNS": "120", "LINES": "36", "TERM": "xterm-256color"}
+        app = subprocess.Popen(
+            program, stdin=far, stdout=far, stderr=far, env={**os.environ, **homes, **size, "HOME": folder}
+        )
+        threading.Thread(target=_read, args=(near,), daemon=True).start()
+        try:
+            time.sleep(4)
+            return [_once(near, log) for _ in range(times)]
+        finally:
+            app.kill()
+            app.wait()
+
+
+def _read(terminal: int) -> None:
+    while True:
+        try:
+            os.read(terminal, 1 << 16)
+        except OSError:
+            return
+
+
+def _once(terminal: int, log: Path) -> float:
+    for keys, pause in ((b"n", 0.4), (b"wait", 0.3), (b"\x13", 1.6), (b"c", 0.9)):
+        os.write(terminal, keys)
+        time.sleep(pause)
+    count = log.read_text().count("cancel")
+    sent = time.monotonic()
+    os.write(terminal, b"\r")
+    while log.read_text().count("cancel") == count:
+        if time.monotonic() - sent > 5:
+            os.write(terminal, b"\x1b")
+            return 5000.0
+        time.sleep(0.002)
+    time.sleep(0.3)
+    return (float(log.read_text().rpartition("cancel ")[2].split()[0]) - sent) * 1000
+
+
+def main() -> None:
+    """Print the figures."""
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    found = sorted(measured(times))
+    p99 = found[min(len(found) - 1, int(len(found) * 0.99))]
+    print(
+        f"enter to cancel: median {statistics.median(found):.1f} ms, p99 {p99:.1f} ms of {times} (goal: 20 ms)"
+    )
+
+
+if __name__ == "__main__":
+    main()
