@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 SERVER = r"""
@@ -38,6 +39,7 @@ for line in sys.stdin:
             "serverInfo": {"name": "flood", "version": "1"}})
         threading.Thread(target=flood, daemon=True).start()
     elif method == "tools/list":
+        print("list", now, file=log, flush=True)
         say(id=m["id"], result={"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]})
     elif method == "notifications/cancelled":
         print("cancel", now, file=log, flush=True)
@@ -62,7 +64,8 @@ def measured(times: int) -> list[float]:
         )
         threading.Thread(target=_read, args=(near,), daemon=True).start()
         try:
-            time.sleep(4)
+            _said(log, "list", lambda: None)
+            time.sleep(2)
             return [_once(near, log) for _ in range(times)]
         finally:
             app.kill()
@@ -78,19 +81,29 @@ def _read(terminal: int) -> None:
 
 
 def _once(terminal: int, log: Path) -> float:
-    for keys, pause in ((b"n", 0.4), (b"wait", 0.3), (b"\x13", 1.6), (b"c", 0.9)):
+    for keys, pause in ((b"n", 0.5), (b"wait", 0.3)):
         os.write(terminal, keys)
         time.sleep(pause)
-    count = log.read_text().count("cancel")
+    _said(log, "call", lambda: os.write(terminal, b"\x13"))
+    time.sleep(1)
+    os.write(terminal, b"c")
+    time.sleep(1)
     sent = time.monotonic()
-    os.write(terminal, b"\r")
-    while log.read_text().count("cancel") == count:
-        if time.monotonic() - sent > 5:
-            os.write(terminal, b"\x1b")
-            return 5000.0
-        time.sleep(0.002)
+    at = _said(log, "cancel", lambda: os.write(terminal, b"\r"))
     time.sleep(0.3)
-    return (float(log.read_text().rpartition("cancel ")[2].split()[0]) - sent) * 1000
+    return (at - sent) * 1000
+
+
+def _said(log: Path, word: str, do: Callable[[], object]) -> float:
+    """Does something and waits until the server logs that it heard it; returns when that was."""
+    count = log.read_text().count(word)
+    do()
+    until = time.monotonic() + 60
+    while (text := log.read_text()).count(word) == count:
+        if time.monotonic() > until:
+            raise SystemExit(f"the server heard no {word}")
+        time.sleep(0.002)
+    return float(text.rpartition(f"{word} ")[2].split()[0])
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import time
 
@@ -14,6 +13,7 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
+from mcp_tui.transport.base import call_behind_keys
 
 
 def open_store(
@@ -50,7 +50,7 @@ def open_store(
             problem = str(error)
     if record is not None:
         writers.append(Writer(record, redactor=redactor, header=header, replace=True))
-    store = Store(*writers, soon=asyncio.get_running_loop().call_soon)
+    store = Store(*writers, soon=call_behind_keys)
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store

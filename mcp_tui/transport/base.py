@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
@@ -278,7 +278,7 @@ BUDGET: Final = 0.004
 
 
 HURRY: Final = 0.03
-"""Seconds after a key in which streams give way to it."""
+"""Seconds after a key in which streams and the journal give way to it."""
 
 
 class Turn:
@@ -306,6 +306,20 @@ class Turn:
 
     def _over(self) -> None:
         self._until = None
+
+
+def call_behind_keys(call: Callable[[], object]) -> None:
+    """Calls in the loop's next turn; if a key was just pressed, when it had its time."""
+    loop = asyncio.get_running_loop()
+
+    def due() -> None:
+        left = Turn.pressed + HURRY - time.monotonic()
+        if left > 0:
+            loop.call_later(left, due)
+        else:
+            call()
+
+    loop.call_soon(due)
 
 
 _running: set[asyncio.Task[Any]] = set()

@@ -30,6 +30,12 @@ LAST_WORDS: Final = 0.5
 POLL: Final = 0.1
 """Seconds between two looks whether a terminal that does not read is still of interest."""
 
+TURNS: Final = 16
+"""Turns of the event loop that a key takes at most, from widget to widget, until it acts."""
+
+SWITCH: Final = 0.001
+"""Seconds after which a busy event loop lets the thread that reads keys run; Python's own 5 ms come twice a key."""
+
 
 class Output:
     """Writes to a terminal in a thread. Frames that find no room are dropped, then ``redraw`` is called.
@@ -142,7 +148,14 @@ class TerminalDriver(LinuxDriver):
     def process_message(self, message: Message) -> None:
         if isinstance(message, Key):
             Turn.pressed = time.monotonic()
+            asyncio.run_coroutine_threadsafe(self._draw_behind_key(), self._here)
         super().process_message(message)
+
+    async def _draw_behind_key(self) -> None:
+        """Draws nothing until the key has acted: a frame takes longer than all the rest."""
+        with self._host.batch_update():
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
 
     def write(self, data: str) -> None:
         if self._output is not None:
@@ -155,6 +168,7 @@ class TerminalDriver(LinuxDriver):
                 pass
         stream = sys.__stderr__
         assert stream is not None  # Textual writes to it too
+        sys.setswitchinterval(SWITCH)
         self._output = Output(stream.fileno(), stream.encoding, lambda: self._later(self._host.refresh))
         with self._setting_modes():
             super().start_application_mode()

@@ -154,11 +154,13 @@ class SessionScreen(LayoutScreen):
             return  # another server is on the screen
         # lists that move more than five times a second cannot be read, and are half the cost of a steady log
         self._ticks += 1
-        self.look(lists=self._ticks % 2 == 0)
+        self.look(lists=self._ticks % (2 if self.on_top else 10) == 0)
 
     def look(self, *, lists: bool = True) -> None:
         if not self.is_mounted or not self.table.is_mounted:
             return
+        if not (lists or self.on_top):
+            return  # once a second behind a dialog: a key there waits for the frame that is being drawn
         now = self.scene.now()
         self.table.refresh_rows()
         self.keys.show(self.footer_offers(), self.idle())
