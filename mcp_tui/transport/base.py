@@ -277,7 +277,7 @@ BUDGET: Final = 0.004
 """Seconds in one turn of the event loop that all streams of one connection may take together."""
 
 
-HURRY: Final = 0.03
+HURRY: Final = 0.01
 """Seconds after a key in which streams and the journal give way to it."""
 
 
@@ -285,7 +285,8 @@ class Turn:
     """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
 
     While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left. So they do for
-    :data:`HURRY` seconds after a person pressed a key, which takes as many turns until it acts.
+    :data:`HURRY` seconds after a person pressed a key, which takes as many turns until it acts; the driver of
+    the terminal renews it in each of them.
     """
 
     pressed: ClassVar[float] = -inf
