@@ -141,7 +141,7 @@ class Printer:
         """Stops printing events: the outcome comes last, and a server may send much while it is ended."""
         self._over = True
         if self._skipped:
-            self.say(f"mcp-tui: {self._skipped:,} events were not printed, because nobody read the output.")
+            self.say(f"mcp-tui: {self._skipped:,} events were not printed, because the output was not read.")
             self._skipped = 0
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
