@@ -87,6 +87,7 @@ class TestCorpus:
                 assert 0 < len(said_of_it) < 6000
 
     @pytest.mark.slow
+    @pytest.mark.timeout(900)
     async def test_forms_go_to_json_and_back_before_they_are_drawn_and_lose_nothing(self) -> None:
         app = Showing()
         async with app.run_test(size=(80, 24)) as pilot:

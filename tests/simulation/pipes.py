@@ -168,6 +168,7 @@ class Process:
         self.exit: asyncio.Future[int] = world.loop.create_future()
         self.gone: asyncio.Future[None] = world.loop.create_future()
         self.ended = 0
+        self.guard_code = 0
         self.running = True
         self._world = world
         self.stdin = StdinPipe(world, stdin, self)
