@@ -107,8 +107,11 @@ class Output:
 def stop_group() -> bool:
     """Stops the process group, as a shell expects it from ctrl+z, so that a script around mcp-tui stops too.
 
-    Returns after it was continued; or at once, and false, where no shell could continue it.
+    Returns after it was continued; or at once, and false, where no shell could continue it, or where what started mcp-tui
+    ignores such a stop: a script that runs on in the foreground would leave a terminal that nobody reads.
     """
+    if signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN:
+        return False
     continued: list[int] = []
     note = signal.signal(signal.SIGCONT, lambda number, _: continued.append(number))
     stop = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -124,6 +127,7 @@ class TerminalDriver(LinuxDriver):
     """Textual's driver, with an :class:`Output` in place of a queue that blocks the loop if the terminal does not read."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
+        ignored = signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN  # before Textual takes it
         super().__init__(app, **options)  # pyright: ignore[reportUnknownMemberType] - an app of whatever result
         self._host = app
         self._here = asyncio.get_running_loop()
@@ -132,6 +136,8 @@ class TerminalDriver(LinuxDriver):
         """Whether what is written sets modes of the terminal: it is never dropped."""
         # in the loop, where no frame is half drawn, and with the whole process group
         signal.signal(signal.SIGTSTP, lambda _number, _frame: self._later(app.run_action, "suspend"))
+        if ignored:
+            signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         signal.signal(signal.SIGCONT, lambda _number, _frame: self._later(self._continued))
 
     def _later(self, function: Callable[..., object], *args: object) -> None:

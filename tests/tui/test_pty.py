@@ -209,3 +209,12 @@ def test_ctrl_z_stops_the_script_around_it_and_fg_draws_it_again(terminals: Call
     shell.press("\x11")
     shell.see("ended")
     assert shell.modes() == set()
+
+
+def test_ctrl_z_stops_nothing_under_a_script_that_ignores_it(terminals: Callable[..., Terminal]) -> None:
+    shell = terminals("-c", f"trap '' TSTP; {sys.executable} -m mcp_tui --demo; echo ended", program=["sh"])
+    shell.see("No requests yet.")
+    shell.press("\x1a")
+    shell.see("cannot suspend")
+    shell.press("\x11")
+    shell.see("ended")
