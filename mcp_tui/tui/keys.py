@@ -174,6 +174,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", footer=3, wide=True, priority=True, acts=True),
     Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
     Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
+    Key("request.repeat", "R", "repeat", "Repeat n times", "the same request several times at once, and a sum: median, worst, failures, late", priority=True, acts=True),
     Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
     Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),

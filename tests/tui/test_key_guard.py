@@ -331,5 +331,6 @@ async def test_repeat_sends_what_is_not_written_yet_and_not_more_than_four_times
             clock.now += 0.02
         called = [row for row in driven.session.client.book.order if row.name == "silent"]
         assert len(called) == 1 + 4
+        assert "Not repeated: faster than 4 a second. R repeats n times." in driven.text()
         assert "no longer available" not in driven.text()
         assert driven.row(first).name == called[-1].name

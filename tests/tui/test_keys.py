@@ -75,6 +75,7 @@ CHECKS: dict[str, Check[Any]] = {
         row="completed",
         spoils=True,
     ),
+    "request.repeat": opens("InputsScreen"),
     "request.edit": opens("CallScreen"),
     "app.leave": opens("ConfirmScreen"),
     "request.extend": Check(

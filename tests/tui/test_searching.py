@@ -61,6 +61,20 @@ class TestMarks:
             await driven.until(lambda: len(driven.session.client.book.order) == before + 2)
             assert not driven.bench.table.marks
 
+    async def test_what_is_repeated_several_times_is_summed_up_when_all_is_over(self) -> None:
+        async with driving(size=(120, 36)) as driven:
+            await over(driven, "add")
+            before = len(driven.session.client.book.order)
+            await driven.press("R", "backspace", "0", "enter")
+            assert "0 is not a number from 1 to 100. Nothing was sent." in driven.text()
+            driven.app.guard.release()
+            await driven.press("R", "backspace", "3", "enter")
+            await driven.until(lambda: "3 × tools/call add: median " in driven.inside("keys"))
+            assert "0 failed, 0 late" in driven.inside("keys")
+            assert len(driven.session.client.book.order) == before + 3
+            await driven.press("4")
+            await driven.until(lambda: "3 × tools/call add: median " in driven.plain("log"))
+
     @pytest.mark.parametrize(("keys", "ending"), [(("enter",), "jsonl"), (("down", "enter"), "md")])
     async def test_e_writes_the_marked_to_a_file_of_their_own(
         self, keys: tuple[str, ...], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -387,7 +387,8 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     Dismisses the answers by the ids of the inputs, or ``None`` on esc. They are not kept here.
 
-    ``name`` is that of the server; without ``ask`` it is the whole title. ``typed`` are the first values of the fields.
+    ``name`` is that of the server; with ``does``, the label of enter, it is the whole title. ``typed`` are the first
+    values of the fields.
     """
 
     OF_SERVER = False
@@ -397,10 +398,10 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         name: str,
         asked: Sequence[AskedInput],
         *,
-        ask: bool = True,
+        does: LiteralString = "",
         typed: Mapping[str, str] | None = None,
     ) -> None:
-        self._done: Hint = ("enter", "Continue" if ask else "Save")
+        self._done: Hint = ("enter", does or "Continue")
         self._fields: list[tuple[AskedInput, LineInput]] = []
         self._wrong = place("wrong")
         shown: list[Widget] = []
@@ -412,7 +413,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             field = LineInput(value, hidden, password=each.secret, compact=True)
             self._fields.append((each, field))
             shown += [Static(label, markup=False, classes="-asked"), field]
-        title = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
+        title = brief(name, 40) if does else safe("Inputs for {}", brief(name, 40))
         super().__init__(VerticalScroll(*shown, can_focus=False), self._wrong, title=title)
 
     def hints(self) -> Sequence[Hint]:

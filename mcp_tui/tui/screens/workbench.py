@@ -36,6 +36,7 @@ class Workbench(SessionScreen):
         self.action_extend = self.cancelling.extend
         self.action_new = self.calling.tools
         self.action_again = self.calling.again
+        self.action_repeat = self.calling.repeat
         self.action_edit = self.calling.edit
         self.action_saved = self.calling.choose_saved
         self.action_answer = self.questions.answer
@@ -53,6 +54,7 @@ class Workbench(SessionScreen):
         if self.is_mounted:
             self.cancelling.ask_about_overdue()
             self.questions.put_new()
+            self.calling.sum_up()
             self.connection.tell_troubles()
 
     def drawing(self) -> None:
@@ -87,6 +89,7 @@ class Workbench(SessionScreen):
             "request.cancel-now": over,
             "request.copy": row is None,
             "request.again": row is None or lost,
+            "request.repeat": row is None or lost,
             "request.edit": row is None or lost or row.method != "tools/call",
             "request.new": lost,
             "request.cancel-all": not session.running,

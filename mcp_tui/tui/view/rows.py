@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from statistics import median
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
@@ -31,6 +33,23 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 def request(row: Request) -> SafeText:
     """Returns method and name: ``tools/call slow_sql``."""
     return join((brief(row.method, 80), brief(row.name)), " ")
+
+
+def repetitions(rows: Sequence[Request]) -> SafeText:
+    """Returns the sum of repeated requests that are over: ``5 × tools/call add: median 12 ms, worst 40 ms, …``."""
+    of = request(rows[0]) if len({(row.method, row.name) for row in rows}) == 1 else words("requests")
+    times = [
+        row.elapsed(row.ended_at) for row in rows if row.sent_at is not None and row.ended_at is not None
+    ]
+    ends = Counter(evidence.ended(row) for row in rows)
+    pieces = (
+        clean(f"median {units.span(median(times))}, worst {units.span(max(times))}") if times else NOTHING,
+        safe("{} failed", sum(row.is_error for row in rows) + ends["failed"] + ends["lost"]),
+        safe("{} timed out", ends["timed_out"]) if ends["timed_out"] else NOTHING,
+        safe("{} cancelled", ends["cancelled"]) if ends["cancelled"] else NOTHING,
+        safe("{} late", sum(bool(row.late) for row in rows)),
+    )
+    return safe("{} × {}: {}", len(rows), of, join(pieces, ", "))
 
 
 # -- clocks ----------------------------------------------------------------------------------------------------

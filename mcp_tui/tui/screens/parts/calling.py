@@ -19,13 +19,14 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.rows import repetitions, request
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -38,6 +39,9 @@ EARLIER: Final = 20
 """Earlier arguments that are kept for each tool, prompt, or template."""
 
 _METHODS: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
+
+TIMES: Final = 100
+"""Repetitions of a request that one key sends at most."""
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
 """Params that only later rounds of a request have."""
@@ -61,6 +65,7 @@ class Calling:
     _connection: ConnectionKeys
     _list: CallScreen | None = None
     _repeated: AbstractSet[RequestId] = frozenset()
+    _counted: AbstractSet[RequestId] = frozenset()
     _earlier: dict[tuple[str, str], list[Arguments]] = field(default_factory=dict[tuple[str, str], Any])
     _drafts: dict[str, Draft] = field(default_factory=dict[str, Any])
     asked: set[str] = field(default_factory=set[str])
@@ -144,11 +149,55 @@ class Calling:
     def again(self) -> None:
         """Repeats the selected request, or the marked ones, each with a new id."""
         rows = self._copying.requests()
-        if not rows or not self._screen.app.guard.may_repeat():
+        if not rows:
+            return
+        if not self._screen.app.guard.may_repeat():
+            said = "Not repeated: faster than 4 a second. {request.repeat} repeats n times."
+            self._screen.tell(hint(said))
             return
         # A key that is held down may repeat what it has just sent itself.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
+        self._repeated = self._send(rows)
+        self._table.unmark()
+
+    def repeat(self) -> None:
+        """Asks how many times, and repeats the selected request, or the marked ones, as often at once."""
+        from mcp_tui.config.definitions import Input
+        from mcp_tui.tui.screens.dialog import InputsScreen
+
+        rows = self._copying.requests()
+        if not rows or not self._connection.connected():
+            return
+
+        def answered(answers: dict[str, str] | None) -> None:
+            if answers is None:
+                return
+            said = answers["times"].strip()
+            times = int(said) if said.isdecimal() and len(said) <= len(str(TIMES)) else 0
+            if not 1 <= times <= TIMES:
+                asked = safe("{} is not a number from 1 to {}. Nothing was sent.", brief(said, 40), TIMES)
+                self._screen.refuse(asked)
+                return
+            self._counted = self._send(rows * times)
+            self._table.unmark()
+
+        field = Input(id="times", description=f"How many times (1 to {TIMES})", default="5")
+        title = f"Repeat {request(rows[0])}" if len(rows) == 1 else f"Repeat {len(rows)} requests"
+        self._screen.app.push_screen(InputsScreen(title, [field], does="Repeat"), answered)
+
+    def sum_up(self) -> None:
+        """Sums up what was repeated several times, once all of it is over."""
+        book = self._session.client.book
+        rows = [row for id_ in self._counted if (row := book.get(id_)) is not None]
+        if rows and self._screen.on_top and not any(row.open for row in rows):
+            self._counted = frozenset()
+            said = repetitions(rows)
+            self._session.client.note(said)
+            self._screen.tell(said, "accent", seconds=20)
+
+    def _send(self, rows: list[Request]) -> set[RequestId]:
+        """Sends requests again, the last first; says why if one cannot be sent. Returns the new ids."""
         sent: set[RequestId] = set()
         for row in rows[::-1]:
             params = self._payloads.params(row)
@@ -162,8 +211,7 @@ class Calling:
                 self._screen.refuse(safe("The arguments of request {} are no longer available", row.id))
             elif (id_ := self._connection.call(row.method, arguments or None)) is not None:
                 sent.add(id_)
-        self._repeated = sent
-        self._table.unmark()
+        return sent
 
     async def entry(self, entry: Entry) -> None:
         """Calls an entry of the catalogue."""
@@ -246,7 +294,7 @@ class Calling:
                 self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
 
         field = Input(id="name", description="Name of the saved call", default=tool[:NAME])
-        self._screen.app.push_screen(InputsScreen("Save call", [field], ask=False), answered)
+        self._screen.app.push_screen(InputsScreen("Save call", [field], does="Save"), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:
         from mcp_tui.tui.screens.dialog import ConfirmScreen
