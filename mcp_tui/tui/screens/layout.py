@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, LiteralString, TypeVar
+from typing import Any, Final, LiteralString, TypeVar
 
 from textual import events, getters
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import ModalScreen, Screen
+from textual.signal import Signal
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -17,15 +18,12 @@ from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import FIRST, key_of, keys
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
-from mcp_tui.tui.view.shares import Shares
+from mcp_tui.tui.view.shares import Border, Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas
 
 Result = TypeVar("Result")
-
-SHARED: Final = ("log", "wire", "timeline")
-"""The panes that are tabs of one place in three columns."""
 
 TABS: Final = {
     "detail": words("Detail"),
@@ -40,8 +38,8 @@ TABS: Final = {
 FRAME: Final = 6
 """Cells of a border beside its title."""
 
-WIDE: Final = 140
-"""Cells from which on the panes are in three columns."""
+WIDE: Final = 170
+"""Cells from which on the catalogue has a column of its own; on a narrower screen it is one of the tabs."""
 
 BESIDE: Final = 100
 """Cells from which on the detail is beside the tabs; on a narrower screen it is one of them."""
@@ -64,16 +62,21 @@ class LayoutScreen(Screen[None]):
         super().__init__()
         self.bar = ServerBar(id="server")
         self.keys = KeyBar()
+        self.body = Container(id="body")
         self.pane = "catalogue"
         self.chosen = False
         """Whether a person chose the pane."""
         self.shares = Shares()
-        self._recent = ["detail", "cancellations", "timeline", "wire", "log", "catalogue"]
+        self._recent = ["detail", "catalogue", "timeline", "wire", "log", "cancellations"]
         self._columns = 0
+        self._grid: tuple[str, str] = "", ""
+        self._dragged: Border | None = None
         self.tab_titles = TabTitles(self)
 
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
+        laid_out: Signal[Any] = self.screen_layout_refresh_signal  # pyright: ignore[reportUnknownMemberType]
+        laid_out.subscribe(self, self.tab_titles.caption, immediate=True)
 
     def before_key(self) -> None:
         """Called before a key is handled, while no other screen covers this one."""
@@ -120,13 +123,8 @@ class LayoutScreen(Screen[None]):
     # -- places ----------------------------------------------------------------------------------------------
 
     @property
-    def body(self) -> Container:
-        """The container of the panes."""
-        return self.query_one("#body", Container)
-
-    @property
     def wide(self) -> bool:
-        """Whether the panes are in three columns."""
+        """Whether the catalogue has a column of its own."""
         return self._columns == 3
 
     @property
@@ -137,7 +135,7 @@ class LayoutScreen(Screen[None]):
     @property
     def sharing(self) -> tuple[str, ...]:
         """The panes that are tabs of one place."""
-        return SHARED if self.wide else tuple(TABS)[1:] if self.beside else tuple(TABS)
+        return tuple(TABS)[self._columns - 1 :]
 
     def place(self, width: int) -> None:
         """Sets the number of columns before the first layout, so that it is not made twice."""
@@ -147,58 +145,127 @@ class LayoutScreen(Screen[None]):
     def placed(self, table: Widget) -> list[Widget]:
         """Returns the requests and the panes in the order of the grid."""
         detail, catalogue, *others = self.panes.values()
-        return [catalogue, table, detail, *others] if self.wide else [table, detail, catalogue, *others]
+        if self.wide:
+            return [catalogue, table, detail, *others]
+        return [table, catalogue, *others, detail]
 
     def on_resize(self, event: events.Resize) -> None:
         columns = _columns(event.size.width)
-        self.call_after_refresh(self.tab_titles.caption)
-        if columns == self._columns:
-            return
-        self._columns = columns
-        self.body.sort_children(key=self.placed(self.query_one("#requests")).index)
-        self.share_out()
-        self.show_pane(self.pane)
+        if columns != self._columns:
+            self._columns = columns
+            self.body.sort_children(key=self.placed(self.query_one("#requests")).index)
+            self.show_pane(self.pane)
+        self.fit()
 
     def on_screen_resume(self) -> None:
-        self.call_after_refresh(self.tab_titles.caption)  # a screen that is covered is laid out no sooner
+        self.call_after_refresh(self.tab_titles.caption)  # the first layout of all sends no signal
 
     # -- sizes -----------------------------------------------------------------------------------------------
 
-    def share_out(self, shares: Shares | None = None) -> None:
-        """Lays out the panes, with other shares if given. The stylesheet has the default ones."""
-        before, self.shares = self.shares, shares or self.shares
-        if self.shares == before == Shares():
-            return
-        body = self.body
+    def needs(self) -> tuple[int, int]:
+        """Returns the lines that the requests need, and the cells that the catalogue needs, with their borders."""
+        return 0, 0
+
+    def fit(self) -> None:
+        """Gives each pane the room that it needs, or that a person gave it."""
+        width, height = self.app.size
+        lines, cells = self.needs()
+        rows = f"{self.shares.height(height, lines, narrow=not self.beside)} 1fr"
+        catalogue = self.shares.catalogue_width(width, cells)
         if self.wide:
-            body.styles.grid_columns = self.shares.columns()
+            columns = f"{catalogue} 1fr {self.shares.tabs_width(width, catalogue)}"
+        elif self.beside:
+            columns = f"{catalogue if self._in_front == 'catalogue' else self.shares.tabs_width(width)} 1fr"
         else:
-            body.styles.clear_rule("grid_columns")
-        body.styles.grid_rows = self.shares.rows(wide=self.wide)
-        self.call_after_refresh(self.tab_titles.caption)
+            columns = "1fr"
+        if (rows, columns) != self._grid:
+            self._grid = rows, columns
+            styles = self.body.styles
+            styles.grid_rows, styles.grid_columns = rows, columns
+
+    @property
+    def _in_front(self) -> str:
+        """The tab that is shown."""
+        return next(each for each in reversed(self._recent) if each in self.sharing)
+
+    def share_out(self, shares: Shares) -> None:
+        """Lays out the panes with other shares."""
+        self.shares = shares
+        self.fit()
 
     def action_size(self, border: str, steps: int) -> None:
-        """Moves borders by a key: ``sides`` are those of the focused pane, ``lower`` is the top of the row below."""
+        """Moves a border by a key: ``lower`` is that above the panes below; ``beside`` gives room to the focused pane."""
+        width, height = self.app.size
         if border == "lower":
-            self.share_out(self.shares.raised(steps * STEP, wide=self.wide))
-        elif self.wide:
-            name = "" if self.focused is None else str(self.focused.id)
-            self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
+            lines = self.query_one("#requests").outer_size.height
+            self.share_out(self.shares.moved("requests", (lines - steps * _step(height)) / height))
+        elif not self.beside:
+            self.tell(words("No border to move: at this width all panes are tabs of one place."))
+        else:
+            focused = "" if self.focused is None else str(self.focused.id)
+            side = focused if focused in ("catalogue", self._in_front) else self._in_front
+            cells = self.panes[side].outer_size.width
+            cells += (steps if focused == side else -steps) * _step(width)
+            self.share_out(self.shares.moved(_border(side), cells / width))
+
+    # -- dragging a border -------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._dragged = self._border_at(event.screen_x, event.screen_y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragged is None or not event.button:
+            self._dragged = None
+            return
+        width, height = self.app.size
+        at = event.screen_x / width
+        if self._dragged == "requests":
+            to = (event.screen_y + 1 - self.body.region.y) / height
+        else:
+            to = 1 - at if self.wide and self._dragged == "tabs" else (event.screen_x + 1) / width
+        self.clear_selection()
+        self.share_out(self.shares.moved(self._dragged, to))
+
+    def on_mouse_up(self) -> None:
+        self._dragged = None
+
+    def _border_at(self, x: int, y: int) -> Border | None:
+        """Returns the border at a place on the screen; ``None`` for none."""
+        if self.maximized is not None:
+            return None
+        requests = self.query_one("#requests").region
+        if requests.x < x < requests.right - 1 and y in (requests.bottom - 1, requests.bottom):
+            return "requests"
+        if self.wide and x in (requests.x - 1, requests.x):
+            return "catalogue"
+        edge = self.panes["detail"].region.right if self.wide else self.panes["detail"].region.x
+        if self.beside and x in (edge - 1, edge) and y >= requests.bottom:
+            return _border(self._in_front)
+        return None
 
     def show_pane(self, name: str) -> None:
         """Shows a pane; of tabs, the one that was asked for last."""
         self.pane = name
         self._recent.remove(name)
         self._recent.append(name)
-        shown = next(each for each in reversed(self._recent) if each in self.sharing)
+        shown = self._in_front
         for each, widget in self.panes.items():
             widget.display = each not in self.sharing or each == shown
         self.tab_titles.caption()
+        self.fit()
 
     def choose_pane(self, name: str) -> None:
         """Shows a pane because a person asked for it."""
         self.chosen = True
         self.show_pane(name)
+
+
+def _step(cells: int) -> int:
+    return max(1, round(STEP * cells))
+
+
+def _border(pane: str) -> Border:
+    return "catalogue" if pane == "catalogue" else "tabs"
 
 
 def _columns(width: int) -> int:
@@ -219,7 +286,7 @@ class TabTitles:
             self._counts = counts
             self.caption()
 
-    def caption(self) -> None:
+    def caption(self, _screen: object = None) -> None:
         """Sets the titles of all panes; the visible one in a place tells how wide that is, once it was laid out."""
         panes = self._screen.panes
         for name, widget in panes.items():
@@ -330,7 +397,7 @@ class Opening(LayoutScreen):
         self.place(self.app.size.width)
         self.show_pane(self.pane)
         yield self.bar
-        with Container(id="body"):
+        with self.body:
             yield from self.placed(self.table)
         yield self.keys
 

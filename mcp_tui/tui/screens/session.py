@@ -7,7 +7,6 @@ from typing import Final, LiteralString
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Container
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
@@ -90,7 +89,7 @@ class SessionScreen(LayoutScreen):
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)
         yield self.bar
-        with Container(id="body"):
+        with self.body:
             yield from (each for each in self.placed(self.table) if each is not self.timeline)
         yield self.filtering
         yield self.keys
@@ -200,6 +199,7 @@ class SessionScreen(LayoutScreen):
         if self.catalogue.display:
             self.catalogue.refresh_source()
         self._behind = True
+        self.fit()
         self._show_detail(now)
         for problem in self.scene.problems[self._problems :]:
             self._problems += 1
@@ -207,6 +207,11 @@ class SessionScreen(LayoutScreen):
 
     def drawing(self) -> None:
         """Called before the panes are drawn again."""
+
+    def needs(self) -> tuple[int, int]:
+        border, indent, scrollbar = 2, 2, 1
+        lines = self.table.header + max(2, len(self.table.outline))
+        return lines + border, self.scene.catalogue.longest + indent + scrollbar + border
 
     def _show_detail(self, now: float) -> None:
         self.details.show(now, self.entry(), *self.detailed())
@@ -230,7 +235,7 @@ class SessionScreen(LayoutScreen):
         super().show_pane(name)
         if name == "timeline" and not self.timeline.is_attached:
             # mounted when it is first shown: in most sessions it never is
-            self.body.mount(self.timeline)
+            self.body.mount(self.timeline, before=None if self.wide else self.detail)
         self.forget()
 
     def action_pane(self, name: str) -> None:
@@ -293,7 +298,6 @@ class SessionScreen(LayoutScreen):
             self.minimize()
         elif self.focused is not None:
             self.maximize(self.focused)
-        self.call_after_refresh(self.tab_titles.caption)
 
     def action_follow(self) -> None:
         """Turns following the newest line on or off, in the focused list or else the table."""

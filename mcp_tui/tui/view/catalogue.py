@@ -176,7 +176,8 @@ class Catalogue:
         self._rows: dict[int, Entry | str] = {}
         self._known: dict[tuple[str, str, int], int] = {}
         self._problems: dict[str, SafeText] = {}
-        self._names = 0
+        self.longest = 0
+        """Cells of the longest name, 28 at most."""
         self._passes: Callable[[Entry], bool] | None = None
 
     def filter(self, passes: Callable[[Entry], bool] | None) -> None:
@@ -231,7 +232,7 @@ class Catalogue:
                 seen[entry.name] += 1
         self.numbers = list(self._rows)
         names = (width(row.label) for row in self._rows.values() if isinstance(row, Entry))
-        self._names = min(28, max(names, default=0))
+        self.longest = min(28, max(names, default=0))
         self.version += 1
 
     def _number(self, kind: str, name: str, again: int) -> int:
@@ -247,9 +248,9 @@ class Catalogue:
             problem = self._problems.get(row) or NOTHING
             said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
-        if width - 4 - self._names < HINT:
+        if width - 4 - self.longest < HINT:
             return line(words("  "), fit(row.label, max(8, width - 2)), key=row)
-        name = fit(row.label, self._names)
+        name = fit(row.label, self.longest)
         return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
 
 

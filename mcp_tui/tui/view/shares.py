@@ -1,4 +1,4 @@
-"""The sizes of the panes as shares of the screen; keys change them, and a file keeps them."""
+"""The sizes of the panes: from what they hold, or as shares of the screen where a person moved a border."""
 
 from __future__ import annotations
 
@@ -7,62 +7,71 @@ from typing import Final, Literal
 
 from mcp_tui.protocol.values import fact
 
-Border = Literal["left", "right", "split", "lower", "tabs"]
-"""The borders that can be moved: the right edge of the catalogue, the left edge of the detail, the right edge of the
-cancellations, the top of the lower row in three columns, and the top of the tabs otherwise."""
+Border = Literal["requests", "catalogue", "tabs"]
+"""The borders that can be moved: the lower one of the requests, and those that part the catalogue and the tabs from the
+detail. Where the catalogue is one of the tabs, its border is theirs while it is shown."""
 
-LEAST: Final = 0.1
+LEAST_SHARE: Final = 0.1
 """The least share of a pane."""
+
+REQUESTS_LEAST: Final = 6
+"""Lines of the requests, at least, their border included."""
+
+REQUESTS_MOST: Final = 45
+"""The percentage of the height that the requests take by themselves, at most; the answer of a call is below them."""
+
+REQUESTS_MOST_NARROW: Final = 55
+"""The same where the detail is one of the tabs."""
+
+CATALOGUE_LEAST: Final = 26
+CATALOGUE_MOST: Final = 30
+"""Cells of the catalogue by itself."""
+
+SIDES_MOST: Final = 45
+"""The percentage of the width of what is beside the detail, which keeps the rest."""
 
 
 @fact
 class Shares:
-    """The places of the borders, from the left or from the top."""
+    """The shares of panes whose border a person moved: ``requests`` of the height of the screen, the others of its width."""
 
-    left: float = 0.171
-    right: float = 0.764
-    split: float = 0.55
-    lower: float = 0.667
-    tabs: float = 0.55
+    requests: float | None = None
+    catalogue: float | None = None
+    tabs: float | None = None
 
     def moved(self, border: Border, to: float) -> Shares:
-        """Returns the shares with a border moved, as near to ``to`` as the other panes permit."""
-        low, high = {
-            "left": (LEAST, self.split - LEAST),
-            "right": (self.split + LEAST, 1 - LEAST),
-            "split": (self.left + LEAST, self.right - LEAST),
-            "lower": (2 * LEAST, 1 - LEAST),
-            "tabs": (2 * LEAST, 1 - LEAST),
-        }[border]
-        changed: dict[str, float] = {border: round(max(low, min(high, to)), 3)}
+        """Returns the shares with the room of a pane changed, as near to ``to`` as the others permit."""
+        other = {"catalogue": self.tabs, "tabs": self.catalogue}.get(border) or 0.0
+        most = 1 - LEAST_SHARE - (0.0 if border == "requests" else max(other, LEAST_SHARE))
+        changed: dict[str, float] = {border: round(max(LEAST_SHARE, min(most, to)), 3)}
         return replace(self, **changed)
 
-    def raised(self, by: float, *, wide: bool) -> Shares:
-        """Returns the shares with more room for the panes below the requests."""
-        return self.moved("lower", self.lower - by) if wide else self.moved("tabs", self.tabs - by)
+    def height(self, screen: int, lines: int, *, narrow: bool) -> int:
+        """Returns the lines for the requests, of a ``screen`` of so many; ``lines`` are what they need."""
+        if self.requests is not None:
+            return max(3, min(screen - 3, round(self.requests * screen)))
+        most = (REQUESTS_MOST_NARROW if narrow else REQUESTS_MOST) * screen // 100
+        return max(min(REQUESTS_LEAST, most), min(lines, most))
 
-    def widened(self, pane: str, by: float) -> Shares:
-        """Returns the shares with more room at both sides, or for one pane: ``cancellations`` and ``log`` share a border."""
-        if pane in {"cancellations", "log"}:
-            return self.moved("split", self.split + (by if pane == "cancellations" else -by))
-        made = self if pane == "detail" else self.moved("left", self.left + by)
-        return made if pane == "catalogue" else made.moved("right", made.right - by)
+    def catalogue_width(self, screen: int, cells: int) -> int:
+        """Returns the cells for the catalogue; ``cells`` are what its longest name needs."""
+        if self.catalogue is not None:
+            return round(self.catalogue * screen)
+        return min(CATALOGUE_MOST, max(CATALOGUE_LEAST, cells))
 
-    def columns(self) -> str:
-        """Returns the columns of the grid in three columns, in the syntax of a stylesheet."""
-        widths = (self.left, self.split - self.left, self.right - self.split, 1 - self.right)
-        return " ".join(f"{round(1000 * each)}fr" for each in widths)
-
-    def rows(self, *, wide: bool) -> str:
-        """Returns the rows of the grid."""
-        upper = self.lower if wide else self.tabs
-        return f"{round(1000 * upper)}fr {round(1000 * (1 - upper))}fr"
+    def tabs_width(self, screen: int, catalogue: int = 0) -> int:
+        """Returns the cells for the tabs, beside a catalogue of so many that is always shown."""
+        least = round(LEAST_SHARE * screen)
+        if self.tabs is not None:
+            return min(round(self.tabs * screen), screen - catalogue - least)
+        return max(least, SIDES_MOST * screen // 100 - catalogue)
 
 
 def shares(told: dict[str, object]) -> Shares:
     """Reads shares from a file, and ignores values that are not valid or leave a pane no room."""
     made = Shares()
-    for border in ("split", "left", "right", "lower", "tabs"):
+    borders: tuple[Border, ...] = ("requests", "catalogue", "tabs")
+    for border in borders:
         to = told.get(border)
         if isinstance(to, int | float) and not isinstance(to, bool) and 0 < to < 1:
             made = made.moved(border, float(to))

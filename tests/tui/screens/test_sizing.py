@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widget import Widget
 
 from mcp_tui.client.client import Client
@@ -14,6 +15,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import TABS
+from mcp_tui.tui.view.server import Link
 from tests.tui.driving import DEMO, Driven, driving
 
 
@@ -21,21 +23,72 @@ def shown(driven: Driven) -> list[Widget]:
     return [pane for pane in (driven.bench.table, *driven.bench.panes.values()) if pane.display]
 
 
-async def test_keys_share_the_width_between_the_sides_and_the_middle_and_the_height() -> None:
+async def test_keys_give_room_to_the_pane_in_use_and_to_those_below():
     async with driving(size=(140, 40)) as driven:
         bench = driven.bench
-        left, table, right = (pane.region for pane in (bench.catalogue, bench.table, bench.detail))
-        await driven.press(")", ")")
-        assert bench.catalogue.region.width > left.width
-        assert bench.table.region.width < table.width
-        assert bench.detail.region.width > right.width
-        await driven.press("(", "(", "(", "=", "=", "=")
-        assert bench.table.region.width > table.width
-        assert bench.table.region.height < table.height
+        detail, table = bench.detail.region, bench.table.region
+        await driven.press("2", "(", "(")
+        assert bench.detail.region.width > detail.width
+        await driven.press(")", ")", ")", ")")
+        assert bench.detail.region.width < detail.width
+        await driven.press("1", ")", ")", ")", ")")
+        assert bench.detail.region.width > detail.width
+        await driven.press("=")
+        assert bench.table.region.height < table.height or table.height == 3
         await driven.press(*["-"] * 6)
         assert bench.table.region.height > table.height
         await driven.press(*["="] * 60)
         assert all(pane.region.height >= 3 for pane in shown(driven))
+
+
+async def test_a_key_that_can_move_no_border_says_so():
+    async with driving(size=(80, 24)) as driven:
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+        await driven.press(")")
+        assert "No border to move" in driven.text()
+        height = driven.bench.table.region.height
+        await driven.press(*["-"] * 4)
+        assert driven.bench.table.region.height > height
+
+
+async def drag(driven: Driven, start: tuple[int, int], end: tuple[int, int]) -> None:
+    await driven.pilot.mouse_down(offset=start)
+    # the pilot moves the mouse only without a button
+    await driven.pilot._post_mouse_events([events.MouseMove], None, end, button=1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    await driven.pilot.mouse_up(offset=end)
+    await driven.pilot.pause()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 36), (200, 60)])
+async def test_borders_are_dragged_with_the_mouse(width: int, height: int):
+    async with driving(size=(width, height)) as driven:
+        bench = driven.bench
+        edge = bench.table.region.bottom - 1
+        await drag(driven, (bench.table.region.x + 20, edge), (bench.table.region.x + 20, edge + 4))
+        assert bench.table.region.bottom - 1 == edge + 4
+        if width == 80:
+            return
+        edge = bench.catalogue.region.right - 1
+        await drag(driven, (edge, height - 4), (edge + 7, height - 4))
+        assert bench.catalogue.region.right - 1 == edge + 7
+        await driven.press("4")
+        edge = bench.log_list.region.x if width == 200 else bench.log_list.region.right - 1
+        await drag(driven, (edge, height - 4), (edge - 5, height - 4))
+        assert (bench.log_list.region.x if width == 200 else bench.log_list.region.right - 1) == edge - 5
+
+
+async def test_the_requests_grow_with_their_rows_up_to_45_percent():
+    async with driving(size=(120, 36)) as driven:
+        assert driven.bench.table.region.height == 6
+        for _ in range(5):
+            driven.call("grumpy")
+        await driven.until(lambda: driven.bench.table.region.height == 8)
+        for _ in range(30):
+            driven.call("grumpy")
+        await driven.until(lambda: driven.bench.table.region.height == 16)
+        detail = driven.bench.detail.region
+        assert 100 * detail.width >= 55 * 120
+        assert 100 * detail.height >= 45 * 36
 
 
 async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
@@ -72,24 +125,24 @@ async def test_the_detail_stands_beside_the_tabs_from_100_cells_on() -> None:
         bench = driven.bench
         table, detail = bench.table, bench.detail
         await driven.press("4")
-        assert table.region.right == bench.log_list.region.right == 100
+        assert table.region.right == detail.region.right == 100
         assert detail.region.y == bench.log_list.region.y == table.region.bottom
-        assert (detail.region.x, detail.region.right) == (0, bench.log_list.region.x)
+        assert (detail.region.right, detail.region.x) == (100, bench.log_list.region.right)
         height = detail.region.height
         await driven.press("=", "=")
         await driven.until(lambda: detail.region.height > height)
         await driven.pilot.resize_terminal(99, 30)
         await driven.until(lambda: not detail.display and bench.log_list.region.width == 99)
-        await driven.pilot.resize_terminal(140, 30)
+        await driven.pilot.resize_terminal(170, 30)
         await driven.until(lambda: bench.catalogue.region.right == table.region.x)
-        assert table.region.right == detail.region.x
+        assert (table.region.x, detail.region.right) == (detail.region.x, bench.log_list.region.x)
         assert bench.log_list.display
-        await driven.pilot.resize_terminal(139, 30)
-        await driven.until(lambda: detail.region.right == bench.log_list.region.x)
+        await driven.pilot.resize_terminal(169, 30)
+        await driven.until(lambda: detail.region.x == bench.log_list.region.right)
 
 
-@pytest.mark.parametrize("width", [44, 60, 80, 120, 139])
-async def test_tabs_have_the_same_names_at_every_width(width: int) -> None:
+@pytest.mark.parametrize("width", [44, 60, 80, 120, 169])
+async def test_tabs_have_their_names_at_every_width_that_has_room(width: int) -> None:
     async with driving(size=(width, 30)) as driven:
         driven.call("grumpy")
         for key in "123456":
@@ -98,7 +151,8 @@ async def test_tabs_have_the_same_names_at_every_width(width: int) -> None:
             sharing = driven.bench.sharing
             if driven.bench.pane in sharing:
                 assert f"[{TABS[driven.bench.pane]}]" in str(title)
-                assert width < 60 or all(str(TABS[name]) in str(title) for name in sharing)
+                short = width < 60 or (driven.bench.beside and driven.bench.pane == "catalogue")
+                assert short or all(str(TABS[name]) in str(title) for name in sharing)
             assert str(title) in driven.text()
 
 
