@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, LiteralString, TypeVar
+from typing import Any, Final, LiteralString, TypeVar, cast
 
 from textual import events, getters
 from textual.app import ComposeResult
@@ -75,7 +75,7 @@ class LayoutScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
-        laid_out: Signal[Any] = self.screen_layout_refresh_signal  # pyright: ignore[reportUnknownMemberType]
+        laid_out = cast("Signal[Any]", self.screen_layout_refresh_signal)  # pyright: ignore[reportUnknownMemberType]
         laid_out.subscribe(self, self.tab_titles.caption, immediate=True)
 
     def before_key(self) -> None:

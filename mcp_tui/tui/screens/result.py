@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Final, TypeVar
 
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
-from mcp_tui.protocol.messages import as_object, read_json
+from mcp_tui.protocol.messages import as_object
 from mcp_tui.tui.keys import RESULT, bindings, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import BINARY, label, plain, structured_first
+from mcp_tui.tui.view.detail import BINARY, label, part_page, plain, structured_first
 from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
+from mcp_tui.tui.view.markdown import is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
@@ -262,8 +264,10 @@ def _told(part: Part, *more: SafeText) -> Page:
 
 
 def _foldable(part: Part) -> bool:
+    """Returns whether a part is shown in another form than it came in."""
     return part.sort in (PartKind.STRUCTURED, PartKind.WHOLE) or (
-        part.sort is PartKind.TEXT and part.text.lstrip()[:1] in ("{", "[")
+        part.sort is PartKind.TEXT
+        and (part.text.lstrip()[:1] in ("{", "[") or is_markdown(part.text, part.mime))
     )
 
 
@@ -273,11 +277,4 @@ def _unlaid(part: Part, flat: bool) -> Page:
     if part.sort is PartKind.LINK:
         opens = f"A link. {key_of('page.open')} reads it; nothing is fetched before."
         return TextPage(f"{part.name}\n{part.uri}\n{part.mime}\n{part.text}\n\n{opens}")
-    if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
-        return TextPage(content(part).decode()) if flat else JsonPage(part.value)
-    if not flat and _foldable(part):
-        try:
-            return JsonPage(read_json(part.text))
-        except ValueError:
-            pass
-    return TextPage(part.text)
+    return TextPage(content(part).decode()) if flat else part_page(part, math.inf) or TextPage(part.text)

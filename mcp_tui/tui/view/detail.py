@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from mcp_tui.client.connection import ServerInfo
@@ -23,6 +24,8 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES
 from mcp_tui.tui.view.lines import Line, line, texts
+from mcp_tui.tui.view.markdown import MarkdownPage, is_markdown
+from mcp_tui.tui.view.pages import JsonPage, Page
 from mcp_tui.tui.view.rows import failure, request, silence
 from mcp_tui.tui.view.text import (
     NOTHING,
@@ -45,10 +48,15 @@ _ERROR: Final = words("Error")
 
 @frozen
 class Section:
-    """A titled block of lines; the title may be empty."""
+    """A titled block of lines, and below them a page, if there is one; the title may be empty.
+
+    A page that is ``struck`` is drawn struck through; it keeps what is folded, and is laid out by whoever shows it.
+    """
 
     title: SafeText
-    lines: Sequence[Line]
+    lines: Sequence[Line] = ()
+    page: Page | None = None
+    struck: bool = False
 
 
 def sections(
@@ -93,8 +101,8 @@ def params_sections(params: object) -> list[Section]:
 
 def late_sections(sections: Iterable[Section]) -> list[Section]:
     """Returns the sections of a late answer, struck through: it can be read, and was not used."""
-    struck = [Section(each.title, [*map(_struck, each.lines)]) for each in sections]
-    return [Section(words("Late, ignored"), struck[0].lines), *struck[1:]] if struck else []
+    struck = [Section(each.title, [*map(_struck, each.lines)], each.page, struck=True) for each in sections]
+    return [replace(struck[0], title=words("Late, ignored")), *struck[1:]] if struck else []
 
 
 def _struck(shown: Line) -> Line:
@@ -332,9 +340,6 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
 
 # -- results -------------------------------------------------------------------------------------------------
 
-DATA: Final = 120
-"""Characters of base64 that are shown."""
-
 _ROWS: Final = 100
 """Parts that are listed."""
 
@@ -343,9 +348,6 @@ TOLD: Final = 65_536
 
 BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 """Parts that are not text."""
-
-FOLDED: Final = 24
-"""Lines of a JSON value that are shown at most."""
 
 _SHOWN: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
@@ -365,7 +367,7 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
         lines = texts(paragraphs(said), "error") if said else []
         return [Section(_ERROR, [*lines, *texts(compact(more if members else response))])]
     found = structured_first(parts(response)[:-1])
-    sections = [Section(NOTHING, part_lines(found))] if found else []
+    sections = part_sections(found)
     if broken:
         lines = texts((brief(str(each), 400) for each in broken[:20]), "error")
         sections.append(Section(words("Does not match the output schema"), lines))
@@ -373,13 +375,11 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
     if isinstance(response, dict):
         known = _SHOWN if found else {"resultType"}
         rest = {
-            name: _shortened(value) if name in _NESTED else value
-            for name, value in as_object(response).items()
-            if name not in known or _odd(value)
+            name: value for name, value in as_object(response).items() if name not in known or _odd(value)
         }
     if rest or not found:
         title = words("Also in the result") if found else words("Result")
-        sections.append(Section(title, _folded(rest)))
+        sections.append(Section(title, page=JsonPage(rest)))
     return sections
 
 
@@ -402,41 +402,65 @@ def _repeats(part: Part, structured: Json) -> bool:
         return False
 
 
-def _folded(value: Json) -> list[Line]:
-    """Returns the lines of a JSON value, :data:`FOLDED` at most."""
-    lines = texts(compact(value))
-    if len(lines) > FOLDED:
-        more = len(lines) - FOLDED + 1
-        said = safe("… {:,} more lines · {}", more, hint("{detail.open} opens all"))
-        lines[FOLDED - 1 :] = [line((said, "muted"))]
-    return lines
-
-
 def _odd(value: Json) -> bool:
     """Returns whether a list holds anything but objects: that is not shown as a part."""
     return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
 
 
-def part_lines(found: Sequence[Part]) -> list[Line]:
-    """Returns the lines of parts: text and JSON in full, others by type and size; in a prompt, below their role."""
+def part_sections(found: Sequence[Part]) -> list[Section]:
+    """Returns the sections of parts: text in full, JSON and Markdown as pages, others by type and size.
+
+    In a prompt each part is below its role. Structured content and text have titles where there are both.
+    """
+    made: list[Section] = []
     lines: list[Line] = []
     left = TOLD
+    told = {part.sort for part in found} >= {PartKind.STRUCTURED, PartKind.TEXT}
+
+    def end() -> None:
+        if lines:
+            made.append(Section(words("Text") if told else NOTHING, [*lines]))
+            lines.clear()
+
     for part in found[:_ROWS]:
         if part.sort in (*BINARY, PartKind.LINK):
             lines.append(line(words("  "), (label(part), ""), key=part))
             continue
         if part.role:
             lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
-        if part.sort is not PartKind.TEXT:
-            lines.extend(_folded(_shortened(part.value)))
-        elif part.text and left > 0:
-            lines.extend(texts(paragraphs(part.text, limit=left)))
-            left -= len(part.text)
+        page = None if part.sort is PartKind.TEXT and left <= 0 else part_page(part)
+        if page is None:
+            if part.text and left > 0:
+                lines.extend(texts(paragraphs(part.text, limit=left)))
+                left -= len(part.text)
+            continue
+        left -= len(part.text)
+        structured = part.sort is PartKind.STRUCTURED
+        title = words("Structured content") if told and structured else words("Text") if told else NOTHING
+        if lines and not told:
+            made.append(Section(NOTHING, [*lines], page))
+            lines.clear()
+        else:
+            end()
+            made.append(Section(title, page=page))
     if len(found) > _ROWS:
         lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
     if any(part.sort in (*BINARY, PartKind.LINK) for part in found):
         lines.append(line((hint("  {detail.open} opens them"), "muted")))
-    return lines
+    end()
+    return made
+
+
+def part_page(part: Part, most: float = TOLD) -> Page | None:
+    """Returns the page of a part that is JSON or Markdown, also as a text of up to ``most`` characters; else ``None``."""
+    if part.sort is not PartKind.TEXT:
+        return JsonPage(part.value)
+    if part.text.lstrip()[:1] in ("{", "[") and len(part.text) <= most:
+        try:
+            return JsonPage(read_json(part.text))
+        except ValueError:
+            pass
+    return MarkdownPage(part.text) if is_markdown(part.text, part.mime) else None
 
 
 def plain(message: Json) -> str:
@@ -466,22 +490,3 @@ def label(part: Part) -> SafeText:
             said = join((mime, size), ", "), uri
     role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
     return join((role, clean(part.sort.value), *said), "  ")
-
-
-_NESTED: Final = ("content", "contents", "messages", "resource")
-"""Members that hold base64 in the protocol."""
-
-
-def _shortened(value: Json, depth: int = 3) -> Json:
-    """Returns blocks, or one block, with their base64 shortened."""
-    if isinstance(value, list):
-        return [_shortened(each, depth) for each in cast("list[Json]", value)]
-    if not isinstance(value, dict) or not depth:
-        return cast("Json", value)
-    made = dict(cast("dict[str, Json]", value))
-    for name, member in made.items():
-        if name in ("data", "blob") and isinstance(member, str) and len(member) > DATA:
-            made[name] = f"{member[:DATA]}… {len(member) - DATA:,} more characters"
-        elif name in _NESTED:
-            made[name] = _shortened(member, depth - 1)
-    return made

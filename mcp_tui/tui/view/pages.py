@@ -1,4 +1,4 @@
-"""Results of any size as lines: wrapped text and folded JSON, both searched.
+"""Results of any size as lines: wrapped text, and JSON as a tree that folds, with tables in it; both are searched.
 
 Only visible lines are laid out: a page of a 64 MB text knows how many lines it has, and one of a JSON value of a million
 items shows ranges of them.
@@ -17,7 +17,9 @@ from typing import Final, cast
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import key_of
+from mcp_tui.tui.view.json_tables import JsonTable, json_table, json_tone
 from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.markdown import MarkdownPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
 
 TEXT: Final = 32 * 1024 * 1024
@@ -115,6 +117,9 @@ class _Node:
     stop: int = -1
     open: bool = False
     kids: list[_Node] = field(default_factory=list["_Node"])
+    table: JsonTable | None = None
+    """The table that it is a row of, or whose header it is."""
+    header: bool = False
 
     @property
     def ranged(self) -> bool:
@@ -133,7 +138,7 @@ class JsonPage:
             node = waiting.popleft()
             size = _size(node.value)
             room = node is self._root or len(self._nodes) + min(KIDS, size) <= OPENED
-            if room and size and not node.ranged:
+            if room and size and not node.ranged and node.table is None:
                 self._unfold(node)
                 waiting.extend(node.kids)
 
@@ -148,12 +153,18 @@ class JsonPage:
         node = self._nodes[number]
         mark = words("  ") if not self._holds(node) else words("▾ ") if node.open else words("▸ ")
         lead = safe("{}{}", "  " * min(node.depth, 30), mark)
+        if node.table is not None:
+            node.table.lay_out(max(8, self._cells - len(lead)))
+            if node.header:
+                return Line(((lead, "muted"), *node.table.header()))
+            return Line(((lead, "muted"), *node.table.row(cast("dict[str, Json]", node.value))))
         if node.ranged:
             return line((lead, "muted"), (safe("{:,} … {:,}", node.start, node.stop - 1), "muted"))
         label = safe("{}: ", brief(node.label, 200)) if node.label else NOTHING
+        label_tone = "json-name" if node.label.startswith('"') else "muted"
         room = max(8, self._cells - len(lead) - len(label))
         shown, tone = self._shown(node, room)
-        return line((lead, "muted"), label, (shown, tone))
+        return line((lead, "muted"), (label, label_tone), (shown, tone))
 
     def _shown(self, node: _Node, room: int) -> tuple[SafeText, str]:
         size = _size(node.value)
@@ -165,14 +176,17 @@ class JsonPage:
             case str() as text if node.label == "" and node.depth and not node.open:
                 return clip(brief(text, room), room), ""
             case str() as text if len(text) > room:
-                return clip(safe("{}", clean(json.dumps(text[:room], ensure_ascii=False)[:-1])), room), ""
+                cut = clean(json.dumps(text[:room], ensure_ascii=False)[:-1])
+                return clip(safe("{}", cut), room), json_tone(text)
             case value:
-                return clean(messages.text(value)), "" if isinstance(value, str) else "accent"
+                return clean(messages.text(value)), json_tone(value)
 
     def _holds(self, node: _Node) -> bool:
         """Whether a line can be unfolded."""
         if node.ranged:
             return True
+        if node.header:
+            return False
         if isinstance(node.value, str):
             return bool(node.label or not node.depth) and len(node.value) > max(
                 8, self._cells - 2 * node.depth - len(node.label) - 6
@@ -197,8 +211,13 @@ class JsonPage:
     def _unfold(self, node: _Node) -> None:
         node.open = True
         node.kids = list(self._kids(node))
+        shown = node.kids
+        if (table := json_table(node.value)) is not None and not all(kid.ranged for kid in node.kids):
+            for kid in node.kids:
+                kid.table = table
+            shown = [_Node("", None, node.depth + 1, table=table, header=True), *node.kids]
         at = self._nodes.index(node) + 1
-        self._nodes[at:at] = node.kids
+        self._nodes[at:at] = shown
 
     def _kids(self, node: _Node) -> Iterable[_Node]:
         depth = node.depth + 1
@@ -254,7 +273,7 @@ class JsonPage:
             node = inside
 
 
-Page = TextPage | JsonPage
+Page = TextPage | JsonPage | MarkdownPage
 """One part of a result."""
 
 

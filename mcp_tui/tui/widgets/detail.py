@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -131,7 +132,8 @@ class Detail(Canvas):
     """A pane that shows sections.
 
     :meth:`show` may be called on every tick: sections that are the same objects as before are not wrapped again. The
-    scroll position is kept while ``key`` stays the same. Enter posts :class:`Opened`.
+    scroll position is kept while ``key`` stays the same. Where a section has a page, there is a cursor, and enter folds its
+    line; elsewhere the keys scroll, and enter posts :class:`Opened`.
     """
 
     ALLOW_SELECT = True
@@ -150,6 +152,9 @@ class Detail(Canvas):
         self._wrapped: dict[int, tuple[Section, list[Segments]]] = {}
         self._wrapped_to = 0
         self._lines: list[Segments] = []
+        self._starts: list[int] = []
+        self._at = 0, 0
+        """The place of the cursor: the number of a section, and a line of its own."""
         self._pictures = Pictures(self, self._draw)
         self.finder = Finder(self, words("not found here"))
         self.action_find, self.action_step = self.finder.begin, self.finder.step
@@ -162,6 +167,7 @@ class Detail(Canvas):
         if moved:
             self.finder.end()
             self._pictures.forget()
+            self._at = 0, 0
         self._lay_out()
         if moved:
             self.scroll_to(y=0, animate=False, force=True)
@@ -181,11 +187,13 @@ class Detail(Canvas):
             for each in self._sections
         }
         lines: list[Segments] = []
+        self._starts = []
         for section, wrapped in self._wrapped.values():
             if section.title:
                 if lines:
                     lines.append(_BLANK.segments)
                 lines.append(((clip(section.title, cells), "title"),))
+            self._starts.append(len(lines))
             lines.extend(wrapped)
         before, self._lines = self._lines, lines
         if self.finder.wanted and before != lines:
@@ -237,7 +245,26 @@ class Detail(Canvas):
         self.finder.hear(event)
 
     def action_open(self) -> None:
-        self.post_message(self.Opened())
+        """Folds or unfolds the line of the cursor; opens what is shown elsewhere."""
+        if not self._toggled(self.cursor):
+            self.post_message(self.Opened())
+
+    def _toggled(self, line: int | None) -> bool:
+        if line is None:
+            return False
+        section, at = self._place(line)
+        page = self._sections[section].page
+        number = at - self._before(section)
+        if page is None or number < 0 or not page.toggle(number):
+            return False
+        self._forget_section(section)
+        return True
+
+    def _forget_section(self, section: int) -> None:
+        """Lays out a section again, whose page has changed."""
+        self._wrapped.pop(id(self._sections[section]), None)
+        self._lay_out()
+        self.refresh()
 
     def look(self) -> None:
         """Searches for the text of the finder."""
@@ -246,30 +273,91 @@ class Detail(Canvas):
 
     def _find(self) -> None:
         wanted = self.finder.wanted.casefold()
-        lines = enumerate(self._lines) if wanted else ()
-        places = [(at,) for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()]
+        places: list[Place] = []
+        for number, (section, wrapped) in enumerate(self._wrapped.values() if wanted else ()):
+            own = len(wrapped) if section.page is None else self._before(number)
+            texts = ("".join(text for text, _ in pieces).casefold() for pieces in wrapped[:own])
+            places += [(number, at) for at, text in enumerate(texts) if wanted in text]
+            if section.page is not None:
+                places += [(number, own, *place) for place in section.page.find(wanted, lambda: False)]
         self.finder.places = places
         self.finder.match = min(self.finder.match, max(0, len(places) - 1))
 
     def reveal(self, place: Place) -> None:
-        """Scrolls to a place where the text was found."""
-        at = place[0]
-        if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner.height:
-            self.scroll_to(y=max(0, at - self.inner.height // 3), animate=False, force=True)
+        """Scrolls to a place where the text was found, and unfolds what hides it."""
+        section, at, *inside = place
+        page = self._sections[section].page
+        if page is not None and at == self._before(section):
+            at += page.reveal(tuple(inside))
+            self._forget_section(section)
+        self._put_cursor(self._starts[section] + at, margin=self.inner.height // 3)
+
+    # -- the cursor ------------------------------------------------------------------------------------------
+
+    @property
+    def cursor(self) -> int | None:
+        """The line of the cursor; ``None`` where no section has a page."""
+        if all(each.page is None for each in self._sections) or not self._starts:
+            return None
+        section = min(self._at[0], len(self._starts) - 1)
+        return min(self._starts[section] + self._at[1], max(0, len(self._lines) - 1))
+
+    def _before(self, section: int) -> int:
+        """Returns how many lines of a section are above its page."""
+        (shown, wrapped) = [*self._wrapped.values()][section]
+        return len(wrapped) - (0 if shown.page is None else shown.page.count)
+
+    def _place(self, line: int) -> tuple[int, int]:
+        """Returns the section of a line, and the line's number in it; below 0 above its first line."""
+        section = max(0, bisect_right(self._starts, line) - 1)
+        return section, line - self._starts[section]
+
+    def _put_cursor(self, line: int, *, margin: int = 0) -> None:
+        """Puts the cursor on a line and scrolls to it, with so many lines above it if it was off the screen."""
+        line = max(0, min(len(self._lines) - 1, line))
+        self._at = self._place(line)
+        top, rows = self.scroll_offset.y, self.inner.height
+        if line < top or line >= top + rows:
+            to = line - margin if margin else line if line < top else line - rows + 1
+            self.scroll_to(y=max(0, to), animate=False, force=True)
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if at is None or self.cursor is None:
+            return
+        line = at.y + self.scroll_offset.y
+        if line < len(self._lines):
+            same = line == self.cursor
+            self._put_cursor(line)
+            if event.chain == 2 or (same and event.chain == 1):
+                self._toggled(line)
 
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(words(" Nothing selected.")) if y == 0 and not self._sections else self.blank()
-        strip = self.finder.highlighted(Strip(self.paint(self._lines[at])))
+        on_cursor = self.has_focus and at == self.cursor
+        strip = Strip(self.paint(self._lines[at], cursor=on_cursor))
+        if on_cursor:
+            rest = self.paint(((words(" "), ""),), cursor=True)[0].style
+            strip = strip.adjust_cell_length(self.inner.width, rest)
+        strip = self.finder.highlighted(strip)
         selection = self.text_selection
         if selection is not None:
             strip = marked(self, strip, selection.get_span(at))
         return strip.adjust_cell_length(self.inner.width, self.tone("")).apply_offsets(0, at)
 
     def action_go(self, way: str) -> None:
-        """Scrolls: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
-        getattr(self, f"scroll_{way}")(animate=False, force=True)
+        """Moves the cursor, or scrolls: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, or ``end``."""
+        cursor = self.cursor
+        if cursor is None:
+            getattr(self, f"scroll_{way}")(animate=False, force=True)
+            return
+        page = max(1, self.inner.height - 1)
+        steps = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
+        ends = {"home": 0, "end": len(self._lines)}
+        self._put_cursor(ends[way] if way in ends else cursor + steps[way])
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Returns the selected text without images."""
@@ -281,14 +369,25 @@ class Detail(Canvas):
 
 
 def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None) -> list[Segments]:
-    """Returns the lines of a section, wrapped to ``cells`` cells; below a line about an image, the image."""
+    """Returns the lines of a section, wrapped to ``cells`` cells; below a line about an image, the image.
+
+    The lines of its page come last.
+    """
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))
         if pictures is not None and isinstance(line.key, Part):
             drawn = pictures.lines(line.key, cells - len(_INDENT[0]))
             lines.extend((_INDENT, *segments) for segments in drawn)
+    if section.page is not None:
+        section.page.lay_out(cells)
+        shown = (section.page.line(number).segments for number in range(section.page.count))
+        lines.extend(map(_struck, shown) if section.struck else shown)
     return lines
+
+
+def _struck(segments: Segments) -> Segments:
+    return tuple((text, tone if tone == "muted" or not text.strip() else "struck") for text, tone in segments)
 
 
 def _wrapped_line(line: Line, cells: int) -> list[Segments]:

@@ -54,7 +54,7 @@ async def test_a_key_that_can_move_no_border_says_so():
 async def drag(driven: Driven, start: tuple[int, int], end: tuple[int, int]) -> None:
     await driven.pilot.mouse_down(offset=start)
     # the pilot moves the mouse only without a button
-    await driven.pilot._post_mouse_events([events.MouseMove], None, end, button=1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    await driven.pilot._post_mouse_events([events.MouseMove], None, end, button=1)  # pyright: ignore[reportPrivateUsage]
     await driven.pilot.mouse_up(offset=end)
     await driven.pilot.pause()
 

@@ -7,7 +7,6 @@ from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.detail import (
-    FOLDED,
     Section,
     answer_sections,
     facts,
@@ -139,7 +138,7 @@ def test_sections_in_their_order():
     payloads = [*late_sections(answer_sections({"content": []})), *params_sections({"name": "slow_sql"})]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
     assert titles(found) == ["", "Late, ignored", "Request", "About", "History", "Headless"]
-    assert {tone for line in found[1].lines for text, tone in line.segments if text.strip()} == {"struck"}
+    assert found[1].struck
     assert found[-1].lines[0].text == "mcp-tui call slow_sql"
 
 
@@ -163,8 +162,12 @@ def test_an_error_is_told_once_and_in_full():
     assert "-32602 no b" in sections(failed, 3.0)[0].lines[-1].text
 
 
-def lines(section: Section) -> list[str]:
-    return [line.text for line in section.lines]
+def lines(section: Section, cells: int = 80) -> list[str]:
+    shown: list[str] = [line.text for line in section.lines]
+    if section.page is not None:
+        section.page.lay_out(cells)
+        shown += [section.page.line(number).text.rstrip() for number in range(section.page.count)]
+    return shown
 
 
 def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
@@ -172,7 +175,7 @@ def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
         {"content": [{"type": "text", "text": "one\ntwo"}, {"type": "beam"}], "isError": False}
     )
     assert titles(found) == [""]
-    assert lines(found[0]) == ["one", "two", '{"type": "beam"}']
+    assert lines(found[0]) == ["one", "two", "▾ { 1 }", '    "type": "beam"']
     odd = answer_sections(
         {"content": [{"type": "text", "text": "one"}, "odd"], "more": {"n": 1}, "_meta": {}}
     )
@@ -186,13 +189,18 @@ def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
 def test_structured_content_comes_first_and_its_copy_as_text_is_left_out():
     content: Json = [{"type": "text", "text": '{"n": 1}'}, {"type": "text", "text": "one row"}]
     found = answer_sections({"content": content, "structuredContent": {"n": 1}})
-    assert [lines(section) for section in found] == [['{"n": 1}', "one row"]]
+    assert titles(found) == ["Structured content", "Text"]
+    assert [lines(section) for section in found] == [["▾ { 1 }", '    "n": 1'], ["one row"]]
 
 
-def test_long_json_is_folded():
-    found = answer_sections({"structuredContent": {"rows": list(range(100))}})
-    assert len(found[0].lines) == FOLDED
-    assert lines(found[0])[-1] == "… 81 more lines · enter opens all"
+def test_a_text_that_is_json_or_markdown_is_shown_as_what_it_is():
+    content: Json = [{"type": "text", "text": '[{"a": 1, "b": "x"}, {"a": 22, "b": "y"}]'}]
+    (table,) = answer_sections({"content": content})
+    assert lines(table) == ["▾ [ 2 ]", "     a  b", "  ▸  1  x", "  ▸ 22  y"]
+    (markdown,) = answer_sections({"content": [{"type": "text", "text": "# Rows\n\n- **one**\n- two"}]})
+    assert lines(markdown) == ["Rows", "", "• one", "• two"]
+    (late_table,) = late_sections([table])
+    assert (late_table.title, late_table.struck, late_table.page) == ("Late, ignored", True, table.page)
 
 
 def test_a_prompt_says_who_says_what():
@@ -203,7 +211,7 @@ def test_a_prompt_says_who_says_what():
     assert lines(answer_sections({"messages": messages})[0]) == ["user:", "a?", "assistant:", "b."]
 
 
-def test_what_is_no_text_is_told_by_type_and_size_and_its_data_is_cut_short():
+def test_what_is_no_text_is_described_by_type_and_size_and_its_data_is_cut_short():
     found = answer_sections(
         {
             "content": [
@@ -223,5 +231,4 @@ def test_what_is_no_text_is_told_by_type_and_size_and_its_data_is_cut_short():
     cut = answer_sections(
         {"contents": [], "blob": "A" * 4000, "content": [{"type": "beam", "data": "A" * 4000}]}
     )
-    assert "3,880 more characters" in "".join(lines(cut[0]))
-    assert len("".join(lines(cut[0]))) < 2000
+    assert all(len(line) <= 80 for section in cut for line in lines(section))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.pages import KIDS, JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import words
 
@@ -74,3 +75,43 @@ def test_several_pages_are_one_and_found_text_is_in_its_own():
     assert page.line(page.reveal(page.find("a", never)[0])).text.strip() == '"a": "two"'
     page.replace(0, TextPage("1\n2"))
     assert page.start_of(1) == 4
+
+
+ROWS: Json = [{"id": at, "name": f"n{at}", "tags": ["a"]} for at in range(3)]
+
+
+def test_an_array_of_objects_is_a_table_whose_rows_unfold():
+    page = JsonPage({"rows": ROWS})
+    assert laid(page, 40)[2:4] == ["      id  name  tags", "    ▸  0  n0    [1] "]
+    assert page.toggle(3)
+    assert laid(page, 40)[3:6] == ["    ▾  0  n0    [1] ", '        "id": 0', '        "name": "n0"']
+    assert page.toggle(1)
+    assert laid(page, 40) == ["▾ { 1 }", '  ▸ "rows": [ 3 ]']
+    at = page.reveal((0, 2, 1))
+    assert laid(page, 40)[at] == '        "name": "n2"'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[], [{"a": 1}], [{"a": 1}, 2], [{"a": 1}, {}], [{"a": 1}, {"b": 2}, {"c": 3}], [{"a": []}, {"a": []}]],
+)
+def test_what_has_no_columns_in_common_is_no_table(value: Json):
+    assert not any("header" in tone for tone in tones(JsonPage(value)))
+
+
+def tones(page: JsonPage) -> list[str]:
+    page.lay_out(60)
+    return [tone for number in range(page.count) for _, tone in page.line(number).segments]
+
+
+def test_columns_give_way_before_they_are_left_out():
+    wide: Json = [{f"column{at}": "x" * 30 for at in range(12)} for _ in range(2)]
+    shown = laid(JsonPage(wide), 70)
+    assert all(len(line) <= 70 for line in shown)
+    assert shown[1].endswith(("+3", "+4", "+5"))
+    assert "colum…" in shown[1]
+
+
+def test_each_kind_of_json_value_has_a_tone_of_its_own():
+    found = tones(JsonPage({"t": "x", "n": 1, "b": True, "z": None}))
+    assert {"json-name", "json-text", "json-number", "json-word"} <= {*found}

@@ -4,6 +4,7 @@ import pytest
 
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.pages import JsonPage
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail import Detail
 from tests.tui.painted import widget_text
@@ -84,3 +85,31 @@ async def test_a_text_is_found_from_place_to_place():
         await pilot.pause()
         assert "of 3" not in widget_text(shown)
         assert not shown.check_consume_key("n", "n")
+
+
+async def test_a_page_folds_under_the_cursor_and_is_searched_where_it_is_folded():
+    shown = Detail()
+    opened: list[Detail.Opened] = []
+
+    class Hears(Host):
+        def on_detail_opened(self, event: Detail.Opened) -> None:
+            opened.append(event)
+
+    page = JsonPage({"rows": [{"id": at, "name": f"n{at}"} for at in range(3)], "more": 1})
+    facts = Section(words(""), (line(words("fact")),))
+    answer = Section(words("Answer"), page=page)
+    async with Hears(shown).run_test(size=(40, 16)) as pilot:
+        shown.show(words("a"), [facts, answer], key=1)
+        shown.focus()
+        await pilot.press(*["down"] * 6)
+        assert text(shown)[shown.cursor or 0] == "    ▸  0  n0"
+        await pilot.press("enter")
+        assert text(shown)[7:9] == ['        "id": 0', '        "name": "n0"']
+        two = Section(words(""), (line(words("fact")), line(words("one more"))))
+        shown.show(words("a"), [two, answer], key=1)
+        assert text(shown)[shown.cursor or 0] == "    ▾  0  n0"
+        await pilot.press("slash", *"n2", "enter")
+        assert text(shown)[shown.cursor or 0] == '        "name": "n2"'
+        assert not opened
+        await pilot.press("home", "enter")
+        assert len(opened) == 1

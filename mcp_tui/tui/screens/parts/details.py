@@ -362,7 +362,7 @@ class Details:
         if raw is None or len(raw) > LARGE:
             return []
         found = parts(as_object(parsed(raw)).get("result"))[:-1]
-        return [Section(words("Last read"), detail.part_lines(found))]
+        return [Section(words("Last read")), *detail.part_sections(found)]
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
         """Returns the params of a request of the server's."""

@@ -1,0 +1,93 @@
+"""Markdown as lines of text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.tui.view.markdown import MarkdownLines, first_sentence, is_markdown
+from mcp_tui.tui.view.text import width
+
+TEXT = """# Report
+Some **bold** words and a [link](https://example.com/a?b=c).
+
+- one
+  - inner item that is long enough to wrap
+1. first
+2. second
+
+> quoted
+
+```python
+def f():
+```
+
+| a | bb |
+|---|---|
+| 1 | two |
+"""
+
+
+def drawn(text: str, cells: int = 32) -> list[str]:
+    return [line.text.rstrip() for line in MarkdownLines(text, cells).lines]
+
+
+def test_blocks_are_drawn_as_a_person_reads_them():
+    assert drawn(TEXT) == [
+        "Report",
+        "",
+        "Some bold words and a link",
+        "(https://example.com/a?b=c).",
+        "",
+        "• one",
+        "  • inner item that is long",
+        "    enough to wrap",
+        "",
+        "1. first",
+        "2. second",
+        "",
+        "▏ quoted",
+        "",
+        "  def f():",
+        "",
+        "a  bb",
+        "1  two",
+    ]
+
+
+def test_html_and_images_are_text():
+    assert drawn("<b>x</b> ![pic](http://h/p.png)", 60) == ["<b>x</b> [image: pic] (http://h/p.png)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# a", True),
+        ("- a\n- b", True),
+        ("a **b c** d", True),
+        ("see [a](https://b)", True),
+        ("```\nx\n```", True),
+        ("| a | b |\n|---|---|", True),
+        ("- a\nb", False),
+        ("#!/bin/sh", False),
+        ("a * b * c", False),
+        ("total 4\n-rw-r--r-- 1 root root 0 a", False),
+        ("12:00 done", False),
+    ],
+)
+def test_plain_text_is_not_taken_for_markdown(text: str, found: bool):
+    assert is_markdown(text) is found
+    assert is_markdown(text, "text/markdown; charset=utf-8")
+
+
+def test_the_first_sentence_has_no_marks():
+    assert first_sentence("\n**Done.** Then `x`.") == "Done."
+    assert first_sentence("") == ""
+
+
+@given(st.text(max_size=300), st.integers(8, 60))
+def test_any_text_is_drawn_within_its_cells(text: str, cells: int):
+    for line in MarkdownLines(text, cells).lines:
+        assert width(line.text) <= max(cells, 8) + 2 * 30
+        assert "\x1b" not in line.text
