@@ -579,17 +579,25 @@ def shown(value: Any) -> str:
 def summary(frame: ResponseFrame) -> str:
     """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt.
 
+    Of a Python traceback it is the last line, which names the error.
     An image that is all there is has its type and size: ``image/png 300 × 200``.
     """
     if frame.error is not None:
-        return frame.error.message[:200]
+        return _telling(frame.error.message)
     result = as_object(frame.result)
     for name in ("content", "contents", "messages"):
         if blocks := as_list(result.get(name)):
             first = as_object(blocks[0])
             text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
-            return as_text(text)[:200] or (_pictured(first) if len(blocks) == 1 else "")
+            return _telling(as_text(text)) or (_pictured(first) if len(blocks) == 1 else "")
     return ""
+
+
+def _telling(text: str) -> str:
+    start = text[:200]
+    if "Traceback (most recent call last):" not in start:
+        return start
+    return text[-2000:].rstrip().rpartition("\n")[2].strip()[:200]
 
 
 def _pictured(part: dict[str, Json]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from typing import Any
 
@@ -66,3 +67,10 @@ def test_an_image_that_is_the_whole_result_is_its_summary(blocks: Any, said: str
     frame: Any = parse(b'{"jsonrpc": "2.0", "id": 1, "result": {}}')
     frame.result["content"] = blocks
     assert summary(frame) == said
+
+
+def test_the_summary_of_a_traceback_is_its_last_line():
+    trace = "Traceback (most recent call last):\n" + '  File "a.py", line 1\n' * 40 + "ValueError: no rows\n"
+    content = [{"type": "text", "text": trace}]
+    frame = parse(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).encode())
+    assert summary(frame) == "ValueError: no rows"

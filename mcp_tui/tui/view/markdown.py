@@ -263,13 +263,3 @@ class MarkdownPage:
 
     def reveal(self, place: tuple[int, ...]) -> int:
         return min(place[0], max(0, self.count - 1))
-
-
-def first_sentence(text: str) -> SafeText:
-    """Returns the first sentence of a Markdown text, without its marks."""
-    for token in _parser().parse(text[:4000]):
-        if token.type == "inline":
-            said = " ".join("".join(part for part, _ in _inline(token.children or (), "")).split())
-            if said:
-                return clean(re.split(r"(?<=[.!?])\s", said, maxsplit=1)[0])
-    return NOTHING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -216,11 +217,24 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
 
 
 def first_line(text: str) -> SafeText:
-    """Returns the first line of a text that is not blank, with ``…`` if there are more; JSON as one line."""
+    """Returns the first line of a text that is not blank, with ``…`` if there are more; JSON as one line.
+
+    Of Markdown that begins with a heading or with marks it is the first sentence, without marks.
+    """
     lines = [each.strip() for each in text.strip().splitlines()]
     if text.lstrip()[:1] in ("{", "["):
         lines = [" ".join(lines)]
+    elif lines and (lines[0].startswith("#") or "**" in lines[0]):
+        said = next((each for each in lines if each and not each.startswith(_NO_SENTENCE)), lines[0])
+        lines = [_SENTENCE_END.split(_MARKS.sub("", said), maxsplit=1)[0], *lines[1:]]
     return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else NOTHING
+
+
+_NO_SENTENCE: Final = ("#", "```", "~~~", "---", "|")
+"""What lines of Markdown begin with that hold no sentence."""
+
+_MARKS: Final = re.compile(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
 
 
 def failure(row: Request) -> SafeText:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.markdown import MarkdownLines, first_sentence, is_markdown
+from mcp_tui.tui.view.markdown import MarkdownLines, is_markdown
 from mcp_tui.tui.view.text import width
 
 TEXT = """# Report
@@ -79,11 +79,6 @@ def test_html_and_images_are_text():
 def test_plain_text_is_not_taken_for_markdown(text: str, found: bool):
     assert is_markdown(text) is found
     assert is_markdown(text, "text/markdown; charset=utf-8")
-
-
-def test_the_first_sentence_has_no_marks():
-    assert first_sentence("\n**Done.** Then `x`.") == "Done."
-    assert first_sentence("") == ""
 
 
 @given(st.text(max_size=300), st.integers(8, 60))

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
+from mcp_tui.tui.view.rows import first_line
 from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started, warns
 
 
@@ -213,3 +214,19 @@ def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_
 def test_c56_a_subscription_that_the_server_ended_says_so():
     listening = [ev.Called(at=0.0, id=1, method="subscriptions/listen"), ev.Sent(at=0.0, id=1)]
     assert info(listening, ev.Completed(at=1.0, id=1, size=80)) == "closed by the server"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one\ntwo", "one …"),
+        ("# Weather\n\nIt is **20 °C** in Bern. Rain later.", "It is 20 °C in Bern. …"),
+        ("**Done.** All rows fit.", "Done."),
+        ("# Only a title", "Only a title"),
+        ("#!/bin/sh", "#!/bin/sh"),
+        ('{"a":\n 1}', '{"a": 1}'),
+        ("", ""),
+    ],
+)
+def test_a_preview_is_the_first_line_or_sentence(text: str, shown: str):
+    assert first_line(text) == shown
