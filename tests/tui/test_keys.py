@@ -50,11 +50,11 @@ def selects(row: str, from_: str) -> Check[Stage]:
 
 
 def width(stage: Stage) -> int:
-    return stage.bench.catalogue.outer_size.width
+    return stage.bench.detail.outer_size.width
 
 
-def height(stage: Stage) -> float:
-    return stage.bench.shares.lower
+def height(stage: Stage) -> int:
+    return stage.bench.detail.outer_size.height
 
 
 def span(stage: Stage) -> float:
@@ -276,7 +276,7 @@ def shift(stage: Stage) -> object:
 
 
 def top(stage: Stage) -> object:
-    return stage.bench.detail.scroll_y
+    return stage.bench.detail.scroll_y, stage.bench.detail.cursor
 
 
 def at(stage: Stage) -> object:

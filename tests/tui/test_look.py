@@ -12,7 +12,7 @@ from mcp_tui.tui.view.shares import Shares
 def test_what_is_kept_is_read_again(tmp_path: Path):
     path = tmp_path / "state" / "look.json"
     look = Look(follow=False, internal=True, path=path)
-    look.keep(Shares().moved("left", 0.3), "log", "mcp-tui-light")
+    look.keep(Shares().moved("tabs", 0.3), "log", "mcp-tui-light")
     assert (look.pane, look.theme) == ("log", "mcp-tui-light")
     assert Look.read(path) == look
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -79,7 +79,7 @@ def furniture(driven: Driven) -> list[str]:
 @pytest.mark.parametrize(
     ("size", "look", "ascii_only"),
     [
-        ((140, 40), Look(pane="wire", shares=Shares().moved("left", 0.3)), False),
+        ((140, 40), Look(pane="wire", shares=Shares().moved("tabs", 0.3)), False),
         ((80, 24), Look(), True),
     ],
 )

@@ -19,8 +19,8 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view import detail
-from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import LineSource
+from mcp_tui.tui.widgets.detail import wrapped_lines
 from tests.cli.running import demo_over_http
 from tests.control import Control
 from tests.journal.making import write
@@ -28,7 +28,7 @@ from tests.tui.driving import DEMO, Driven, driving
 from tests.tui.making import cells, warns
 from tests.tui.replaying import replaying
 
-STANDING = ("requests", "cancellations", "log", "detail", "catalogue")
+STANDING = ("requests", "cancellations", "detail", "catalogue")
 """The widgets that stand side by side on a wide screen."""
 
 
@@ -80,13 +80,14 @@ def aside(text: str) -> str:
 
 def looked_at(
     bench: SessionScreen, now: float
-) -> tuple[list[dict[str, str]], dict[RequestId, list[Section]]]:
+) -> tuple[list[dict[str, str]], dict[RequestId, list[object]]]:
     """Every row in the cells of the table, and the whole detail of each."""
     rows = list(bench.scene.book.order)
-    found: dict[RequestId, list[Section]] = {}
+    found: dict[RequestId, list[object]] = {}
     for row in rows:
         payloads, command, _ = bench.payloads.of(row)
-        found[row.id] = detail.sections(row, now, payloads, command=command)
+        sections = detail.sections(row, now, payloads, command=command)
+        found[row.id] = [(each.title, each.struck, *wrapped_lines(each, 60)) for each in sections]
     shown = [{**cells(row, now, wide=True), "warns": str(warns(row, now))} for row in rows]
     return shown, found
 
@@ -94,7 +95,7 @@ def looked_at(
 @pytest.mark.parametrize(
     ("over", "revision", "size"),
     [
-        ("stdio", "2025-11-25", (140, 40)),
+        ("stdio", "2025-11-25", (180, 40)),
         ("http", "2025-11-25", (80, 24)),
         ("stdio", "2026-07-28", (80, 24)),
     ],

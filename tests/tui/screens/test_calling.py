@@ -101,6 +101,7 @@ async def test_a_broken_promise_is_in_the_log_and_beside_the_result() -> None:
         id_ = driven.call("liar")
         await driven.until(lambda: not driven.row(id_).open)
         await driven.until(lambda: "Does not match the output" in driven.inside("detail"))
+        await driven.press("4")
         await driven.until(lambda: "output-schema" in driven.inside("log"))
         await driven.press("1", "enter")
         await driven.until(lambda: isinstance(driven.top, ResultScreen))
