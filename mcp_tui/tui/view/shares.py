@@ -14,7 +14,7 @@ detail. Where the catalogue is one of the tabs, its border is theirs while it is
 LEAST_SHARE: Final = 0.1
 """The least share of a pane."""
 
-REQUESTS_LEAST: Final = 6
+REQUESTS_LEAST: Final = 8
 """Lines of the requests, at least, their border included."""
 
 REQUESTS_MOST: Final = 45

@@ -79,10 +79,10 @@ async def test_borders_are_dragged_with_the_mouse(width: int, height: int):
 
 async def test_the_requests_grow_with_their_rows_up_to_45_percent():
     async with driving(size=(120, 36)) as driven:
-        assert driven.bench.table.region.height == 6
-        for _ in range(5):
+        assert driven.bench.table.region.height == 8
+        for _ in range(7):
             driven.call("grumpy")
-        await driven.until(lambda: driven.bench.table.region.height == 8)
+        await driven.until(lambda: driven.bench.table.region.height == 10)
         for _ in range(30):
             driven.call("grumpy")
         await driven.until(lambda: driven.bench.table.region.height == 16)

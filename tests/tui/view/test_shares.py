@@ -9,7 +9,7 @@ BORDERS: list[Border] = ["requests", "catalogue", "tabs"]
 
 @pytest.mark.parametrize(
     ("screen", "lines", "narrow", "height"),
-    [(40, 3, False, 6), (40, 12, False, 12), (40, 99, False, 18), (24, 99, True, 13), (8, 99, False, 3)],
+    [(40, 3, False, 8), (40, 12, False, 12), (40, 99, False, 18), (24, 99, True, 13), (8, 99, False, 3)],
 )
 def test_the_requests_are_as_high_as_their_rows_within_bounds(
     screen: int, lines: int, narrow: bool, height: int
