@@ -78,9 +78,7 @@ def aside(text: str) -> str:
     return text.replace("›", " ")
 
 
-def looked_at(
-    bench: SessionScreen, now: float
-) -> tuple[list[dict[str, str]], dict[RequestId, list[object]]]:
+def looked_at(bench: SessionScreen, now: float) -> tuple[list[dict[str, str]], dict[RequestId, list[object]]]:
     """Every row in the cells of the table, and the whole detail of each."""
     rows = list(bench.scene.book.order)
     found: dict[RequestId, list[object]] = {}
