@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.protocol.messages import parse, summary
+from mcp_tui.protocol.messages import ResponseFrame, parse, summary
 from mcp_tui.protocol.pixels import pixels
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 300, 200)
@@ -73,4 +73,5 @@ def test_the_summary_of_a_traceback_is_its_last_line():
     trace = "Traceback (most recent call last):\n" + '  File "a.py", line 1\n' * 40 + "ValueError: no rows\n"
     content = [{"type": "text", "text": trace}]
     frame = parse(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).encode())
+    assert isinstance(frame, ResponseFrame)
     assert summary(frame) == "ValueError: no rows"
