@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import EVERYWHERE, bindings, hint, scopes_of, use
+from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
 from mcp_tui.tui.themes import first_theme, load_themes, stamp
@@ -166,12 +166,15 @@ class WorkbenchApp(Host, inherit_bindings=False):
         benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
-        if not self.guard.swallows(event.key, text=event.is_printable or event.character == "\r"):
+        text = event.is_printable or event.key == "enter"
+        cancels = benches[-1:] == [self.screen] and event.key in names_in(CANCELS)
+        if not self.guard.swallows(event.key, text=text, cancels=cancels):
             if benches:
                 benches[-1].keys.hush()  # its message was about something before this key
             return False
         if benches:
-            benches[-1].keys.tell(safe("Keys ignored: pause for a second · {}", self.guard.reason))
+            way = words("press it again, or pause") if cancels else words("pause for a second")
+            benches[-1].keys.tell(safe("Keys ignored: {} · {}", way, self.guard.reason))
         return True
 
     def _use_keys(self) -> list[str]:

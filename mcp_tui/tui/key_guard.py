@@ -23,7 +23,10 @@ class KeyGuard:
     """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
 
     After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until
-    no key came for :data:`PAUSE`: they were typed for something that is gone. A key that acts on a server works only if
+    no key came for :data:`PAUSE`: they were typed for something that is gone. But a person can always stop something: after
+    a refusal, the keys that open a prompt to cancel still work, as the prompt shows what it cancels and takes nothing of
+    the rest of the burst; and any key that cancels works when it is pressed twice in a row, which no stray text does
+    by more than opening such a prompt. A key that acts on a server works only if
     the row under the cursor was there for that long before the first key of its burst, and so does a key that decides
     something in a dialog. What cancels is never refused for that: it acts on :attr:`aimed`. Text that is typed ahead
     into a dialog is meant for it; a key that is typed ahead of a question is no answer.
@@ -38,15 +41,17 @@ class KeyGuard:
         self._target: tuple[object, bool] = None, False
         self._changed = self._repeated = -inf
         self._spared: Collection[str] = ()
+        self._swallowed = ""
         self.aimed: object = None
         """What was under the cursor when the burst began, or where a person moved the cursor since."""
 
     # -- swallowing --------------------------------------------------------------------------------------------
 
     def hold(self, reason: SafeText, spared: Collection[str] = ()) -> None:
-        """Swallows keys from now on, but for those with the names ``spared``, until there is a pause."""
+        """Swallows keys from now on until there is a pause, but for the first one with a name in ``spared``."""
         self.reason = reason
         self._spared = spared
+        self._swallowed = ""
         self._held_until = self.now() + PAUSE
 
     def hold_burst(self, reason: SafeText) -> None:
@@ -54,16 +59,22 @@ class KeyGuard:
         if self.now() - self._last_key < PAUSE:
             self.hold(reason)
 
-    def swallows(self, key: str = "", *, text: bool) -> bool:
-        """Returns whether a key pressed now is swallowed. ``text`` is true for printable keys and enter."""
+    def swallows(self, key: str = "", *, text: bool, cancels: bool = False) -> bool:
+        """Returns whether a key pressed now is swallowed.
+
+        ``text`` is true for printable keys and enter, ``cancels`` for keys that cancel requests where they are pressed.
+        """
         now = self.now()
         if now - self._last_key >= PAUSE:
             self._burst = now
             self.aimed = self._target[0]
         self._last_key = now
-        if now < self._held_until and key not in self._spared:
+        if now < self._held_until:
             self._held_until = now + PAUSE
-            if text:
+            if cancels and (key in self._spared or key == self._swallowed):
+                self._spared, self._swallowed = (), ""
+            elif text:
+                self._swallowed = key
                 return True
         self._moved, self._moved_by_text = now, text
         return False

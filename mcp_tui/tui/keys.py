@@ -470,6 +470,12 @@ for _scope in SCOPES.values():
     for _key in _scope.keys:
         FIRST.setdefault(_key.id, _key)
 
+PROMPTS: Final = ("request.cancel", "request.cancel-all")
+"""Ids of the keys that open a prompt to cancel."""
+
+CANCELS: Final = (*PROMPTS, "request.cancel-now")
+"""Ids of the keys that cancel."""
+
 
 _ID: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
@@ -486,6 +492,11 @@ def in_footer(key: Key) -> SafeText:
         return key.shown
     last = key_of(key.others[-1])
     return safe("{}-{}", key.shown, last) if len(key.others) > 1 else safe("{} {}", key.shown, last)
+
+
+def names_in(ids: Iterable[str]) -> frozenset[str]:
+    """Returns Textual's names of the keys in force of several ids."""
+    return frozenset(name for id_ in ids for name in FIRST[id_].names)
 
 
 def key_of(id_: str) -> SafeText:

@@ -15,6 +15,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.key_guard import PAUSE, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.cancelling import CancelPrompt
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
@@ -121,7 +122,27 @@ def test_a_key_that_was_refused_may_be_pressed_again_at_once(clock: Clock):
     guard = KeyGuard(clock)
     guard.hold(words("refused"), ("C",))
     assert guard.swallows("r", text=True)
-    assert not guard.swallows("C", text=True)
+    assert not guard.swallows("C", text=True, cancels=True)
+
+
+def test_what_a_key_opened_in_the_middle_of_a_burst_gets_nothing_of_the_rest(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.hold(words("refused"), ("c",))
+    clock.now += PAUSE - 0.01
+    assert not guard.swallows("c", text=True, cancels=True)
+    for letter in "accept":
+        clock.now += PAUSE - 0.01
+        assert guard.swallows(letter, text=True)
+
+
+def test_a_key_that_cancels_works_when_pressed_twice_in_a_row(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.hold(words("the dialog closed on its own"))
+    assert guard.swallows("C", text=True, cancels=True)
+    assert guard.swallows("r", text=True)
+    assert guard.swallows("r", text=True), "others wait for a pause"
+    assert guard.swallows("C", text=True, cancels=True)
+    assert not guard.swallows("C", text=True, cancels=True)
 
 
 # -- the workbench -------------------------------------------------------------------------------------------
@@ -248,6 +269,22 @@ async def test_cancel_now_hits_the_row_that_was_seen_though_the_cursor_was_moved
         assert "the row you were on" in driven.inside("keys")
 
 
+async def test_cancel_now_on_a_row_that_came_by_itself_works_when_pressed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        row = await driven.in_flight("silent")
+        clock.now += 5
+        await driven.press("i")
+        clock.now += PAUSE / 2
+        driven.app.guard.aim(None)  # nothing was under the cursor until now
+        await driven.press("C")
+        await driven.until(lambda: "changed just now. Press C again" in driven.text())
+        assert row.cancel_at is None
+        await driven.press("C")
+        await driven.until(lambda: row.cancel_at is not None)
+
+
 async def test_the_signal_leaves_before_the_prompt_for_the_reason_is_taken_down():
     async with driving() as driven:
         row = await driven.in_flight("silent")
@@ -304,6 +341,27 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
         clock.now += PAUSE
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
+
+
+@pytest.mark.parametrize("keys", ["c", "X", "CC"])
+async def test_what_cancels_still_works_right_after_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, keys: str
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        row = await driven.in_flight("silent")
+        clock.now += 5
+        driven.bench.look()
+        await driven.press("a")
+        await driven.until(lambda: "No question pending" in driven.text())
+        await driven.press("w", *keys)
+        if keys != "CC":
+            assert isinstance(driven.top, CancelPrompt)
+            await driven.press(*"all", "enter")
+            assert isinstance(driven.top, CancelPrompt), "the rest of the burst was not meant for it"
+            clock.now += PAUSE
+            await driven.press("enter")
+        await driven.until(lambda: row.cancel_at is not None)
+        assert "all" not in (row.reason or "")
 
 
 async def test_a_name_typed_before_the_connection_stands_filters_the_list_that_fills(

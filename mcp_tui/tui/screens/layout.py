@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import FIRST, key_of, keys
+from mcp_tui.tui.keys import PROMPTS, key_of, keys, names_in
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Border, Shares
@@ -96,9 +96,12 @@ class LayoutScreen(Screen[None]):
         self.keys.tell(text, tone, seconds=seconds)
 
     def refuse(self, text: SafeText, tone: str = "warning", *, again: str = "") -> None:
-        """Says why a key did nothing, and ignores keys typed right after it, but for those of the id ``again``."""
+        """Says why a key did nothing, and ignores what is typed right after it.
+
+        Not ignored are keys that open a prompt to cancel, and those of the id ``again``.
+        """
         self.tell(text, tone)
-        self.app.guard.hold(text, FIRST[again].names if again else ())
+        self.app.guard.hold(text, names_in((*PROMPTS, again) if again else PROMPTS))
 
     def steady(self) -> bool:
         """Returns whether a key may act on the line under the cursor, and says so if it may not."""

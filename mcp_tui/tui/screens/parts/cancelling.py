@@ -99,7 +99,13 @@ class Cancelling:
             self._table.select(row.id)
             press = hint("Press {request.cancel-now} again to cancel it.")
             screen.refuse(safe("Request {} was off screen. {}", row.id, press), again=again)
-        elif aimed is not None or screen.steady():
+        elif aimed is None and not screen.app.guard.steady:
+            screen.app.guard.aim(row_key(row))
+            press = hint("Press {request.cancel-now} again to cancel it.")
+            screen.refuse(
+                safe("Request {} {} changed just now. {}", row.id, request(row), press), again=again
+            )
+        else:
             self.cancel_id(row.id, DEFAULT_REASON)
             if row is not selected:
                 said = "Cancelled {} {}, the row you were on"
