@@ -188,10 +188,10 @@ class ServerProcess:
 
     def _request(self, what: bytes) -> None:
         self._requests.write(b"%s%d" % (what, self._ready))
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
-        """Continues the guard, which a server could have stopped (SIGSTOP) to outlive us."""
+    def wake(self) -> None:
+        """Continues the guard, which a server could have stopped (SIGSTOP): it reports exits and ends what is left."""
         with suppress(OSError):
             self._guard.send_signal(signal.SIGCONT)
 
@@ -203,7 +203,7 @@ class ServerProcess:
     def close(self) -> None:
         """Closes the link to the guard, which ends what still runs of the server."""
         self._requests.transport.abort()
-        self._wake()
+        self.wake()
 
     async def read(self, stdout: FileIO, stderr: FileIO) -> None:
         """Connects our ends of its stdout and stderr."""

@@ -268,6 +268,7 @@ class StdioTransport(LineWriter, Transport):
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
                 self.sink.unheard(detail="server closed its stdout")
+                process.wake()
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
                 await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)

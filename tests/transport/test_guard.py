@@ -109,6 +109,12 @@ async def test_nothing_is_left_when_the_guard_was_stopped(tmp_path: Path) -> Non
     wait_for_nothing(tmp_path)
 
 
+async def test_the_exit_of_a_server_that_stopped_its_guard_is_told(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); os._exit(3)"
+    async with Wire(over_stdio([sys.executable, "-c", code])) as it:
+        assert await it.closed() == Closed(detail="server exited with code 3", code=3)
+
+
 async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path: Path) -> None:
     async with Wire(over_stdio(server("whole", tmp_path))) as it:
         await it.until(lambda: it.lines)
