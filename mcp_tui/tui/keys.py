@@ -166,7 +166,7 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
 ))
 """The keys of the app itself."""
 
-_PANES: Final = ("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6")
+_PANES: Final = ("view.pane-1", "view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6")
 
 WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
     Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
@@ -196,7 +196,8 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.copy", "y", "copy", "Copy result", "copy the result, without secrets", footer=10, wide=True),
     Key("request.copy-both", "Y", "copy(True)", "Copy request and result", "copy the request and its answer as JSON, without secrets"),
     Key("request.save", "w", "save", "Save", "write request and answer to a file"),
-    Key("view.pane-1", "1", "pane('detail')", "Pane", "the pane Detail", title="Detail", footer=11, priority=True, others=_PANES),
+    Key("view.pane-0", "0", "pane('requests')", "Pane", "the table of requests", title="Requests", footer=11, priority=True, others=_PANES),
+    Key("view.pane-1", "1", "pane('detail')", "Detail", "the pane Detail", priority=True),
     Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),
     Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "the pane Cancellations", priority=True),
     Key("view.pane-4", "4", "pane('log')", "Log", "the pane Log: stderr, log messages, broken rules", priority=True),

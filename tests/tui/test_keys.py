@@ -101,6 +101,7 @@ CHECKS: dict[str, Check[Any]] = {
     "view.open": Check(sees=lambda stage: "tasks/get" in stage.text(), row="task"),
     "view.close": Check(sees=lambda stage: "tasks/get" not in stage.text(), row="task", first=("right",)),
     "view.zoom": Check(sees=lambda stage: stage.bench.maximized),
+    "view.pane-0": Check(sees=lambda stage: stage.bench.focused is stage.bench.table, first=("4",)),
     "view.pane-1": shows("detail"),
     "view.pane-2": shows("catalogue"),
     "view.pane-3": shows("cancellations"),

@@ -239,12 +239,12 @@ class SessionScreen(LayoutScreen):
         self.forget()
 
     def action_pane(self, name: str) -> None:
-        """Shows and focuses a pane; the key of the focused pane leads back to the requests."""
-        self.chosen = True
+        """Shows and focuses a pane, or the requests; the key of the focused pane leads back to them."""
         self.minimize()  # otherwise the focused pane could be hidden
-        if self.focused is self.panes[name]:
+        if name == "requests" or self.focused is self.panes[name]:
             self.set_focus(self.table)
             return
+        self.chosen = True
         self.show_pane(name)
         self.set_focus(self.panes[name])
 

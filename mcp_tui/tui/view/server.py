@@ -68,9 +68,6 @@ COUNTERS: Final = (
 )
 """The counts of the bar and the legend, from left to right."""
 
-ALWAYS: Final = (IN_FLIGHT, CANCEL_REQUESTED, LATE)
-"""Counts that the bar shows even at 0, if there is room."""
-
 
 @frozen
 class Around:
@@ -132,24 +129,19 @@ NARROW: Final = 120
 
 
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
-    """Returns the bar: the server on the left, the counts on the right; zeros are left out before a word is cut."""
+    """Returns the bar: the server on the left, the counts that are not zero on the right."""
     wide = cells >= NARROW
     if cells < ROOM and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
-    made: Segments = ()
-    for zeros in (True, False):
-        right = _counts(facts, wide=wide, zeros=zeros)
-        taken = sum(width(text) for text, _ in right)
-        left, whole = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
-        space = cells - taken - sum(width(text) for text, _ in left)
-        made = (*left, (clean(" " * max(0, space)), ""), *right)
-        if whole:
-            break
-    return made
+    right = _counts(facts, wide=wide)
+    taken = sum(width(text) for text, _ in right)
+    left = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
+    space = cells - taken - sum(width(text) for text, _ in left)
+    return (*left, (clean(" " * max(0, space)), ""), *right)
 
 
-def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bool]:
-    """Returns the server in so many cells, and whether it is not cut."""
+def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
+    """Returns the server in so many cells."""
     glyph, tone = (words("!"), "warning") if facts.degraded else GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
@@ -180,8 +172,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> tuple[Segments, bo
     pieces = [(safe(" {} ", glyph), tone), (shown, "title"), *rest]
     if place:
         pieces.insert(0, (place, "muted"))
-    cropped = _cropped(pieces, cells)
-    return cropped, shown == name and cropped == tuple(pieces)
+    return _cropped(pieces, cells)
 
 
 def _cropped(pieces: Iterable[tuple[SafeText, str]], cells: int) -> Segments:
@@ -196,7 +187,7 @@ def _cropped(pieces: Iterable[tuple[SafeText, str]], cells: int) -> Segments:
     return tuple(cropped)
 
 
-def _counts(facts: ServerFacts, *, wide: bool, zeros: bool) -> Segments:
+def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
@@ -206,9 +197,8 @@ def _counts(facts: ServerFacts, *, wide: bool, zeros: bool) -> Segments:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
     for each in COUNTERS:
         number = each.of(counts)
-        if number or (zeros and each.badge in ALWAYS):
-            tone = each.badge.style if number else "muted"
-            pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), tone))
+        if number:
+            pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), each.badge.style))
     if wide and facts.limits is not None and facts.link is Link.CONNECTED and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
         pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))
