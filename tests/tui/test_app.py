@@ -86,7 +86,7 @@ class TestCancelling:
             await driven.until(lambda: "hello!" in driven.inside("requests"))
 
     async def test_the_palette_opens_the_help_with_a_legend_of_every_state_and_counter(self) -> None:
-        async with driving(size=(80, 40)) as driven:
+        async with driving(size=(80, 41)) as driven:
             await driven.press("ctrl+p")
             await driven.type("help")
             await driven.until(lambda: "these keys" in driven.text())

@@ -32,6 +32,7 @@ _MEANINGS: Final = {
     badges.LATE: words("an answer came after the cancel; it was not used"),
     badges.GOING_ON: words("cancelled, and the server still reports progress"),
     badges.QUIET: words("cancelled; progress went on for a while and then ended"),
+    badges.GOING_ON_LOST: words("cancelled, progressing until the connection ended"),
     badges.CUT_OFF: words("cancelled, and then the connection ended"),
     badges.TIMED_OUT: words("cancelled because its timeout ran out"),
     badges.COMPLETED: words("answered"),

@@ -33,6 +33,7 @@ CANCELLED: Final = Badge(words("cancelled"), words("⊘"), "cancelled")
 LATE: Final = Badge(words("late, ignored"), words("↯"), "late")
 GOING_ON: Final = Badge(words("progressing"), words("↻"), "overdue")
 QUIET: Final = Badge(words("quiet"), words("⇣"), "late")
+GOING_ON_LOST: Final = Badge(words("progressing, lost"), words("∅"), "overdue")
 CUT_OFF: Final = Badge(words("connection lost"), words("∅"), "overdue")
 TIMED_OUT: Final = Badge(words("timed out"), words("◷"), "timed-out")
 COMPLETED: Final = Badge(words("completed"), words("✓"), "completed")
@@ -75,7 +76,7 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
                 )
                 found = next((each for each in came if each is not None), None)
                 if found is GOING_ON and is_disconnected(row):
-                    return CUT_OFF  # it went on until nothing more could be seen
+                    return GOING_ON_LOST  # that it went on must not hide behind the end of the connection
                 if found is not None:
                     return found
             if row.cause in TIMEOUTS:

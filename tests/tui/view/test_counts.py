@@ -23,7 +23,7 @@ from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.session import Counters
-from mcp_tui.tui.view.badges import CUT_OFF, GOING_ON, LOST, badge
+from mcp_tui.tui.view.badges import CUT_OFF, GOING_ON, GOING_ON_LOST, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
 from mcp_tui.tui.view.filters import parse
@@ -188,7 +188,8 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
             counts, requested=0
         )  # in what ended, nobody watches
         shown = [badge(row, session.now) for row in live.order if not row.internal]
-        assert counts.lost >= shown.count(LOST) + shown.count(CUT_OFF)  # the badge shows the worst alone
+        # the badge shows the worst alone
+        assert counts.lost >= sum(map(shown.count, (LOST, CUT_OFF, GOING_ON_LOST)))
 
 
 def _of_log(told: Records) -> tuple[str, int]:

@@ -139,6 +139,13 @@ def test_a_connection_that_ended_soon_after_a_cancel_is_lost():
     )
 
 
+def test_progress_that_went_on_until_the_connection_ended_is_in_the_state_too():
+    on = [late(Kind.PROGRESS, 0.5 * n, at=2 + 0.5 * n) for n in range(1, 4)]
+    ended = ev.Unwatched(at=3.6, id=1, detail="the server exited with code 4", disconnected=True)
+    made = cells(row(started(), cancelled(), on, ended, ev.Settled(at=3.6, id=1)), 9.0)
+    assert (made["State"], made["Result"]) == ("progressing, lost", "still progressing ×3")
+
+
 def test_outcomes():
     assert info(started(), completed()) == "1.8 kB"
     failed = ev.Failed(at=1.0, id=1, message="no b", code=-32602)
