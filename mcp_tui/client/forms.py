@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -100,7 +101,9 @@ class Field:
         if said.get("format") == "password" or said.get("writeOnly") is True or is_secret_name(self.name):
             return True
         texts = (_BREAKS.sub(" ", self.name), as_text(said.get("title")), as_text(said.get("description")))
-        return any(_SECRET.search(text[:2000]) for text in texts)
+        # full width counts as usual, and what nobody sees, within a word, as nothing
+        seen = (_UNSEEN.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)
+        return any(_SECRET.search(text) for text in seen)
 
 
 _OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
@@ -111,13 +114,25 @@ _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 _BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
 _SECRET: Final = re.compile(
-    r"\b(?:pass ?(?:words?|wd|phrases?|codes?)|pwd|(?-i:PIN)|otp|cv[cv]2?|secrets?|credentials?|bearer|token|passwort"
-    r"|kennwort|contraseña|mot de passe|senha|credit card|card number|seed phrase"
+    r"\b(?:pass[ -]?(?:words?|wd|phrases?|codes?|keys?)|pwd|(?-i:PIN)|pin[ -](?:codes?|numbers?)|otp|cv[cv]2?|secrets?"
+    r"|credentials?|bearer|token|credit card|card number|seed phrase"
     r"|(?:api|access|secret|private|signing|recovery|ssh)[ -]?keys?"
-    r"|(?:access|api|auth|security|one[ -]time|verification|recovery|2fa|mfa)[ -]?(?:tokens?|codes?|pins?))\b",
+    r"|(?:access|api|auth|security|one[ -]time|verification|recovery|2fa|mfa)[ -]?(?:tokens?|codes?|pins?)"
+    r"|\w*(?:passw(?:or|ör)t|kennwort|geheimnis|zugriffstoken|sicherheitscode|passord|lösenord|adgangskode|wachtwoord)\w*"
+    r"|(?:api|geheim\w*|private\w*|zugangs?)[ -]?schlüssel"
+    r"|contraseña|clave (?:secreta|de acceso|api)|código de (?:verificación|seguridad)|mot de passe|clé (?:api|secrète)"
+    r"|jeton|code secret|senha|chiave (?:api|segreta)|parola d'ordine|hasło|heslo|heslá|salasana|şifre\w*|jelszó"
+    r"|парол\w*|токен|mật khẩu|kata sandi|κωδικός|סיסמה|كلمة المرور)\b"
+    # of languages without spaces between words
+    r"|パスワード|パスフレーズ|パスコード|暗証番号|認証コード|合言葉|トークン(?!数)|シークレット|秘密鍵|(?:api|アクセス)\s?キー"
+    r"|密码|密碼|口令|令牌|密钥|密鑰|验证码|驗證碼|비밀번호|암호|토큰(?! ?수)|인증번호|पासवर्ड|รหัสผ่าน",
     re.IGNORECASE,
 )
 """Words for secrets, in texts of a server."""
+
+_UNSEEN: Final = re.compile(
+    r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+"
+)
 
 
 class Unreadable(ValueError):

@@ -26,6 +26,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, real_program
 from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
+from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import TransportError
@@ -78,12 +79,18 @@ def _kept(file: Path) -> dict[str, Json]:
 
 
 DECIDING: Final = re.compile(
-    r"PATH|HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|PROMPT_COMMAND|EDITOR|VISUAL|PAGER|BROWSER|CLASSPATH|PHPRC|ZDOTDIR"
-    r"|(LD|DYLD|GIT|PYTHON|PERL5?|RUBY|NODE|NPM|BUN|DENO|UV|PIP|PIPX|DOCKER|DOTNET|COMPLUS|CORECLR|GCONV|LUA|XDG)_?.*"
-    r"|_?JAVA_.*|JDK_.*|.*_(PRELOAD|STARTUP_HOOKS|OPTIONS)",
+    r"HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|(BASH|SHELL)OPTS|PS4|EDITOR|VISUAL|BROWSER|PHPRC|ZDOTDIR"
+    r"|(LD|DYLD|GIT|PYTHON|PYENV|PERL5?|RUBY|BUNDLE|NODE|NPM|YARN|PNPM|BUN|DENO|UV|PIP|PIPX|CONDA|DOCKER|DOTNET|COMPLUS"
+    r"|CORECLR|GCONV|GLIBC|OPENSSL|LUA|PHP|CARGO|RUST|JULIA|ERL|XDG|ELECTRON|SSL|CURL)_?.*"
+    r"|(R|COR|_?JAVA|JDK)_.*|GO(PROXY|FLAGS|ROOT|ENV)|(VIM|EX)INIT|LESS(OPEN|CLOSE)|(APP|LOCALAPP)DATA|USERPROFILE|COMSPEC|PATHEXT|SYSTEMROOT|VIRTUAL_ENV"
+    r"|.*(PATH|PAGER|ASKPASS|_HOME|_PROXY|_OPTS|_OPTIONS|_FLAGS|_PRELOAD|_HOOKS|_COMMAND|_WRAPPER|_PROFILE|_TOOLCHAIN"
+    r"|_CONFIG|_CONFIG_FILE|_CA_BUNDLE|_MODULES|_INIT)",
     re.IGNORECASE,
 )
-"""Variables that decide which program or code runs, or where a program finds its settings."""
+"""Variables that decide which program or code runs, where a program finds its settings, or whom it talks to."""
+
+_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL)
+"""Names of such variables that are those of no secrets, whatever words are in them."""
 
 
 def account(definition: Definition) -> list[tuple[str, str]]:
@@ -102,7 +109,10 @@ def account(definition: Definition) -> list[tuple[str, str]]:
         cwd = folder / (definition.shown(launch.cwd) if launch.cwd else "")
         told = _deciding(definition)
         said.append(("program", _program(definition, folder)))
-        said += [("variable", f"{name}={value}") for name, value in told.items()]
+        said += [
+            ("variable", f"{name}={mask_url(value) if '://' in value else value}")
+            for name, value in told.items()
+        ]
         said.append(("command", " ".join(_quoted(each) for each in words)))
         said += [("folder", str(cwd)), defined]
         said += [("sets", name) for name in launch.env if name not in told]
@@ -136,8 +146,11 @@ def _program(definition: Definition, folder: Path) -> str:
     except TransportError as error:
         return f"none. {error}"
     real = os.path.realpath(path)
-    within = " (in the project's folder)" if Path(real).is_relative_to(folder.resolve()) else ""
-    return f"{real}{within}" if real == os.path.normpath(path) else f"{path} → {real}{within}"
+    remark = " (in the project's folder)" if Path(real).is_relative_to(folder.resolve()) else ""
+    # such a letter may look like another
+    if odd := [f"U+{ord(each):04X}" for each in Path(path).name if not each.isascii()]:
+        remark += f" (not ASCII in its name: {', '.join(odd[:8])})"
+    return f"{real}{remark}" if real == os.path.normpath(path) else f"{path} → {real}{remark}"
 
 
 def _deciding(definition: Definition) -> dict[str, str]:
@@ -145,7 +158,9 @@ def _deciding(definition: Definition) -> dict[str, str]:
     target = _launched(definition)
     env = {} if target is None else target.env
     return {
-        name: value for name, value in env.items() if DECIDING.fullmatch(name) and not is_secret_name(name)
+        name: value
+        for name, value in env.items()
+        if DECIDING.fullmatch(name) and (not is_secret_name(name) or _SETTINGS.fullmatch(name))
     }
 
 

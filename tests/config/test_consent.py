@@ -153,6 +153,36 @@ def test_the_program_that_is_shown_is_the_one_that_starts(project: Project, thro
         assert {("sets", "GIT_TOKEN"), ("sets", "A")} <= set(said)
 
 
+DECIDE = (
+    "PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS MAVEN_OPTS DOTNET_STARTUP_HOOKS npm_config_registry yarn_registry UV_INDEX_URL "
+    "PIP_INDEX_URL LUA_INIT GOFLAGS RUSTC_WRAPPER R_PROFILE_USER GEM_HOME OPENSSL_CONF SSH_ASKPASS PS4 https_proxy "
+    "GUILE_LOAD_PATH GIT_CONFIG_KEY_0 BASH_FUNC_key%% CURL_HOME NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE"
+)
+
+
+def test_variables_that_decide_what_runs_have_their_values_and_others_only_names(project: Project):
+    others = ("MODE", "GIT_TOKEN", "GOOGLE_PROJECT", "REGION", "CORS_ORIGIN", "LESSON")
+    env = dict.fromkeys((*DECIDE.split(), *others), "it")
+    said = consent.account(project.server(command="git", env=env))
+    assert [text for label, text in said if label == "variable"] == [f"{name}=it" for name in DECIDE.split()]
+    assert [text for label, text in said if label == "sets"] == [*others]
+
+
+def test_a_variable_is_shown_without_the_password_of_its_url(project: Project):
+    said = consent.account(
+        project.server(command="git", env={"HTTPS_PROXY": "http://me:s3cret@proxy.example:8080"})
+    )
+    (shown,) = [text for label, text in said if label == "variable"]
+    assert "proxy.example" in shown
+    assert "s3cret" not in shown
+
+
+def test_a_letter_that_may_look_like_another_is_named(project: Project):
+    own = _program(project.folder / "g\u0456t")
+    said = consent.account(project.server(command="./g\u0456t"))
+    assert ("program", f"{own} (in the project's folder) (not ASCII in its name: U+0456)") in said
+
+
 def test_a_link_is_shown_with_the_file_that_runs(project: Project):
     real = _program(project.folder / "real")
     (project.folder / "tool").symlink_to(real)
