@@ -35,7 +35,9 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
+from mcp_tui.tui.view.copies import exported, issue
 from mcp_tui.tui.view.detail import code, facts, fence, history
+from mcp_tui.tui.view.headless import recorded_target, redactor
 from mcp_tui.tui.view.text import brief, clean, pretty
 
 HEAD: Final = (
@@ -56,6 +58,8 @@ def run(_name: str, given: Words) -> int:
         raise Failure("Missing session. Give the start of its name, a file, or last.")
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
+    if options.format == "issue" and options.id is None:
+        raise Failure("An issue is about one request. Give its --id.")
     skipped: list[Journal] = []
     sessions = _sessions(given, named, skipped)
     first = [*islice(sessions, 1)]  # an error about it comes before any output
@@ -144,6 +148,8 @@ def _markdown(given: Words, session: _Session) -> Iterator[str]:
         yield from (f"## {code(session.file)}", "")
     if rows is None:
         yield from _markdown_requests(recording)
+    elif given.options.format == "issue":
+        yield from _issue(recording, rows[0])
     elif given.options.cancellations:
         yield from _markdown_cancellations(recording, rows)
     else:
@@ -433,6 +439,24 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
     yield "#### Timeline"
     yield from _markdown_timeline(row)
     yield from _payloads(recording, row)
+
+
+def _issue(recording: Recording, row: Request) -> Iterator[str]:
+    """Yields one request for an issue tracker, as the workbench copies it."""
+    header = recording.header
+    connected = next(iter(recording.connections().values()), None)
+    target = recorded_target(header.target)
+    secrets = redactor(target)
+    server = [("recorded by mcp-tui", header.app)]
+    if connected is not None:
+        server = [
+            ("server", connected.server),
+            ("protocol", connected.revision),
+            ("transport", connected.transport),
+            *server,
+        ]
+    found = exported(row, recording.payload, secrets)
+    return issue(row, found, server=server, target=target, secrets=secrets, now=recording.ended_at)
 
 
 def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterator[str]:

@@ -183,7 +183,7 @@ _LOG: Final = (
     ),
 )
 
-EXPORTS: Final = ("jsonl", "har", "markdown", "csv")
+EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "issue")
 """The formats that a session can be exported to."""
 
 _EXPORT: Final = _own(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from mcp_tui.config.files import ConfigError, read_own, themes_folder, write_own
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
+from mcp_tui.tui.view.copies import KINDS
 from mcp_tui.tui.view.shares import Shares, shares
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Look:
     """The settings that a person makes with keys. ``pane`` and ``theme`` are empty if none was chosen.
 
     ``recent`` are the names of commands that were run from the palette, the latest first.
+    ``copied`` is the kind of copy that was made last.
 
     It is kept in a small file from one start to the next: ``path``, ``None`` for none. ``themed`` says that the settings
     name a theme, so that none is kept.
@@ -45,6 +47,7 @@ class Look:
     follow: bool = True
     internal: bool = False
     recent: tuple[str, ...] = ()
+    copied: str = "result"
     path: Path | None = None
     themed: bool = False
 
@@ -62,6 +65,7 @@ class Look:
             follow=said.get("follow") is not False,
             internal=said.get("own") is True,
             recent=tuple(name for each in recent if (name := _word(each)))[:RECENT],
+            copied=copied if (copied := _word(said.get("copied"))) in KINDS else "result",
             path=path,
         )
 
@@ -83,6 +87,7 @@ class Look:
             "follow": self.follow,
             "own": self.internal,
             "recent": self.recent,
+            "copied": self.copied,
         }
         with suppress(ConfigError):  # that it cannot be written is no reason to stop
             write_own(self.path, kept)

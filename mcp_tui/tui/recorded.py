@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from bisect import bisect_left
 from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import Target
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
@@ -23,7 +21,7 @@ from mcp_tui.tui.view.badges import GOING_ON, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, fact_lines
-from mcp_tui.tui.view.headless import redactor
+from mcp_tui.tui.view.headless import recorded_target, redactor
 from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -103,16 +101,7 @@ class RecordedScene:
 
     @property
     def target(self) -> Target | None:
-        text = self.replay.header.target
-        if not text:
-            return None
-        if re.match(r"https?://", text, re.IGNORECASE):
-            return HttpTarget(url=text)
-        try:
-            command = shlex.split(text)
-        except ValueError:  # recorded before words were quoted
-            command = text.split(" ")
-        return StdioTarget(command=tuple(command))
+        return recorded_target(self.replay.header.target)
 
     def redactor(self) -> Redactor:
         return redactor(self.target)

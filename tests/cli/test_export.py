@@ -180,6 +180,22 @@ def test_one_request_as_markdown(capfd: Capture):
     assert "#### Late, ignored" in shown
 
 
+def test_one_request_as_an_issue_with_the_command_that_does_the_same(capfd: Capture):
+    session(target="npx everything --token=s3cr3t-t0ken-0123456789")
+    shown = export(capfd, "issue", "--id", "2")
+    head, *_ = shown.splitlines()
+    assert head == "### `tools/call slow_sql`: late, ignored"
+    server = "- server: `Everything 1.0`\n- protocol: `2025-11-25`\n- transport: `stdio`"
+    assert f"{server}\n- recorded by mcp-tui: `0.1.0`\n- mcp-tui: `" in shown
+    fenced = dict(re.findall(r"```(\w*)\n(.*?)\n```", shown, re.DOTALL))
+    assert fenced["sh"] == "mcp-tui call 'of 2' n=2 -- npx everything '--token=‹redacted›'"
+    assert '"method": "tools/call"' in shown.partition("#### Request")[2]
+    assert "answer to 2" in shown.partition("#### Late, ignored")[2]
+    assert "+2.000 → cancel sent via notifications/cancelled" in shown.partition("#### Timeline")[2]
+    assert "s3cr3t" not in shown
+    tell(capfd, "export", "last", "--format", "issue").sentence(Exit.USAGE, "Give its --id.")
+
+
 def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):
     keep(ONE, connected(), called(1), cancelled(1), ev.Unwatched(at=104.0, id=1), ev.Settled(at=104.0, id=1))
     assert "then  no reply (watched 2.0 s)" in export(capfd, "markdown", "--id", "1")
@@ -213,8 +229,13 @@ def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str):
     store.event(ev.Late(at=102.5, id=1, kind=Kind.RESULT, after=0.5, seq=seq, summary=text))
     store.event(ev.Settled(at=102.5, id=1, detail=text))
     store.close()
-    for words in (("--id", "1"), ("--cancellations",), ()):
-        shown = export(capfd, "markdown", *words)
+    for form, *words in (
+        ("markdown", "--id", "1"),
+        ("markdown", "--cancellations"),
+        ("markdown",),
+        ("issue", "--id", "1"),
+    ):
+        shown = export(capfd, form, *words)
         outside = _outside_of_code(shown)
         for mark in ("script", "out", "everyone", "example.com", "indented", "---|---|\n|---", "fixes"):
             assert mark not in outside

@@ -85,10 +85,10 @@ CHECKS: dict[str, Check[Any]] = {
     "request.mark-all": Check(sees=lambda stage: len(stage.bench.table.marks) > 1),
     "request.saved": opens("MenuScreen"),
     "request.export": opens("MenuScreen"),
-    "request.copy": Check(
+    "request.copy": opens("MenuScreen"),
+    "request.copy-again": Check(
         sees=lambda stage: stage.app.clipboard and "jsonrpc" not in stage.app.clipboard, row="completed"
     ),
-    "request.copy-both": Check(sees=lambda stage: '"slow_sql"' in stage.app.clipboard),
     "request.save": Check(sees=lambda _: list(Path().glob("mcp-tui-*.json"))),
     "question.answer": opens("FormScreen"),
     "view.filter": Check(sees=lambda stage: stage.bench.filtering.input.has_focus),

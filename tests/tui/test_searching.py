@@ -73,7 +73,7 @@ class TestMarks:
             assert "0 failed, 0 late" in driven.inside("keys")
             assert len(driven.session.client.book.order) == before + 3
             await driven.press("4")
-            await driven.until(lambda: "3 × tools/call add: median " in driven.plain("log"))
+            await driven.until(lambda: "3 × tools/call add: " in driven.plain("log"))
 
     @pytest.mark.parametrize(("keys", "ending"), [(("enter",), "jsonl"), (("down", "enter"), "md")])
     async def test_e_writes_the_marked_to_a_file_of_their_own(
@@ -96,6 +96,39 @@ class TestMarks:
             else:
                 assert text.startswith("# 2 requests\n")
                 assert text.count("tools/call add`: completed") == 2
+
+
+class TestCopies:
+    async def test_an_issue_block_has_what_a_colleague_needs_and_y_repeats_its_kind(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("C")
+            await driven.until(lambda: row.state is State.CANCELLED)
+            await driven.press("y")
+            assert isinstance(driven.top, MenuScreen)
+            assert "Copy 6 tools/call silent" in driven.text()
+            await driven.press("end", "enter")
+            block = driven.app.clipboard
+            assert block.startswith("### `tools/call silent`: ")
+            named = (
+                "- server: `mcp-tui-demo",
+                "- protocol: `2026-07-28`",
+                "- mcp-tui: `",
+                "- Python: `",
+                "- OS: `",
+            )
+            assert [each for each in named if each not in block] == []
+            assert "```sh\nmcp-tui call silent -- " in block
+            assert '"method": "tools/call"' in block
+            assert "No answer." in block
+            assert "notifications/cancelled" in block.partition("#### Timeline")[2]
+            driven.app.copy_to_clipboard("")
+            await driven.press("Y")
+            assert driven.app.clipboard == block
+            await driven.press("y", "down", "enter")
+            assert driven.app.clipboard.startswith("mcp-tui call silent -- ")
+            await driven.press("y", "down", "down", "enter")
+            assert json.loads(driven.app.clipboard)["params"]["name"] == "silent"
 
 
 class TestOrders:
@@ -165,8 +198,8 @@ async def test_a_large_answer_is_not_copied_but_offered_as_a_file() -> None:
     async with driving(size=(140, 40)) as driven:
         id_ = driven.call("big", megabytes=1.1)
         await driven.until(lambda: not driven.row(id_).open)
-        for key in ("y", "Y"):
-            await driven.press(key)
+        for keys in (("y", "enter"), ("Y",)):
+            await driven.press(*keys)
             await driven.until(lambda: "too large to copy (1.1 MB). w saves it to a file." in driven.text())
             assert not driven.app.clipboard
 

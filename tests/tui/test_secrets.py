@@ -116,7 +116,8 @@ async def test_what_is_copied_has_no_token_of_a_sign_in():
         driven.session.client.store.learn({"a-token-of-a-sign-in"})
         id_ = driven.call("echo", text="say a-token-of-a-sign-in")
         await driven.until(lambda: not driven.row(id_).open)
-        for keys in (("y",), ("Y",), ("1", "enter", "y")):
+        kinds = ("y", "enter"), ("y", "down", "down", "enter"), ("y", "end", "enter"), ("Y",)
+        for keys in (*kinds, ("1", "enter", "y")):
             driven.app.copy_to_clipboard("")
             await driven.press(*keys)
             await driven.until(lambda: "say " in driven.app.clipboard)

@@ -136,7 +136,7 @@ async def test_servers_that_are_called_alike_are_numbered_and_what_is_copied_say
     async with several(DEMO, DEMO) as driven:
         assert [str(driven.app.servers.name(each)) for each in driven.app.servers.all] == ["demo", "demo 2"]
         await driven.in_flight("silent")
-        await driven.press("Y")
+        await driven.press("y", "down", "down", "down", "enter")
         assert '"server": "demo 2"' in driven.app.clipboard
 
 

@@ -78,6 +78,7 @@ class SessionScreen(LayoutScreen):
         self.action_mark = self.copying.mark
         self.action_mark_all = self.copying.mark_all
         self.action_copy = self.copying.copy
+        self.action_copy_again = self.copying.copy_again
         self.action_export = self.copying.export
         self.action_newest = self.table.action_newest
         self.action_oldest = self.table.action_oldest

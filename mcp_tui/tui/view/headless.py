@@ -19,6 +19,19 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
+def recorded_target(text: str) -> Target | None:
+    """Returns the server that a recording names: by its URL, or by its command line. ``None`` for none."""
+    if not text:
+        return None
+    if re.match(r"https?://", text, re.IGNORECASE):
+        return HttpTarget(url=text)
+    try:
+        command = shlex.split(text)
+    except ValueError:  # recorded before words were quoted
+        command = text.split(" ")
+    return StdioTarget(command=tuple(command))
+
+
 def redactor(target: Target | None, learned: Iterable[str] = (), hidden: Iterable[Member] = ()) -> Redactor:
     """Returns what masks the secrets of ``target``, and those that were ``learned`` or ``hidden``, as the journal does."""
     known = set[str]() if target is None else known_secrets(target)

@@ -12,13 +12,15 @@ from mcp_tui.client.results import free, save
 from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint, key_of
+from mcp_tui.tui.preferences import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
+from mcp_tui.tui.view.copies import KINDS
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
-from mcp_tui.tui.view.rows import plural, safe_name
+from mcp_tui.tui.view.rows import plural, request, safe_name
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
@@ -68,11 +70,34 @@ class Copying:
             self._screen.refuse(words("No request selected"))
         return rows
 
-    def copy(self, both: bool = False) -> None:
-        """Copies the selected text; else the focused cancellations; else the result of the selected request.
+    async def copy(self) -> None:
+        """Copies the selected text; else the focused cancellations; else it asks what of the selected request to copy."""
+        from mcp_tui.tui.screens.dialog import MenuScreen
 
-        If ``both``, it copies the request with its answer, as JSON.
-        """
+        row = self._copied_at_once()
+        if row is None:
+            return
+
+        def chosen(kind: str | None) -> None:
+            if kind is not None:
+                self._look.copied = kind
+                self._copy_request(row, kind)
+
+        title = safe("Copy {} {}", brief(str(row.id), 40), request(row))
+        note = words("Secrets are masked.")
+        await self._screen.ask(MenuScreen(title, [*KINDS.items()], note), chosen)
+
+    def copy_again(self) -> None:
+        """Copies what :meth:`copy` would, of a request the kind that was copied last."""
+        if (row := self._copied_at_once()) is not None:
+            self._copy_request(row, self._look.copied)
+
+    @property
+    def _look(self) -> Look:
+        return self._screen.app.preferences.look
+
+    def _copied_at_once(self) -> Request | None:
+        """Copies the selected text, or else the focused cancellations; otherwise returns the selected request."""
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
             self.copy_text(text, words("the text"))
@@ -85,17 +110,22 @@ class Copying:
                 screen.tell(said, "muted", seconds=3)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
-        elif row.response_size > COPIED:
-            said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
-            screen.tell(safe(said, brief(str(row.id), 40), size(row.response_size), key_of("request.save")))
-        elif both:
-            said = safe("request {} with its answer", brief(str(row.id), 40))
-            self.copy_text(json.dumps(self._payloads.export(row), indent=2), said)
-        elif result := self._payloads.result(row):
-            self.copy_text(result, safe("the answer to request {}", brief(str(row.id), 40)))
         else:
-            said = "Request {} has no answer yet. {} copies the request."
-            screen.tell(safe(said, row.id, key_of("request.copy-both")))
+            return row
+        return None
+
+    def _copy_request(self, row: Request, kind: str) -> None:
+        id_ = brief(str(row.id), 40)
+        if kind in ("result", "both") and row.response_size > COPIED:
+            said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
+            self._screen.tell(safe(said, id_, size(row.response_size), key_of("request.save")))
+        elif copied := self._payloads.copied(row, kind, most=COPIED):
+            self.copy_text(copied, safe("of request {}: {}", id_, KINDS[kind]))
+        elif kind == "result":
+            said = "Request {} has no answer yet. {} copies something else of it."
+            self._screen.tell(safe(said, id_, key_of("request.copy")))
+        else:
+            self._screen.tell(safe("The message of request {} is not kept, or not written yet", id_))
 
     def copy_text(self, text: str, what: SafeText) -> None:
         """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""

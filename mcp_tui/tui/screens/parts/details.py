@@ -6,6 +6,8 @@ already or must not. What the server said is shown as it came; the journal, copi
 
 from __future__ import annotations
 
+import json
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
@@ -29,7 +31,7 @@ from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.view import detail, durations
+from mcp_tui.tui.view import copies, detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
@@ -83,18 +85,33 @@ class Payloads:
         raw = self.answer(row)
         return "" if raw is None else plain(self._exported(raw))
 
-    def export(self, row: Request) -> dict[str, object]:
-        """Returns request, answer, and late messages as JSON, without secrets."""
-        found: dict[str, object] = {"server": self.server} if self.server else {}
-        found |= {"id": row.id, "state": row.state.value}
-        if row.cause is not None:
-            found |= {"cause": row.cause.value, "reason": row.reason}
-        for name, seq in (("request", row.request_seq), ("response", row.response_seq)):
-            if (raw := self._read(seq)) is not None:
-                found[name] = self._exported(raw)
-        if late := [self._read(each.seq) for each in row.late if each.seq]:
-            found["late, ignored"] = [self._exported(raw) for raw in late if raw is not None]
-        return found
+    def export(self, row: Request, *, most: float = math.inf) -> dict[str, object]:
+        """Returns request, answer, and late messages as JSON; see :func:`mcp_tui.tui.view.copies.exported`."""
+        server: dict[str, object] = {"server": self.server} if self.server else {}
+        return server | copies.exported(row, self._scene.payload, self._scene.redactor(), most=most)
+
+    def copied(self, row: Request, kind: str, *, most: int) -> str:
+        """Returns a request in one of :data:`mcp_tui.tui.view.copies.KINDS`, without secrets; empty if there is none.
+
+        Messages of more than ``most`` bytes are left out.
+        """
+        if kind == "result":
+            return self.result(row)
+        scene = self._scene
+        found, secrets, now = self.export(row, most=most), scene.redactor(), scene.now()
+        match kind:
+            case "command":
+                return copies.command(row, found, scene.target, secrets)
+            case "request":
+                return json.dumps(found["request"], indent=2) if "request" in found else ""
+            case "issue":
+                told = scene.facts(now)
+                server = ("server", told.name), ("protocol", told.revision), ("transport", told.transport)
+                target = scene.target
+                lines = copies.issue(row, found, server=server, target=target, secrets=secrets, now=now)
+                return "".join(f"{line}\n" for line in lines)
+            case _:
+                return json.dumps(found, indent=2)
 
     def _exported(self, raw: bytes) -> Json:
         return parsed(self._scene.redactor().redact(raw))
