@@ -45,6 +45,9 @@ LIES: dict[str, str] = {
     "endless metadata": "is larger than 512 kB",
     "no registration": "registers no clients by itself. Register mcp-tui there by hand with the redirect URI http://127",
     "closed registration": 'access_denied (it says: "ask CALL 556"). Register mcp-tui there by hand with the redirect URI',
+    "registration by a page": "it answered HTTP 200 with text/html, which is not a JSON object. Register mcp-tui there by",
+    "registration without an id": "registered mcp-tui without a client id. Register mcp-tui there by hand",
+    "registration of too many": "HTTP 429 with text/plain. Try again later. Register mcp-tui there by hand",
     "page for metadata": "answered HTTP 200 with text/html, which is not a JSON object",
     "no metadata": "answered HTTP 404 with no Content-Type",
     "never satisfied": "refuses the token that it was just given",
@@ -227,6 +230,12 @@ class Lying:
             case "/register" if self.lie == "closed registration":
                 why = {"error": "access_denied", "error_description": "ask CALL 556"}
                 await self._json(call, why, 403)
+            case "/register" if self.lie == "registration by a page":
+                await call.respond(200, b"<p>Welcome", "text/html")
+            case "/register" if self.lie == "registration without an id":
+                await self._json(call, {"client_name": "mcp-tui"}, 201)
+            case "/register" if self.lie == "registration of too many":
+                await call.respond(429, b"slow down", "text/plain")
             case "/register":
                 client = self.canary("client-id")
                 self.registered.add(client)

@@ -12,6 +12,7 @@ import pytest
 
 from mcp_tui.client.auth.authorization import STEP_UPS, Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
+from mcp_tui.client.auth.discovery import HEADER_OPTION
 from mcp_tui.client.auth.token_endpoint import ClientRegistration
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
@@ -157,6 +158,49 @@ async def test_more_scopes_are_asked_for_once_and_then_told_as_what_they_are(tmp
             await browser.get(await ends_at(driven))
         await driven.until(lambda: driven.row(first).state is State.FAILED)
         assert f"asked for more scopes {STEP_UPS} times" in driven.row(first).error
+
+
+async def test_who_leaves_a_page_that_does_not_know_mcp_tui_registers_again(tmp_path: Path):
+    async with refused(tmp_path) as (server, driven):
+        await signed_in(driven)
+        await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        server.revoke()
+        first = driven.call("open")
+        sign_in = driven.session.sign_in
+        assert sign_in is not None
+        await driven.until(lambda: sign_in.waits)  # the renewal was refused
+        server.forget()
+        await driven.press("L")
+        await driven.until(lambda: sign_in.request is not None)
+        assert any("stop and sign in again" in step for step in sign_in.steps)
+        await driven.press("ctrl+d")
+        await driven.until(lambda: driven.row(first).state is State.FAILED)
+        second = driven.call("open")
+        await driven.until(lambda: sign_in.waits)
+        await signed_in(driven)
+        await driven.until(lambda: driven.row(second).state is State.COMPLETED)
+        assert server.asked.count("/register") == 2
+
+
+@pytest.mark.parametrize("lie", ["slash in the issuer", "slash in the resource"])
+async def test_an_issuer_that_differs_by_the_slash_of_an_empty_path_lets_in(lie: str, tmp_path: Path):
+    async with refused(tmp_path, lie) as (_, driven):
+        await signed_in(driven)
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+
+
+@pytest.mark.parametrize("lie", ["closed registration", "page for metadata", "metadata elsewhere"])
+async def test_a_sign_in_that_cannot_work_names_the_option_that_gets_in(lie: str, tmp_path: Path):
+    async with refused(tmp_path, lie, size=(120, 50)) as (server, driven):
+        await driven.press("L")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        assert HEADER_OPTION in str(driven.session.trouble)
+        await driven.press("escape")
+        await driven.until(lambda: HEADER_OPTION in re.sub(r"[│\s]+", " ", driven.text()))
+        server.good.add("mine")
+        target = HttpTarget(url=server.url, headers={"Authorization": "Bearer mine"})
+        async with driving(target, link=None) as again:
+            await again.until(lambda: again.session.link is Link.CONNECTED)
 
 
 @pytest.mark.slow

@@ -352,7 +352,7 @@ class TokenEndpoint:
         body, headers = json.dumps(metadata).encode(), {"Content-Type": "application/json"}
         answer = await self.discovery.fetched(self.server.endpoint("registration_endpoint"), body, headers)
         try:
-            made = self._accepted(answer, "register mcp-tui")
+            return self._read_client(self._accepted(answer, "register mcp-tui"), redirect_uri)
         except AuthorizationError as error:
             # no secret was sent, so that none can be repeated
             reason = (json_object(answer.body) or {}).get("error_description")
@@ -365,6 +365,8 @@ class TokenEndpoint:
             raise AuthorizationError(
                 f"{str(error).removesuffix('.')}{said}. {other}{by_hand(redirect_uri)}"
             ) from None
+
+    def _read_client(self, made: dict[str, Json], redirect_uri: str) -> ClientRegistration:
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
             raise AuthorizationError("the authorization server registered mcp-tui without a client id")
