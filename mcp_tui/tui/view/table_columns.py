@@ -154,7 +154,7 @@ _REQUEST: Final = Column(
 _INFO: Final = Column(title=words("Result"), cell=_info, weight=3, least=18, usual=6, live=True, spare=True)
 
 COLUMNS: Final[Columns[TableLine]] = (
-    replace(_STATE, cell=_state, usual=16, most=17, shorter=_STATE),
+    replace(_STATE, cell=_state, usual=16, most=16, shorter=_STATE),
     Column(title=words("Id"), cell=_id, usual=2, most=12, right=True),
     replace(_REQUEST, cell=_request, shorter=_REQUEST),
     replace(_INFO, title=words("Result or progress"), usual=18, shorter=_INFO),

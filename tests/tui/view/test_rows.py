@@ -143,7 +143,7 @@ def test_progress_that_went_on_until_the_connection_ended_is_in_the_state_too():
     on = [late(Kind.PROGRESS, 0.5 * n, at=2 + 0.5 * n) for n in range(1, 4)]
     ended = ev.Unwatched(at=3.6, id=1, detail="the server exited with code 4", disconnected=True)
     made = cells(row(started(), cancelled(), on, ended, ev.Settled(at=3.6, id=1)), 9.0)
-    assert (made["State"], made["Result"]) == ("progressing, lost", "still progressing ×3")
+    assert (made["State"], made["Result"]) == ("progressed, lost", "still progressing ×3")
 
 
 def test_outcomes():
