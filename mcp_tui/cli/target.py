@@ -308,11 +308,14 @@ def _only(config: Path) -> str:
     found = discover(config=config)
     if found.problems:
         raise ConfigError(found.problems[0])
-    names = [each.name for each in found.servers if not each.shadowed and not each.disabled]
-    if len(names) != 1:
-        several = f"{config} defines {', '.join(names)}. Choose one with --server NAME."
-        raise Failure(several if names else f"No enabled server in {config}.")
-    return names[0]
+    defined = [each for each in found.servers if not each.shadowed]
+    names = [each.name for each in defined if not each.disabled]
+    if len(names) == 1:
+        return names[0]
+    none = f"No enabled server in {config}."
+    if not names and defined:
+        none = f"{none} Use a disabled one with --server NAME: {', '.join(each.name for each in defined)}."
+    raise Failure(f"{config} defines {', '.join(names)}. Choose one with --server NAME." if names else none)
 
 
 def _headers(given: list[str]) -> list[tuple[str, str]]:

@@ -116,6 +116,9 @@ def test_a_disabled_server_and_a_name_defined_twice_are_used_with_a_word(machine
     assert (ran.status, ran.out) == (0, "hi\n")
     assert f"Server 'a' is disabled in {file}:3. It is used because you named it." in ran.err
     assert f"{file}:2 defines 'a' too; line 3 counts." in ran.err
+    machine.run("tools", "--config", str(file)).sentence(
+        Exit.USAGE, f"No enabled server in {file}. Use a disabled one with --server NAME: a."
+    )
 
 
 def test_a_whole_command_line_in_command_says_where_its_words_belong(machine: Machine):

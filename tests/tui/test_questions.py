@@ -15,14 +15,17 @@ import pytest
 from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.client.roots import rooted
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.config.settings import SamplingSettings, Settings
+from mcp_tui.protocol.requests import State
 from mcp_tui.transport.base import spawn
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.screens import interaction
-from mcp_tui.tui.screens.interaction import drafted, proposed_roots
+from mcp_tui.tui.screens.interaction import RootsScreen, drafted, proposed_roots
 from mcp_tui.tui.session import Session
 from tests.servers.stdio_scripted import processes
+from tests.tui.driving import driving
 
 PYTHON = (sys.executable, "-S", "-c")
 
@@ -71,6 +74,23 @@ def test_the_roots_that_are_proposed_are_the_folder_here_or_those_that_were_set(
         "file:///c",
         (Path.home() / "d").as_uri(),
     ]
+
+
+async def test_folders_of_the_command_line_are_proposed_before_those_that_were_set(
+    tmp_path: Path,
+) -> None:
+    given = ClientSettings(roots=(tmp_path.as_uri(),))
+    chosen = Preferences(settings=Settings(roots=["/elsewhere"]))
+    async with driving(settings=given, preferences=chosen) as driven:
+        asked = driven.row(driven.call("ask", what="roots"))
+        await driven.until(lambda: driven.session.questions)
+        await driven.press("a")
+        screen = driven.top
+        assert isinstance(screen, RootsScreen)
+        assert screen.editor.text == tmp_path.as_uri()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: not asked.open)
+        assert asked.state is State.COMPLETED
 
 
 # -- answers ---------------------------------------------------------------------------------------------------
