@@ -163,6 +163,8 @@ class TerminalDriver(LinuxDriver):
             for _ in range(TURNS):
                 Turn.pressed = time.monotonic()  # on a busy machine, these turns take longer than the hurry
                 await asyncio.sleep(0)
+        if self._host.screen_stack:
+            self._host.screen.check_idle()  # it was idle within these turns, and would draw only after its next message
 
     def write(self, data: str) -> None:
         if self._output is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -218,3 +219,17 @@ def test_ctrl_z_stops_nothing_under_a_script_that_ignores_it(terminals: Callable
     shell.see("cannot suspend")
     shell.press("\x11")
     shell.see("ended")
+
+
+def test_a_key_in_a_dialog_that_has_no_clock_is_drawn_at_once(
+    terminals: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    server = {"command": sys.executable, "args": [str(number) for number in range(40)]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"helper": server}}))
+    words = f"cd {tmp_path} && exec {sys.executable} -m mcp_tui --server helper"
+    terminal = terminals("-c", words, program=["sh"], columns=40, lines=8)
+    terminal.see("Start helper?", "5 of")
+    terminal.press("\x1b[B")
+    terminal.see("8 of")
+    terminal.press("y")
+    terminal.see("Scroll to the last")
