@@ -26,6 +26,7 @@ from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, S
 from mcp_tui.client.auth.discovery import (
     HEADER_OPTION,
     AuthorizationError,
+    authorization_server_urls,
     issuer_is_exact,
     resource_names_the_server,
     token_challenge,
@@ -369,6 +370,14 @@ def test_another_name_of_this_machine_is_named_as_the_url_to_use(server: str, na
 def test_an_issuer_with_another_name_of_this_machine_is_one_to_connect_to():
     with pytest.raises(AuthorizationError, match=re.escape("Connect to http://localhost:8000/mcp.")):
         issuer_is_exact("http://127.0.0.1:8000", "http://localhost:8000", parse("http://127.0.0.1:8000/mcp"))
+
+
+def test_metadata_of_an_issuer_with_a_path_is_looked_for_in_three_places():
+    assert authorization_server_urls(parse("https://x.example/a/b/"), legacy=False) == [
+        "https://x.example/.well-known/oauth-authorization-server/a/b",
+        "https://x.example/.well-known/openid-configuration/a/b",
+        "https://x.example/a/b/.well-known/openid-configuration",
+    ]
 
 
 async def test_of_two_processes_one_alone_refreshes(tmp_path: Path):
