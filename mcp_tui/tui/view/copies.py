@@ -86,7 +86,7 @@ def issue(
         if name in found:
             yield from ("", f"#### {title}", "", *fence(pretty(found[name], limit=LONGEST), "json"))
         elif name == "response" and row.response_seq:
-            yield from ("", "The answer is not kept, or too large to show here.")
+            yield from ("", "The answer is not available, or too large to show here.")
         elif name == "response" and "late, ignored" not in found:
             yield from ("", "No answer.")
     yield from ("", "#### Timeline in seconds", "")

@@ -125,7 +125,7 @@ class Copying:
             said = "Request {} has no answer yet. {} copies something else of it."
             self._screen.tell(safe(said, id_, key_of("request.copy")))
         else:
-            self._screen.tell(safe("The message of request {} is not kept, or not written yet", id_))
+            self._screen.tell(safe("The message of request {} is not available", id_))
 
     def copy_text(self, text: str, what: SafeText) -> None:
         """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""
