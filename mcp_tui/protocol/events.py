@@ -111,7 +111,12 @@ class CancelSignalled(RequestEvent):
 
 @fact
 class CancelAccepted(RequestEvent):
-    """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result."""
+    """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result.
+
+    ``detail`` is what a task settles with after it.
+    """
+
+    detail: str = ""
 
 
 @fact

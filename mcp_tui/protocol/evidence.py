@@ -82,6 +82,11 @@ OUTCOME_WORDS: Final = {
 CONFIRMED: Final = "server confirmed: task cancelled"
 """The detail of a task that the server reported as cancelled, whatever it reports later."""
 
+NO_TASK_ID: Final = "no task id came that a cancel could name; a task may be running"
+
+CLOSED_FIRST: Final = "mcp-tui closed the connection before it could be written"
+"""The detail of a cancel that still waited to be written at the end of the session."""
+
 RECORDING_ENDS: Final = "the recording ends here"
 """The detail of a cancel that is still open at the end of a recording, because the client was killed."""
 
@@ -326,6 +331,8 @@ def delivery_words(row: Request, until: float) -> str:
 
 
 def _not_sent(row: Request) -> str:
+    if row.state is State.CANCEL_REQUESTED and row.watching_over:
+        return f"not sent: {NO_TASK_ID if row.as_task and not row.task_id else CLOSED_FIRST}"
     if row.state is State.CANCEL_REQUESTED:
         if row.as_task and not row.task_id:
             return "not sent yet: waiting for the task's id"

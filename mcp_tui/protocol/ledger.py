@@ -46,6 +46,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Deadlines, Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.evidence import CLOSED_FIRST, NO_TASK_ID
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort, Live
@@ -58,7 +59,6 @@ from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
 P = ParamSpec("P")
 
 UNSENT: Final = "cancelled before it was sent"
-NO_TASK_ID: Final = "no task id came that a cancel could name; a task may be running"
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
@@ -503,10 +503,16 @@ class Ledger:
             self.recall(row, at, for_good=True)
         for live in list(self.live.values()):
             row = live.row
-            if row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
-                self.settle_unsignalled(row, NO_TASK_ID if expected and row.as_task else detail, at)
-            elif row.state is State.CANCEL_REQUESTED:
-                self.settle(row, "" if expected and row.signalled_at is not None else detail, at)
+            if row.state is State.CANCEL_REQUESTED:
+                said = detail
+                if expected and row.signal in (None, Signal.NONE) and not row.undelivered:
+                    said = NO_TASK_ID if row.as_task and not row.task_id else CLOSED_FIRST
+                elif expected and row.signalled_at is not None:
+                    said = ""
+                if row.signal is None and not row.undelivered:
+                    self.settle_unsignalled(row, said, at)
+                else:
+                    self.settle(row, said, at)
             elif row.id in self.live:
                 self.rounds.stop_gathering(row, "the connection is gone")
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
@@ -523,6 +529,9 @@ class Ledger:
             self._stop_watching(row, detail if told else "", at, disconnected=told, final=expected)
         if expected:
             self._watched.clear()
+            for row in [live.row for live in self.live.values() if live.row.signal is None]:
+                if row.state is State.CANCEL_REQUESTED and not row.watching_over:
+                    self.emit(ev.Unwatched(at=at, id=row.id, detail="", final=True))
 
     def _stop_watching(
         self, row: Request, detail: str, at: float, *, disconnected: bool = False, final: bool = False
@@ -703,7 +712,7 @@ class Ledger:
         """
         row = live.row
         if row.signalled_at is not None:
-            self.settle(row, live.acknowledged, now)
+            self.settle(row, row.cancel_answer, now)
             if self.negotiated.transport == "http" and not row.task_id and row.id in self._watched:
                 # C-37: the server may leave the stream open for ever. Until then its late answer can still be seen.
                 self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED))

@@ -39,9 +39,6 @@ class Live:
     fetch: RequestId | None = None
     """The ``tasks/result`` that waits for the result of its task."""
 
-    acknowledged: str = ""
-    """The detail with which it settles after the answer to ``tasks/cancel``."""
-
     @property
     def asks_person(self) -> bool:
         """Whether a person is answering a question of its task."""

@@ -181,6 +181,7 @@ class Request:
     reason_delivered: bool = False
     answer_owed: bool = False
     accepted_at: float | None = None
+    cancel_answer: str = ""
     unanswered_at: float | None = None
     unanswered: str = ""
     delayed: str = ""
@@ -336,7 +337,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.signal, row.reason_delivered = event.signal, event.reason_delivered
             row.signalled_at, row.answer_owed, row.delayed = event.at, event.answered, ""
         case ev.CancelAccepted():
-            row.accepted_at = event.at
+            row.accepted_at, row.cancel_answer = event.at, event.detail
         case ev.CancelUnanswered():
             row.unanswered_at, row.unanswered = event.at, event.detail
         case ev.CancelDelayed():
@@ -384,6 +385,8 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             if isinstance(event, ev.TaskCreated):
                 row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
             row.task_status, row.task_message = event.status, event.message
+            if row.task_core and event.status != "cancelled":
+                row.cancel_answer = ""  # it promised more than is true
             row.task_ttl, row.task_poll = event.ttl, event.poll
             _polled(row, event.at)
         case ev.Polled():

@@ -227,8 +227,7 @@ class Tasks:
                 why = "it expired" if spent else "it may have expired"
                 self._core.fail(row, f"the server no longer knows the task: {why}", "expired", at)
             elif row.state is State.CANCEL_REQUESTED:
-                known = self._core.live[row.id].acknowledged
-                self._core.settle(row, known or "the server no longer knows the task", at)
+                self._core.settle(row, row.cancel_answer or "the server no longer knows the task", at)
             return
         if not self._is_followed(row, at):
             self._unfollow(row)
@@ -249,7 +248,8 @@ class Tasks:
             self._schedule_poll(row, at)
             return
         status, before = said["status"], row.task_status
-        if tuple(said.values()) == (before, row.task_message, row.task_ttl, row.task_poll):
+        broken = row.cancel_answer == CONFIRMED and status != "cancelled"
+        if not broken and tuple(said.values()) == (before, row.task_message, row.task_ttl, row.task_poll):
             if row.state is State.TASK:
                 self._core.emit(ev.Polled(at=at, id=row.id, seq=seq))
         else:
@@ -265,11 +265,9 @@ class Tasks:
         if row.state is State.TASK:
             self._act_on_status(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
-            live = self._core.live.get(row.id)
-            if live is not None and live.acknowledged == CONFIRMED and status != "cancelled":
+            if broken:
                 text = f"a task that was cancelled must stay cancelled, and is {shown(status)}"
                 self._core.violation("task-after-cancel", text, at, seq, row.id)
-                live.acknowledged = ""
             self._after_cancel(row, task, at, seq)
 
     def _is_about(self, row: Request, task: dict[str, Json], at: float, seq: int) -> bool:
@@ -280,11 +278,6 @@ class Tasks:
         text = f"an answer about the task {shown(named)} instead of {shown(row.task_id)}"
         self._core.violation("task-mismatch", text, at, seq, row.id)
         return False
-
-    def _acknowledge(self, row: Request, detail: str) -> None:
-        """Keeps the detail with which a cancelled task will settle."""
-        if row.state is State.CANCEL_REQUESTED:
-            self._core.live[row.id].acknowledged = detail
 
     def _act_on_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
@@ -416,16 +409,15 @@ class Tasks:
             self._schedule_poll(row, at, 0.0)
             return
         if row.cancel_at is not None:
-            self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
-        if not row.task_core:
-            self._acknowledge(row, "cancel acknowledged – not guaranteed")
-        elif (said := self._status_fields(row, task, at, seq))["status"] and row.state is not State.LOST:
-            if said["status"] != "cancelled":
-                text = f"tasks/cancel was answered with the status {shown(said['status'])}, not 'cancelled'"
-                self._core.violation("task-status", text, at, seq, row.id)
-                self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
-            else:
-                self._acknowledge(row, CONFIRMED)
+            sure = CONFIRMED if task.get("status") == "cancelled" else ""
+            detail = sure if row.task_core else "cancel acknowledged – not guaranteed"
+            self._core.emit(ev.CancelAccepted(at=at, id=row.id, detail=detail, seq=seq))
+        status: dict[str, Any] = {"status": ""}
+        said = self._status_fields(row, task, at, seq) if row.task_core else status
+        if said["status"] not in ("", "cancelled") and row.state is not State.LOST:
+            text = f"tasks/cancel was answered with the status {shown(said['status'])}, not 'cancelled'"
+            self._core.violation("task-status", text, at, seq, row.id)
+            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
         self._schedule_poll(row, at, 0.0)
 
     def _after_cancel(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:

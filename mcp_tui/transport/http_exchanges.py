@@ -95,6 +95,7 @@ class Sending:
         """Starts nothing new for the message, which is cancelled, and leaves open what is open."""
 
     async def _exchange(self) -> None:
+        error: Refused | None = None
         try:
             async with self._post() as response:
                 error = await self._refusal(response)
@@ -102,10 +103,10 @@ class Sending:
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
-            self._lost(failure)
-        else:
-            if error is not None:
-                self._refused(error)
+            if error is None:
+                self._lost(failure)
+        if error is not None:  # what the server said, even if the second attempt then failed
+            self._refused(error)
 
     async def _refusal(self, response: httpx.Response) -> Refused | None:
         """Returns the refusal that a response is; ``None`` if it accepted the message, or refused it in JSON-RPC."""

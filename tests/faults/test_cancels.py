@@ -12,6 +12,7 @@ from mcp_tui.client import ClientSettings
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request
+from mcp_tui.transport.http_streams import HttpSession
 from tests.client.connected import row, serving
 from tests.servers.http_scripted import Call, Script, is_rpc, served, silent
 from tests.waiting import until
@@ -137,6 +138,28 @@ async def test_a_cancel_without_a_status_is_never_confirmed_later(answer: Answer
         assert (said["delivery"], said["unconfirmed"], said["signal"]) == ("written", None, "notification")
         assert evidence.delivery_words(row(made, id), 1e9).startswith(f"sent, no status: {words}")
         assert not told.of(ev.Undelivered)
+
+
+async def test_a_cancel_that_was_refused_says_so_though_its_second_attempt_had_no_status(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    tried: list[Any] = []
+
+    async def refuses(call: Call, id: Any) -> None:
+        tried.append(id)
+        await (call.respond(401) if len(tried) == 1 else cut(call, id))
+
+    async def renewed(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(HttpSession, "renewed", renewed)
+    async with serving(answering(refuses), OLD) as (_, made, told):
+        id = made.call_tool("slow", {})
+        await until(lambda: row(made, id).sent_at is not None)
+        made.cancel(id)
+        await until(lambda: bool(told.of(ev.Undelivered) or told.of(ev.CancelUnanswered)))
+        assert len(tried) == 2
+        assert evidence.delivery_words(row(made, id), 1e9) == "sent, refused: HTTP 401"
 
 
 async def test_a_cancel_while_the_stream_is_resumed_was_not_watched():

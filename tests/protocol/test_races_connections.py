@@ -203,6 +203,17 @@ def test_c44_the_stream_of_a_cancelled_request_is_no_matter_while_we_leave(wire:
 
 
 @notifying
+def test_c32_a_cancel_that_was_never_written_is_not_sent_before_and_after_the_end(wire: Wire) -> None:
+    ledger = wire.in_flight("tools/call")
+    at(2).cancel(1, "no").run(ledger)
+    told = "not sent: mcp-tui closed the connection before it could be written"
+    for end in (at(3).stop_watching(), at(5).closed("closed", expected=True)):
+        end.run(ledger)
+        row = ledger.row(1)
+        assert (evidence.outcome(row, 9.0).value, evidence.summary_words(row, 9.0)) == ("not_sent", told)
+
+
+@notifying
 def test_c44_a_connection_that_we_end_says_nothing_of_a_cancelled_request(wire: Wire) -> None:
     play(
         wire.cancelled(),

@@ -261,7 +261,7 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
 
 
 @handshaken
-@pytest.mark.parametrize(("mode", "words"), [("video", "'video'"), ({}, "an object"), (None, "None")])
+@pytest.mark.parametrize(("mode", "words"), [("video", "'video'"), ({}, "an object"), (None, "null")])
 def test_c69_a_mode_that_was_not_declared_whatever_it_is(wire: Wire, mode: Json, words: str) -> None:
     ledger, text = wire.ledger(), f"elicitation mode {words} was not declared"
     ledger.agree(prompts=frozenset({ELICIT}))

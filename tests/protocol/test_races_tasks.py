@@ -172,7 +172,7 @@ def test_c80_c82_a_cancel_before_the_task_id_waits_for_it_and_its_status_confirm
         at(1).sent(2),
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.2).completes(2, _task(wire, "cancelled")),
-        "CancelAccepted 1",
+        "CancelAccepted 1 detail='server confirmed: task cancelled'",
         at(1.2).tick(),
         *_polls(3),
         at(1.2).sent(3),
@@ -236,6 +236,7 @@ def test_a_task_that_works_on_after_it_was_called_cancelled_is_not_confirmed(wir
             _cancelled(wire), at(1.5).result(2, _task(wire, "cancelled")), at(1.5).tick(), at(1.5).wrote(3)
         ),
         at(1.6).completes(3, _task(wire)),
+        "TaskStatus 1 status=working ttl=60 poll=0.5",
         f'Violation 1 rule=task-after-cancel detail="{stays}"',
         at(3.4).tick(),
         *_polls(4),
@@ -244,11 +245,23 @@ def test_a_task_that_works_on_after_it_was_called_cancelled_is_not_confirmed(wir
 
 
 @core
+def test_a_task_that_was_called_cancelled_after_the_grace_must_stay_so_too(wire: Wire) -> None:
+    stays = "a task that was cancelled must stay cancelled, and is 'working'"
+    play(
+        after(_cancelled(wire), at(3.5).tick(), at(3.6).result(2, _task(wire, "cancelled")), at(3.6).tick()),
+        at(3.6).sent(3),
+        at(3.7).completes(3, _task(wire)),
+        "TaskStatus 1 status=working ttl=60 poll=0.5",
+        f'Violation 1 rule=task-after-cancel detail="{stays}"',
+    )
+
+
+@core
 def test_a_status_that_was_asked_for_before_the_answer_to_the_cancel_contradicts_nothing(wire: Wire) -> None:
     play(
         after(_polling(wire), at(1.6).cancel(1, "no"), at(1.6).wrote(3)),
         at(1.7).completes(3, _task(wire, "cancelled")),
-        "CancelAccepted 1",
+        "CancelAccepted 1 detail='server confirmed: task cancelled'",
         at(1.8).completes(2, _task(wire)),
         at(1.8).tick(),
         *_polls(4),
@@ -289,7 +302,7 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
     play(
         _cancelled(wire),
         at(1.6).completes(2, {"resultType": "complete"}),
-        "CancelAccepted 1",
+        "CancelAccepted 1 detail='cancel acknowledged – not guaranteed'",
         at(1.6).tick(),
         *_polls(3),
         at(1.6).sent(3),
