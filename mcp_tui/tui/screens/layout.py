@@ -150,7 +150,7 @@ class LayoutScreen(Screen[None]):
         detail, catalogue, *others = self.panes.values()
         if self.wide:
             return [catalogue, table, detail, *others]
-        return [table, catalogue, *others, detail]
+        return [table, detail, catalogue, *others]
 
     def on_resize(self, event: events.Resize) -> None:
         columns = _columns(event.size.width)
@@ -174,13 +174,11 @@ class LayoutScreen(Screen[None]):
         width, height = self.app.size
         lines, cells = self.needs()
         rows = f"{self.shares.height(height, lines, narrow=not self.beside)} 1fr"
-        catalogue = self.shares.catalogue_width(width, cells)
         if self.wide:
+            catalogue = self.shares.catalogue_width(width, cells)
             columns = f"{catalogue} 1fr {self.shares.tabs_width(width, catalogue)}"
-        elif self.beside:
-            columns = f"{catalogue if self._in_front == 'catalogue' else self.shares.tabs_width(width)} 1fr"
         else:
-            columns = "1fr"
+            columns = f"1fr {self.shares.tabs_width(width)}" if self.beside else "1fr"
         if (rows, columns) != self._grid:
             self._grid = rows, columns
             styles = self.body.styles
@@ -206,10 +204,11 @@ class LayoutScreen(Screen[None]):
             self.tell(words("No border to move: at this width all panes are tabs of one place."))
         else:
             focused = "" if self.focused is None else str(self.focused.id)
-            side = focused if focused in ("catalogue", self._in_front) else self._in_front
+            border: Border = "catalogue" if self.wide and focused == "catalogue" else "tabs"
+            side = focused if border == "catalogue" else self._in_front
             cells = self.panes[side].outer_size.width
             cells += (steps if focused == side else -steps) * _step(width)
-            self.share_out(self.shares.moved(_border(side), cells / width))
+            self.share_out(self.shares.moved(border, cells / width))
 
     # -- dragging a border -------------------------------------------------------------------------------------
 
@@ -221,11 +220,10 @@ class LayoutScreen(Screen[None]):
             self._dragged = None
             return
         width, height = self.app.size
-        at = event.screen_x / width
         if self._dragged == "requests":
             to = (event.screen_y + 1 - self.body.region.y) / height
         else:
-            to = 1 - at if self.wide and self._dragged == "tabs" else (event.screen_x + 1) / width
+            to = (event.screen_x + 1 if self._dragged == "catalogue" else width - event.screen_x) / width
         self.clear_selection()
         self.share_out(self.shares.moved(self._dragged, to))
 
@@ -241,10 +239,8 @@ class LayoutScreen(Screen[None]):
             return "requests"
         if self.wide and x in (requests.x - 1, requests.x):
             return "catalogue"
-        edge = self.panes["detail"].region.right if self.wide else self.panes["detail"].region.x
-        if self.beside and x in (edge - 1, edge) and y >= requests.bottom:
-            return _border(self._in_front)
-        return None
+        edge = self.panes["detail"].region.right
+        return "tabs" if self.beside and x in (edge - 1, edge) and y >= requests.bottom else None
 
     def show_pane(self, name: str) -> None:
         """Shows a pane; of tabs, the one that was asked for last."""
@@ -265,10 +261,6 @@ class LayoutScreen(Screen[None]):
 
 def _step(cells: int) -> int:
     return max(1, round(STEP * cells))
-
-
-def _border(pane: str) -> Border:
-    return "catalogue" if pane == "catalogue" else "tabs"
 
 
 def _columns(width: int) -> int:
@@ -315,17 +307,19 @@ class TabTitles:
     def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
         """Returns the tabs in the place of a pane, the visible one in brackets, and the text between two tabs.
 
-        If there is no room, they get shorter: without counts, then closer together, then with keys as names.
+        If there is no room, they get shorter: without counts, closer together, with a short name, then with keys as names.
         """
         names = self._sharing(active)
         room = self._rooms.get(names, 0) - FRAME
         labels: dict[str, SafeText] = {}
         between: LiteralString = " "
         by_key = {name: key_of(f"view.pane-{place}") for place, name in enumerate(TABS, 1)}
+        short = {**TABS, "cancellations": words("Cancels")}
         forms: tuple[tuple[dict[str, SafeText], dict[str, int], LiteralString], ...] = (
             (TABS, self._counts, "  "),
             (TABS, {}, "  "),
             (TABS, {}, " "),
+            (short, {}, " "),
             ({**by_key, active: TABS[active]}, {}, " "),
         )
         for known, counts, between in forms:

@@ -236,7 +236,7 @@ class SessionScreen(LayoutScreen):
         super().show_pane(name)
         if name == "timeline" and not self.timeline.is_attached:
             # mounted when it is first shown: in most sessions it never is
-            self.body.mount(self.timeline, before=None if self.wide else self.detail)
+            self.body.mount(self.timeline)
         self.forget()
 
     def action_pane(self, name: str) -> None:

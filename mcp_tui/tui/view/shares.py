@@ -8,8 +8,7 @@ from typing import Final, Literal
 from mcp_tui.protocol.values import fact
 
 Border = Literal["requests", "catalogue", "tabs"]
-"""The borders that can be moved: the lower one of the requests, and those that part the catalogue and the tabs from the
-detail. Where the catalogue is one of the tabs, its border is theirs while it is shown."""
+"""The borders that can be moved: the lower one of the requests, and those of the catalogue and the tabs to the detail."""
 
 LEAST_SHARE: Final = 0.1
 """The least share of a pane."""
