@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, safe, width, words, wrap
+from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, width, words, wrap
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -122,14 +122,14 @@ class MarkdownLines:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                rows[-1].append(SafeText("".join(text for text, _ in _inline(token.children or (), ""))))
+                rows[-1].append(join(text for text, _ in _inline(token.children or (), "")))
         columns = max(map(len, rows), default=0)
         widths = [max(width(row[at]) if at < len(row) else 0 for row in rows) for at in range(columns)]
         while sum(widths) + 2 * (columns - 1) > self._room and max(widths) > 4:
             widths[widths.index(max(widths))] -= 1
         for number, row in enumerate(rows):
             cells = [fit(row[at] if at < len(row) else NOTHING, widths[at]) for at in range(columns)]
-            self._put([(SafeText("  ".join(cells)), "" if number else "header")])
+            self._put([(join(cells, "  "), "" if number else "header")])
 
     # -- lines -------------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ def _wrapped(pieces: Sequence[tuple[SafeText, str]], cells: int) -> list[list[tu
     run: list[tuple[SafeText, str]] = []
 
     def end() -> None:
-        whole = SafeText("".join(text for text, _ in run))
+        whole = join(text for text, _ in run)
         starts = [(text, tone) for text, tone in run]
         at, left = 0, starts
         for part in wrap(whole, cells) if whole else [NOTHING]:
@@ -223,8 +223,8 @@ def _taken(
     for number, (text, tone) in enumerate(pieces):
         if len(text) > count:
             if count:
-                taken.append((SafeText(text[:count]), tone))
-            return taken, [(SafeText(text[count:]), tone), *pieces[number + 1 :]]
+                taken.append((clean(text[:count]), tone))
+            return taken, [(clean(text[count:]), tone), *pieces[number + 1 :]]
         taken.append((text, tone))
         count -= len(text)
     return taken, []
