@@ -204,11 +204,11 @@ class LayoutScreen(Screen[None]):
             self.tell(words("No border to move: at this width all panes are tabs of one place."))
         else:
             focused = "" if self.focused is None else str(self.focused.id)
-            border: Border = "catalogue" if self.wide and focused == "catalogue" else "tabs"
-            side = focused if border == "catalogue" else self._in_front
+            moved: Border = "catalogue" if self.wide and focused == "catalogue" else "tabs"
+            side = focused if moved == "catalogue" else self._in_front
             cells = self.panes[side].outer_size.width
             cells += (steps if focused == side else -steps) * _step(width)
-            self.share_out(self.shares.moved(border, cells / width))
+            self.share_out(self.shares.moved(moved, cells / width))
 
     # -- dragging a border -------------------------------------------------------------------------------------
 
