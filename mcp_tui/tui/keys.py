@@ -190,6 +190,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: hide it again", hidden=True),
     Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
     Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks"),
+    Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the one of its kind before"),
     Key("request.export", "E", "export", "Export", "write marked or selected requests to a file (JSON lines or Markdown)"),
     Key("wire.request", "W", "wire_of", "Messages", "wire: only selected request on/off"),
     Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),

@@ -80,6 +80,7 @@ class SessionScreen(LayoutScreen):
         self.action_copy = self.copying.copy
         self.action_copy_again = self.copying.copy_again
         self.action_export = self.copying.export
+        self.action_compare = self.copying.compare
         self.action_newest = self.table.action_newest
         self.action_oldest = self.table.action_oldest
         self._drawn: tuple[object, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +18,16 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
+from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.copies import KINDS
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, request, safe_name
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+
+COMPARED: Final = 5000
+"""The newest requests that are searched for the one before."""
 
 COPIED: Final = 1_000_000
 """Bytes of an answer that are copied at most: terminals take longer texts slowly, or not at all."""
@@ -148,6 +153,31 @@ class Copying:
         else:
             text = json.dumps(self._payloads.export(row), indent=2)
             self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [text])
+
+    async def compare(self) -> None:
+        """Compares two marked requests, or the selected one with the one before of the same method and name."""
+        from mcp_tui.tui.screens.comparing import ComparingScreen
+
+        rows, screen = self.requests(), self._screen
+        if len(rows) == 1:
+            rows = [*self._one_before(rows[0]), rows[0]]
+        if len(rows) != 2:
+            few = safe("No earlier {} to compare with", request(rows[0])) if len(rows) == 1 else NOTHING
+            screen.refuse(few or words("Mark two requests to compare")) if rows else None
+            return
+        before, after = sorted(rows, key=lambda row: row.called_at)
+        sides = (Side(row, self._payloads.export(row)) for row in (before, after))
+        await screen.ask(ComparingScreen(*sides, now=self._scene.now()))
+
+    def _one_before(self, row: Request) -> list[Request]:
+        """Returns the last request before ``row`` of its method and name, if it is among the newest."""
+        order = self._scene.book.order
+        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - COMPARED), -1))
+        same = (row.method, row.name)
+        earlier = (
+            each for each in newest if each.called_at < row.called_at and (each.method, each.name) == same
+        )
+        return [*islice(earlier, 1)]
 
     async def export(self) -> None:
         """Writes the marked requests, or the selected one, to a file in one of two forms."""
