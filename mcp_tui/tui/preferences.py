@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, cast
 from mcp_tui.config.files import ConfigError, read_own, themes_folder, write_own
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
-from mcp_tui.tui.view.copies import KINDS
 from mcp_tui.tui.view.shares import Shares, shares
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Look:
             follow=said.get("follow") is not False,
             internal=said.get("own") is True,
             recent=tuple(name for each in recent if (name := _word(each)))[:RECENT],
-            copied=copied if (copied := _word(said.get("copied"))) in KINDS else "result",
+            copied=_word(said.get("copied")) or "result",
             path=path,
         )
 

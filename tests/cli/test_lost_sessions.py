@@ -51,7 +51,7 @@ async def test_a_cancel_that_costs_the_session_is_told_in_every_form():
     assert (ran.outcome["signal"], ran.outcome["delivery"]) == ("notification", "refused")
     assert [each["detail"] for each in ran.of("undelivered")] == ["HTTP 404"]
     (entry,) = json.loads((await running("log", "--json", "--outcome", "disconnected")).out)
-    assert entry["details"].startswith(f"sent, refused: HTTP 404; {OVER}, ")
+    assert entry["details"].startswith(f"sent, refused: HTTP 404; {OVER} (")
 
 
 SERVED = served(HANDSHAKE, silent)

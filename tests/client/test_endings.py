@@ -29,8 +29,8 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
         await until(lambda: told.of(ev.Disconnected))
         (ended,) = told.of(ev.Disconnected)
         assert (ended.detail, ended.expected) == ("server exited with code 7", False)
-        assert made.last_words.startswith("server exited with code 7, 0.")
-        assert made.last_words.endswith(f" s after {whose} of {cancelled}")
+        assert made.last_words.startswith("server exited with code 7 (0.")
+        assert made.last_words.endswith(f" s after {whose} of {cancelled})")
         rows = [made.book.get(id_) for id_ in (cancelled, other)]
         assert [(row.state, row.settled or row.error) for row in rows if row] == [
             (State.CANCELLED, ended.detail),

@@ -199,6 +199,8 @@ class Process:
 
     def ready(self) -> None: ...
 
+    def wake(self) -> None: ...
+
     def stdin_ended(self) -> None:
         if self.running and not self._world.plan.ignores_eof:
             self._world.later(self._world.latency(), self.ends, 0)

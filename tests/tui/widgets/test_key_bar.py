@@ -20,7 +20,7 @@ async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells
         assert text.rstrip() == " " + "  ".join(f"{in_footer(key)} {key.label}" for key in shown)
         assert "? Help" in text
         assert text.rstrip().endswith("? Help  q Quit")
-        assert ("1-6 Pane" in text) == (cells >= 80)
+        assert ("0-6 Pane" in text) == (cells >= 80)
         assert len(shown) >= 5
         bar.tell(words("Server exited with code 3. Press S to restart it."))
         text = bar.render_line(0).text

@@ -95,7 +95,8 @@ class Copying:
     def copy_again(self) -> None:
         """Copies what :meth:`copy` would, of a request the kind that was copied last."""
         if (row := self._copied_at_once()) is not None:
-            self._copy_request(row, self._look.copied)
+            kind = self._look.copied
+            self._copy_request(row, kind if kind in KINDS else "result")  # a file may name any
 
     @property
     def _look(self) -> Look:
