@@ -114,6 +114,8 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     try:
         async with Limit(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
+    except NoCommonRevision:
+        raise  # the server has answered: its stderr does not say more
     except TransportError as error:
         error.stderr = tuple(client.stderr)
         raise
