@@ -32,6 +32,7 @@ from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import MarkedScreen, TimeoutScreen
+from mcp_tui.tui.screens.comparing import ComparingScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.palette import PaletteScreen
@@ -45,6 +46,7 @@ from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail import Pager
@@ -156,10 +158,13 @@ def sign_in() -> ModalScreen[Any]:
 
 PAGE_URL = "https://as.example/authorize?state=1"
 
+SIDE = Side(row(started()), {})
+
 MADE: dict[str, Callable[[], Screen[Any]]] = {
     "CallScreen": call,
     "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")] * 60, yes="yes", no="no"),
     "FormScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
+    "ComparingScreen": lambda: ComparingScreen(SIDE, SIDE, 9.0),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
     "InputsScreen": lambda: InputsScreen("x", [ServerRequestReceived(id="key", description="The key")]),

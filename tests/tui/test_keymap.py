@@ -69,7 +69,7 @@ def test_of_two_wishes_for_one_key_the_second_is_refused():
     "wanted",
     [
         {"replay.play": "c"},  # which acts, and so does nothing on a recording
-        {"app.back": "escape,d"},
+        {"app.back": "escape,D"},
         {"app.palette": "colon"},
         {"answer.yes": "j"},
         {"detail.next": "c"},  # only while a text is looked for
