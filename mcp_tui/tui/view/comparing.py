@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, starmap
 from typing import Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object, read_json
@@ -20,10 +20,13 @@ from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 DIFFERENCES_MOST: Final = 500
-"""Differences that are shown."""
+"""Lines of differences that are shown, and made at all."""
 
 ITEMS_MOST: Final = 2000
 """Items of an array, or lines of a text, that are aligned; longer ones are compared place by place."""
+
+WORDS_MOST: Final = 400
+"""Characters of a line that is compared word by word: aligning takes the square of their number."""
 
 DEEPEST: Final = 100
 """Levels of JSON that are compared member by member."""
@@ -92,40 +95,33 @@ def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
 
 def _compared(before: Json, after: Json) -> Iterator[Line]:
     if before is None or after is None:
-        which = (
-            "neither"
-            if before is None and after is None
-            else "only the second"
-            if before is None
-            else "only the first"
-        )
+        found = {(True, True): "neither", (True, False): "only the second"}
+        which = found.get((before is None, after is None), "only the first")
         yield line((safe("{} has one", which), "muted"))
-    elif before == after and type(before) is type(after):
-        yield line((words("the same"), "success"))
-    elif isinstance(before, str) and isinstance(after, str):
-        yield from text_differences(before, after)
+        return
+    if isinstance(before, str) and isinstance(after, str):
+        lines = text_differences(before, after) if before != after else iter(())
     else:
-        found = [*islice(json_differences(before, after), DIFFERENCES_MOST + 1)]
-        for path, old, new in found[:DIFFERENCES_MOST]:
-            yield from _difference(path, old, new)
-        if len(found) > DIFFERENCES_MOST:
-            yield line((safe("… more than {:,} differences", DIFFERENCES_MOST), "muted"))
+        lines = starmap(_difference, json_differences(before, after))
+    shown = [*islice(lines, DIFFERENCES_MOST)]
+    yield from shown or [line((words("the same"), "success"))]
+    if next(lines, None) is not None:
+        yield line((safe("… more than {:,} lines differ", DIFFERENCES_MOST), "muted"))
 
 
-def _difference(path: str, old: Json, new: Json) -> Iterator[Line]:
+def _difference(path: str, old: Json, new: Json) -> Line:
     where = brief(path or "all of it", 200)
     if old is ABSENT:
-        yield line((words("+ "), "success"), (safe("{}  ", where), "json-name"), (_value(new), "success"))
-    elif new is ABSENT:
-        yield line((words("− "), "error"), (safe("{}  ", where), "json-name"), (_value(old), "error"))
-    else:
-        yield line(
-            (words("  "), ""),
-            (safe("{}  ", where), "json-name"),
-            (_value(old), "error"),
-            (words(" → "), "muted"),
-            (_value(new), "success"),
-        )
+        return line((words("+ "), "success"), (safe("{}  ", where), "json-name"), (_value(new), "success"))
+    if new is ABSENT:
+        return line((words("− "), "error"), (safe("{}  ", where), "json-name"), (_value(old), "error"))
+    return line(
+        (words("  "), ""),
+        (safe("{}  ", where), "json-name"),
+        (_value(old), "error"),
+        (words(" → "), "muted"),
+        (_value(new), "success"),
+    )
 
 
 def _value(value: Json) -> SafeText:
@@ -203,15 +199,24 @@ def text_differences(before: str, after: str) -> Iterator[Line]:
         pairs = min(old_stop - old, new_stop - new)
         for at in range(pairs):
             yield from _words(old_lines[old + at], new_lines[new + at])
-        for each in old_lines[old + pairs : old_stop]:
-            yield line((words("− "), "error"), (brief(each, 2000), "error"))
-        for each in new_lines[new + pairs : new_stop]:
-            yield line((words("+ "), "success"), (brief(each, 2000), "success"))
+        yield from map(_removed, old_lines[old + pairs : old_stop])
+        yield from map(_added, new_lines[new + pairs : new_stop])
+
+
+def _removed(text: str) -> Line:
+    return line((words("− "), "error"), (brief(text, 2000), "error"))
+
+
+def _added(text: str) -> Line:
+    return line((words("+ "), "success"), (brief(text, 2000), "success"))
 
 
 def _words(before: str, after: str) -> Iterator[Line]:
     """Yields two lines with the words that differ in a tone of their own."""
-    old, new = (re.findall(r"\s+|\w+|[^\s\w]", each[:2000]) for each in (before, after))
+    if max(len(before), len(after)) > WORDS_MOST:
+        yield from (_removed(before), _added(after))
+        return
+    old, new = (re.findall(r"\s+|\w+|[^\s\w]", each) for each in (before, after))
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     for sign, tone, side in (("− ", "error", 0), ("+ ", "success", 1)):
         pieces: list[tuple[SafeText, str]] = [(clean(sign), tone)]

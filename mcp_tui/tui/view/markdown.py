@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MARKDOWN_MOST: Final = 64 * 1024
-"""Characters of a text that is drawn as Markdown; a longer one is shown as it came."""
+MARKDOWN_MOST: Final = 16 * 1024
+"""Characters of a text that is drawn as Markdown: the parser takes the square of what a hostile one has of brackets."""
 
 _SIGNS: Final = re.compile(
-    r"^#{1,6} \S|^(```|~~~)|^\s{0,3}([-*+]|\d{1,3}[.)]) \S.*\n\s{0,3}([-*+]|\d{1,3}[.)]) \S|^\s*\|?[ :]*-{3,}[ :]*\|"
-    r"|\*\*\S[^*\n]*\S\*\*|\[[^\]\n]+\]\(https?://[^)\s]+\)",
+    r"^#{1,6} \S|^(```|~~~)|^\s{0,3}([-*+]|\d{1,3}[.)]) \S.*\n\s{0,3}([-*+]|\d{1,3}[.)]) \S"
+    r"|^ {0,3}\|? {0,9}:?-{3,}:? {0,9}\||\*\*\S[^*\n]*\S\*\*|\[[^\[\]\n]+\]\(https?://[^)\s]+\)",
     re.MULTILINE,
 )
-"""A heading, a fence, a list of two items, a table, bold text, or a link."""
+"""A heading, a fence, a list of two items, a table, bold text, or a link. No two parts of it can take the same characters:
+the text is hostile, and the search must not go back over it."""
 
 
 def is_markdown(text: str, mime: str = "") -> bool:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.comparing import ABSENT, Side, comparison, json_differences, text_differences
+from mcp_tui.tui.view.comparing import (
+    ABSENT,
+    DIFFERENCES_MOST,
+    Side,
+    comparison,
+    json_differences,
+    text_differences,
+)
 from tests.tui.making import completed, row, started
 
 VALUES = st.recursive(
@@ -25,6 +32,7 @@ VALUES = st.recursive(
         ({"a": 1}, {"a": 1}, []),
         ({"a": 1}, {"a": 2}, [("a", 1, 2)]),
         ({"a": 1}, {"a": True}, [("a", 1, True)]),
+        ([1], [True], [("[0]", 1, True)]),
         ({"a": {"b c": 1}}, {"a": {}}, [('a["b c"]', 1, ABSENT)]),
         ({}, {"n": None}, [("n", ABSENT, None)]),
         ([1, 2, 3], [0, 1, 2, 3], [("[0]", ABSENT, 0)]),
@@ -79,3 +87,16 @@ def test_facts_arguments_and_answers_stand_below_each_other():
     assert [each.text for each in answers.lines] == ["  rows  3 → 4"]
     silent = Side(row(started()), {"request": {"params": {}}})
     assert comparison(silent, answered(2, 4), 9.0)[2].lines[0].text == "only the second has one"
+
+
+def test_large_texts_are_compared_up_to_a_bound_and_said_to_go_on():
+    before, after = ("\n".join(f"{word} {at}" for at in range(1500)) for word in ("one", "two"))
+    sides: list[Side] = []
+    for text in (before, after):
+        result: Json = {"result": {"content": [{"type": "text", "text": text}]}}
+        sides.append(Side(row(started()), {"request": {}, "response": result}))
+    *shown, last = comparison(*sides, now=9.0)[2].lines
+    assert len(shown) == DIFFERENCES_MOST
+    assert last.text == "… more than 500 lines differ"
+    long = [each.text for each in text_differences("a " * 1000, "b " * 1000)]
+    assert [each[:4] for each in long] == ["− a ", "+ b "]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.markdown import MarkdownLines, is_markdown
+from mcp_tui.tui.view.markdown import MARKDOWN_MOST, MarkdownLines, is_markdown
 from mcp_tui.tui.view.text import width
 
 TEXT = """# Report
@@ -79,6 +79,13 @@ def test_html_and_images_are_text():
 def test_plain_text_is_not_taken_for_markdown(text: str, found: bool):
     assert is_markdown(text) is found
     assert is_markdown(text, "text/markdown; charset=utf-8")
+
+
+@pytest.mark.parametrize("piece", ["[", "![", "\n", " ", "-", "|", "[a](", ":- ", "*a_ "])
+def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
+    text = piece * (MARKDOWN_MOST // len(piece))
+    assert not is_markdown(text)  # a search that went back over what it had seen took minutes
+    assert all(width(line.text) <= 80 for line in MarkdownLines(text, 80).lines)
 
 
 @given(st.text(max_size=300), st.integers(8, 60))

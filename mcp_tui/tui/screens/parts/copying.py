@@ -23,14 +23,14 @@ from mcp_tui.tui.view.copies import KINDS
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, request, safe_name
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 COMPARED: Final = 5000
 """The newest requests that are searched for the one before."""
 
 COPIED: Final = 1_000_000
-"""Bytes of an answer that are copied at most: terminals take longer texts slowly, or not at all."""
+"""Bytes of an answer that are copied or compared at most: terminals take longer texts slowly, or not at all."""
 
 
 @dataclass(eq=False)
@@ -161,24 +161,24 @@ class Copying:
 
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
-            rows = [*self._one_before(rows[0]), rows[0]]
-        if len(rows) != 2:
-            few = safe("No earlier {} to compare with", request(rows[0])) if len(rows) == 1 else NOTHING
-            screen.refuse(few or words("Mark two requests to compare")) if rows else None
-            return
-        before, after = sorted(rows, key=lambda row: row.called_at)
-        sides = (Side(row, self._payloads.export(row)) for row in (before, after))
-        await screen.ask(ComparingScreen(*sides, now=self._scene.now()))
+            rows += self._one_before(rows[0])
+        if len(rows) == 1:
+            screen.refuse(safe("No earlier {} to compare with", request(rows[0])))
+        elif len(rows) > 2:
+            screen.refuse(words("Mark two requests to compare"))
+        elif large := next((row for row in rows if row.response_size > COPIED), None):
+            said = "The answer to request {} is too large to compare ({})"
+            screen.refuse(safe(said, brief(str(large.id), 40), size(large.response_size)))
+        elif rows:
+            rows.sort(key=lambda row: row.called_at)
+            before, after = (Side(row, self._payloads.export(row, most=COPIED)) for row in rows)
+            await screen.ask(ComparingScreen(before, after, self._scene.now()))
 
-    def _one_before(self, row: Request) -> list[Request]:
-        """Returns the last request before ``row`` of its method and name, if it is among the newest."""
-        order = self._scene.book.order
-        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - COMPARED), -1))
-        same = (row.method, row.name)
-        earlier = (
-            each for each in newest if each.called_at < row.called_at and (each.method, each.name) == same
-        )
-        return [*islice(earlier, 1)]
+    def _one_before(self, row: Request) -> Iterable[Request]:
+        """Yields the last request before ``row`` of its method and name, if it is among the newest."""
+        newest = islice(reversed(self._scene.book.order), COMPARED)
+        earlier = (each for each in newest if each.called_at < row.called_at)
+        return islice((each for each in earlier if (each.method, each.name) == (row.method, row.name)), 1)
 
     async def export(self) -> None:
         """Writes the marked requests, or the selected one, to a file in one of two forms."""
