@@ -86,12 +86,8 @@ def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
             return [*called, *cancelled, *late, ev.Late(at=9e9, id=id, kind=Kind.RESULT, after=9e9)]
 
 
-@pytest.mark.parametrize("kind", ["progress", "stalled", "duplicate", "delivered", "late"])
-def test_a_storm_is_not_read_event_by_event(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events = storm(kind, 2000)
-    recording = Recording.read(write(tmp_path / "a.jsonl", *events))
+def reads(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the events that are read from now on."""
     read: list[int] = []
     event = recording.event
 
@@ -100,6 +96,16 @@ def test_a_storm_is_not_read_event_by_event(
         return event(number)
 
     monkeypatch.setattr(recording, "event", noted)
+    return read
+
+
+@pytest.mark.parametrize("kind", ["progress", "stalled", "duplicate", "delivered", "late"])
+def test_a_storm_is_not_read_event_by_event(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = storm(kind, 2000)
+    recording = Recording.read(write(tmp_path / "a.jsonl", *events))
+    read = reads(recording, monkeypatch)
     book = RecordedBook(recording)
     book.seek(len(recording.table))
     assert len(read) < 400
@@ -134,14 +140,7 @@ def test_a_step_reads_no_request_of_the_servers_but_those_that_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = Recording.read(write(tmp_path / "a.jsonl", *pings(5000)))
-    read: list[int] = []
-    event = recording.event
-
-    def noted(number: int) -> ev.Event | None:
-        read.append(number)
-        return event(number)
-
-    monkeypatch.setattr(recording, "event", noted)
+    read = reads(recording, monkeypatch)
     book = RecordedBook(recording)
     lines = Outline(book)
     end = len(recording.table)

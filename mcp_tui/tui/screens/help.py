@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from textual.app import ComposeResult
-
-from mcp_tui.tui.keys import HELP, Scope, bindings, help_texts, hint
-from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.keys import Scope, help_texts
+from mcp_tui.tui.screens.reading import ReadingScreen
 from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import COUNTERS, GLYPHS
 from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
-from mcp_tui.tui.widgets.detail import Detail
 
 SESSION: Final = frozenset({"workbench", "recording"})
 """Scopes whose screens have a table of requests, by their names."""
@@ -69,30 +66,19 @@ def legend() -> tuple[Section, Section]:
     )
 
 
-class HelpScreen(Dialog[None]):
+def key_sections(scopes: Sequence[Scope]) -> Iterator[Section]:
+    """Yields the keys of scopes, after a legend where there is a table of requests."""
+    told = help_texts(scopes)
+    cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
+    if any(each.name in SESSION for each in scopes):
+        yield from legend()
+    for title, keys in told:
+        lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)
+        yield Section(title, tuple(lines))
+
+
+class HelpScreen(ReadingScreen):
     """Shows the keys of scopes, the nearest first."""
 
-    BINDINGS = bindings(HELP)
-
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:
-        super().__init__()
-        self._scopes = scopes
-
-    def compose(self) -> ComposeResult:
-        yield Detail()
-
-    def on_mount(self) -> None:
-        told = help_texts(self._scopes)
-        cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
-        of_session = any(each.name in SESSION for each in self._scopes)
-        shown = [*legend()] if of_session else []
-        for title, keys in told:
-            lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)
-            shown.append(Section(title, tuple(lines)))
-        pane = self.query_one(Detail)
-        pane.hint = hint("{app.back} Close  {detail.find} Find")
-        pane.show(words("Keys"), shown)
-        pane.focus()
-
-    def on_detail_opened(self) -> None:
-        self.dismiss(None)
+        super().__init__(words("Keys"), [*key_sections(scopes)])

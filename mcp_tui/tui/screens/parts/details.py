@@ -244,8 +244,7 @@ class Messages:
         row = self._scene.book.get(id_)
         if row is not None or type(id_) is not int:
             return row
-        order = self._scene.book.order
-        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - ROUNDS), -1))
+        newest = islice(reversed(self._scene.book.order), ROUNDS)
         return next((each for each in newest if id_ in each.round_ids), None)
 
     # -- the schema --------------------------------------------------------------------------------------------

@@ -1,0 +1,36 @@
+"""Sections on a screen of their own, to read and to search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+
+from mcp_tui.tui.keys import HELP, bindings, hint
+from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.widgets.detail import Detail
+
+
+class ReadingScreen(Dialog[None]):
+    """Shows sections below a title."""
+
+    BINDINGS = bindings(HELP)
+
+    def __init__(self, about: SafeText, sections: Sequence[Section]) -> None:
+        super().__init__()
+        self._about = about
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        yield Detail()
+
+    def on_mount(self) -> None:
+        pane = self.query_one(Detail)
+        pane.hint = hint("{app.back} Close  {detail.find} Find")
+        pane.show(self._about, self._sections)
+        pane.focus()
+
+    def on_detail_opened(self) -> None:
+        self.dismiss(None)
