@@ -27,7 +27,8 @@ ARGS ?=
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 METADATA := pyproject.toml mcp_tui/__init__.py constraints.txt
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# pip is not quiet: the first install takes minutes on a slow line, and names what it works on.
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --editable
 
 # A broken or half-made environment (a removed interpreter, an interrupted install) is made again.
 ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo usable),usable)
@@ -42,6 +43,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN_STAMP) ## Open the workbench on the demo server
+	@echo "Opening the workbench on the demo server; q quits"
 	@$(BIN)/mcp-tui --demo
 
 test: $(DEV_STAMP) ## Run the tests that need Python alone
@@ -117,7 +119,7 @@ $(VENV): $(DEV_STAMP)
 $(BIN)/python:
 	@set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
 	    if $$python -c 'import ensurepip; $(SUITABLE)' 2>/dev/null; then \
-	        echo "Making $(VENV) with $$($$python --version)"; \
+	        echo "Making $(VENV) with $$($$python --version): a few seconds"; \
 	        exec $$python -m venv --clear $(VENV); \
 	    fi; \
 	done; \
@@ -127,11 +129,11 @@ $(BIN)/python:
 
 # Where the development tools are, they are kept up to date with the rest; `make run` alone never installs them.
 $(RUN_STAMP): $(METADATA) | $(BIN)/python
-	@echo "Installing mcp-tui"
+	@echo "Installing mcp-tui and what it needs into $(VENV): about a minute, the first time only"
 	@if [ -f $(DEV_STAMP) ]; then $(INSTALL) '.[dev]' --constraint constraints.txt && touch $(DEV_STAMP); else $(INSTALL) .; fi
 	@touch $@
 
 $(DEV_STAMP): $(METADATA) | $(BIN)/python
-	@echo "Installing mcp-tui and its development tools"
+	@echo "Installing mcp-tui and its development tools into $(VENV): a minute or two, the first time only"
 	@$(INSTALL) '.[dev]' --constraint constraints.txt
 	@touch $(RUN_STAMP) $@
