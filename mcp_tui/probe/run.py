@@ -34,8 +34,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import (
     Choice,
     NamedTool,
-    Rated,
-    named_tool,
+    candidates,
     no_tasks,
     preparing_tool,
     rated,
@@ -229,17 +228,13 @@ class Probe:
         await self._negotiate()
         server = self.server
         server.before = tuple(preparing_tool(each, server.tools) for each in self.before)
-        ranking = rated(server.tools)
-        if self.wish.tool:
-            wanted = [named_tool(self.wish, server.tools)]
-        else:
-            wanted = [each.choice for each in ranking if each.choice is not None]
+        wanted = candidates(server.tools, self.wish)
         for choice in (*server.before, *wanted):
             if choice.destructive:
                 text = f"{choice.name} is marked as destructive; it was called because you named it"
                 self.report.notes.append(text)
                 self.tell(text)
-        connection = await self._choose(wanted, ranking)
+        connection = await self._choose(wanted)
         server.task = task_choice(server.tools, server.choice, self.wish)
         server.no_tasks = no_tasks(self.report.info, server.task)
         if self._applies("P-09"):
@@ -250,7 +245,7 @@ class Probe:
             self.report.notes.append(text)
         await self._release(connection, harmed=False)
 
-    async def _choose(self, wanted: list[Choice], ranking: list[Rated]) -> ProbeConnection:
+    async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
         """Tries candidates once each, and takes the first that reports progress, else the first that is slow enough."""
         server, report, asked = self.server, self.report, bool(self.wish.tool)
         useful: list[tuple[Choice, ControlRun]] = []
@@ -280,7 +275,7 @@ class Probe:
                 break
         if not useful:
             report.no_tool = self._no_tool_reason(useless)
-            report.passed_over = self._passed_over(useless, ranking)
+            report.passed_over = self._passed_over(useless)
             self.tell(report.no_tool)
             return connection
         choice, control = max(useful, key=lambda each: len(each[1].times(PROGRESS)) > 1)
@@ -297,12 +292,12 @@ class Probe:
             report.notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
         return connection
 
-    def _passed_over(self, useless: list[PassedOver], ranking: list[Rated]) -> tuple[PassedOver, ...]:
+    def _passed_over(self, useless: list[PassedOver]) -> tuple[PassedOver, ...]:
         """Returns the best candidates: those that were tried, then those that were not."""
         tried = {each.tool for each in useless}
         others = (
             PassedOver(each.name, each.why_not or "it was not tried", self._command(each.name, each.usage))
-            for each in ranking
+            for each in rated(self.server.tools)
             if each.name not in tried
         )
         return (*useless, *others)[:PASSED_OVER]

@@ -81,13 +81,18 @@ class Unsuitable(ValueError):
 
 @frozen
 class Choice:
-    """A tool and the arguments to call it with. ``brief`` are arguments that make it short, if there are any."""
+    """A tool and the arguments to call it with.
+
+    ``brief`` are arguments that make it short, if there are any. ``seconds`` is how long it is asked to take, 0 if no
+    argument says that; ``why`` are the reasons why it was chosen.
+    """
 
     name: str
     arguments: dict[str, Json]
     brief: dict[str, Json] | None = None
     destructive: bool = False
     why: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def shown(self) -> str:
         """The arguments in a line: ``seconds=2 steps=10``."""
@@ -142,9 +147,9 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
         Unsuitable: there is no such tool, or the arguments do not fit.
     """
     tool, given = _named(wish, tools)
-    arguments, brief = _arguments(tool, given)
+    arguments, brief, seconds = _arguments(tool, given)
     _check(wish, tool, arguments)
-    return Choice(wish.tool, arguments, brief, destructive=_marked(tool))
+    return Choice(wish.tool, arguments, brief, destructive=_marked(tool), seconds=seconds)
 
 
 def preparing_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
@@ -184,8 +189,16 @@ def rated(tools: Sequence[dict[str, Json]]) -> list[Rated]:
     return sorted(made, key=lambda each: (each.choice is None, -each.score))
 
 
-def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
-    """Returns the tools that look slow and harmless, the likeliest first; none that is marked as destructive."""
+def candidates(tools: Sequence[dict[str, Json]], wish: NamedTool | None = None) -> list[Choice]:
+    """Returns the named tool; without one, those that look slow and harmless, the likeliest first.
+
+    None of those is marked as destructive.
+
+    Raises:
+        Unsuitable: there is no such tool, or the arguments do not fit.
+    """
+    if wish is not None and wish.tool:
+        return [named_tool(wish, tools)]
     return [each.choice for each in rated(tools) if each.choice is not None]
 
 
@@ -245,7 +258,7 @@ def _rate(tool: dict[str, Json]) -> Rated:
     if read_only:
         score += 3
         why.append("readOnlyHint")
-    arguments, brief = _arguments(tool, {})
+    arguments, brief, seconds = _arguments(tool, {})
     handle = next((each.name for each in fields if each.required and _is_handle(each, said)), "")
     harm = sorted(named & _HARMFUL)
     if _marked(tool):
@@ -260,7 +273,7 @@ def _rate(tool: dict[str, Json]) -> Rated:
         why_not = f"only you know a value for {handle}"
     else:
         why_not = check_arguments(tool.get("inputSchema"), arguments)
-    choice = None if why_not else Choice(name, arguments, brief, why=tuple(why))
+    choice = None if why_not else Choice(name, arguments, brief, why=tuple(why), seconds=seconds)
     return Rated(name, score, choice, why_not, _usage(fields, arguments, said))
 
 
@@ -294,8 +307,11 @@ _MOST: Final = 10_000
 
 def _arguments(
     tool: dict[str, Json], given: dict[str, Json]
-) -> tuple[dict[str, Json], dict[str, Json] | None]:
-    """Returns the arguments of a long call, and of a short one if they can differ; ``given`` takes precedence."""
+) -> tuple[dict[str, Json], dict[str, Json] | None, float]:
+    """Returns the arguments of a long call, those of a short one if they can differ, and the seconds asked for.
+
+    ``given`` takes precedence. The seconds are 0 if no argument says how long the tool takes.
+    """
     fields = _parameters(tool.get("inputSchema"))
     said = as_text(tool.get("description")).lower()[:2000]
     filled: dict[str, Json] = {}
@@ -310,12 +326,12 @@ def _arguments(
     if timed and steps and steps[0] != timed[0]:
         filled[steps[0].name] = _fitted(STEPS, steps[0])
     if not timed:
-        return {**filled, **given}, None
+        return {**filled, **given}, None, 0.0
     name, unit = timed[0].name, _unit(timed[0], said) or 1.0
     long = {**filled, name: _fitted(AIM / unit, timed[0]), **given}
     brief = {**long, name: _fitted(BRIEF / unit, timed[0])}
-    shorter = (number(brief[name]) or 0.0) < (number(long[name]) or 0.0) / 2
-    return long, brief if shorter else None
+    longest = number(long[name]) or 0.0
+    return long, brief if (number(brief[name]) or 0.0) < longest / 2 else None, longest * unit
 
 
 def _parameters(schema: Json) -> list[Field]:

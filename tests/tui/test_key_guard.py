@@ -17,6 +17,7 @@ from mcp_tui.tui.key_guard import PAUSE, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancelling import CancelPrompt
 from mcp_tui.tui.screens.dialog import ConfirmScreen
+from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import Driven, driving
@@ -329,6 +330,23 @@ async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_i
         clock.now += PAUSE
         await driven.press("y")
         await driven.until(lambda: row.cancel_at is not None)
+
+
+async def test_text_that_was_typed_for_something_else_starts_no_probe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        clock.now += 5
+        await driven.press(*"Print", "enter")
+        await driven.until(lambda: "Text was typed here: press again." in driven.text())
+        probe = driven.top
+        assert isinstance(probe, ProbeScreen)
+        assert not probe.running
+        await driven.press("escape")
+        clock.now += 5
+        await driven.press("P", "enter")
+        assert isinstance(driven.top, ProbeScreen)
+        assert driven.top.running
 
 
 async def test_swallowed_keys_are_told_and_a_pause_ends_it(

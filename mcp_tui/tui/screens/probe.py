@@ -6,12 +6,14 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Final
 
 from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
@@ -20,7 +22,7 @@ from mcp_tui.client.results import free, save
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Probe, Tell
-from mcp_tui.probe.tools import Unsuitable
+from mcp_tui.probe.tools import Choice, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.host import Host
@@ -37,16 +39,6 @@ from mcp_tui.tui.widgets.line_list import LineList
 TICK: Final = 0.1
 """Seconds between two looks at what the probe found."""
 
-INTRODUCTION: Final = (
-    "Does this server stop when told to?",
-    "",
-    "The probe calls a slow tool about a dozen times and cancels it in every way.",
-    "It uses its own connections; your running requests are not touched.",
-    "It never calls a tool marked as destructive.",
-    "",
-    "Press {probe.start} to start. Takes up to 10× the tool's run time plus 30 s.",
-)
-
 _PROBE: Final = words("Probe")
 
 _UNKNOWN: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE)
@@ -61,20 +53,22 @@ _WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
 class ProbeScreen(ModalScreen[None]):
     """Probes a server on connections of its own; closing it ends the probe with all of them.
 
-    ``made`` makes the probe for each start.
+    ``made`` makes the probe for each start. ``choices`` are the tools that it will try, in this order;
+    ``None`` if the server's tools are not listed yet.
     """
 
     app = getters.app(Host)
     BINDINGS = bindings(PROBE)
 
-    def __init__(self, made: Callable[[Tell], Probe]) -> None:
+    def __init__(self, made: Callable[[Tell], Probe], choices: Sequence[Choice] | None) -> None:
         super().__init__()
         self._made = made
+        self._choices = choices
         self.findings: dict[str, Finding] = {}
         self.report: Report | None = None
         self.trouble = NOTHING
         self._doing = NOTHING
-        self._began = self._opened = 0.0
+        self._began, self._strayed = 0.0, -inf
         self._worker: Worker[None] | None = None
         self._warned = False
         self._story: list[Line] = []
@@ -98,10 +92,9 @@ class ProbeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
         self.keys.show(keys(PROBE))
-        self._opened = self.app.guard.now()
         self.list.focus()
         self.set_interval(TICK, self.look)
-        self._show("introduction", [line(hint(text)) for text in INTRODUCTION])
+        self._introduce()
         self.look()
 
     @property
@@ -145,6 +138,20 @@ class ProbeScreen(ModalScreen[None]):
             return safe("Probe · stops when told to: {}", self.report.stops()[0])
         return self.trouble or _PROBE
 
+    def _introduce(self) -> None:
+        """Say what the probe will do, with what, and how long, before it does anything."""
+        first, *rest = view.plan(self._choices)
+        lines = [
+            line((safe("{} {}", hint("{probe.start} starts the probe:"), first), "title")),
+            *map(line, rest),
+        ]
+        lines.append(line(words("It uses its own connections; your running requests are not touched.")))
+        another = (
+            "For another tool, go to it in the catalogue ({view.pane-2}) and press {server.probe} there."
+        )
+        lines.append(line((hint(another), "muted")))
+        self._show("introduction", lines, pane=words("Does this server stop when told to?"))
+
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
         finding = self.findings.get(rule.id)
@@ -168,20 +175,28 @@ class ProbeScreen(ModalScreen[None]):
 
     # -- what it does ----------------------------------------------------------------------------------------
 
+    def on_key(self, event: Key) -> None:
+        """Note a letter that is no key here: it was typed for something else, as the enter behind it was."""
+        if event.is_printable:
+            self._strayed = self.app.guard.now()
+
     def action_start(self) -> None:
         """Start the probe, the first time."""
-        if self.report is None:
-            self.action_again()
-        else:
+        if self.report is not None:
             self.keys.tell(hint("The probe is finished. {probe.again} runs it again."))
+        elif self.app.guard.stood(self._strayed):
+            self._start()
+        else:
+            self.keys.tell(words("Text was typed here: press again."))
 
     def action_again(self) -> None:
-        """Start the probe, also after another run."""
+        """Start the probe after another run."""
+        if self.findings:
+            self._start()
+
+    def _start(self) -> None:
         if self.running:
             self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
-            return
-        if not self.app.guard.stood(self._opened):
-            self.keys.tell(words("Just opened: press again."))
             return
         self.report, self.trouble, self._warned = None, NOTHING, False
         self.findings.clear()

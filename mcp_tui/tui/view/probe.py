@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
 from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.run import CANDIDATES, GRACE, TIMES
+from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
 
@@ -34,6 +37,41 @@ def arguments(given: dict[str, Json]) -> SafeText:
     """Arguments in a line: ``seconds=2 steps=10``."""
     made = (f"{name}={value if isinstance(value, str) else text(value)}" for name, value in given.items())
     return brief(" ".join(made))
+
+
+def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
+    """Say what a probe will do with the first of some tools and how long that takes; ``None`` are tools not listed yet."""
+    rules, first = len(RULES), choices[0] if choices else None
+    if choices is not None and first is None:
+        judged = safe(
+            "it judges those of its {} rules that need no slow tool, in about half a minute.", rules
+        )
+        return [
+            judged,
+            words("No tool of this server looks both slow and harmless, so no cancelled call is judged."),
+        ]
+    called = words("a slow and harmless tool that it finds")
+    if first is not None:
+        called = safe("{} {}", brief(first.name, 60), arguments(first.arguments))
+    lines = [safe("it calls {} about 25 times, cancels it in every way, and judges {} rules.", called, rules)]
+    if first is not None and first.seconds:
+        most = TIMES * first.seconds + GRACE
+        lines.append(
+            safe(
+                "Takes at most {:.0f} s, if the tool works for the {:g} s that it is asked for.",
+                most,
+                first.seconds,
+            )
+        )
+    else:
+        lines.append(safe("Takes at most {}× the tool's run time plus {:.0f} s.", TIMES, GRACE))
+    if first is not None and first.destructive:
+        lines.append(words("The server marks this tool as destructive (unverified)."))
+    elif first is not None and first.why:
+        others = ", ".join(each.name for each in (choices or ())[1:CANDIDATES])
+        chosen = f"Chosen by {', '.join(first.why)}"
+        lines.append(brief(f"{chosen}; if unfit: {others}." if others else f"{chosen}.", SHOWN))
+    return lines
 
 
 def headline(report: Report) -> SafeText:

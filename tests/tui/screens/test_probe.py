@@ -35,17 +35,19 @@ def probe(driven: Driven) -> ProbeScreen:
     return driven.top
 
 
-async def test_it_says_what_it_will_do_before_it_does_anything():
-    async with driving() as driven:
+async def test_it_says_what_it_will_call_and_for_how_long_before_it_does_anything():
+    async with driving(size=(120, 36)) as driven:
+        await driven.until(lambda: "count" in driven.text())
         await driven.press("P")
+        await driven.until(lambda: "enter Start" in driven.text())
         text = driven.text()
         assert "Does this server stop when told to?" in text
-        assert "never calls a tool marked as destructive" in text
-        assert "enter Start" in text
+        assert "it calls count seconds=2 steps=10 about 25 times" in text
+        assert "Takes at most 50 s" in text
         assert "P-01" in text
         assert not probe(driven).running
         await driven.press("y")
-        assert "No report yet" in driven.text()
+        await driven.until(lambda: "No report yet" in driven.text())
         await driven.press("escape")
         assert driven.top is driven.bench
 

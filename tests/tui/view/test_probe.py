@@ -14,6 +14,7 @@ from mcp_tui.cli.probe import junit
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe as view
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -154,3 +155,27 @@ def test_warnings_fail_in_junit_only_where_strict():
     assert len(strict.findall("testsuite/testcase/failure")) == 2
     (case,) = [each for each in loose.iter("testcase") if each.attrib["name"].startswith("P-03")]
     assert "warning: it worked on" in "".join(case.itertext())
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        (None, "a slow and harmless tool that it finds about 25 times"),
+        ([], "No tool of this server looks both slow and harmless"),
+        ([Choice("nap", {"ms": 900}, seconds=0.9)], "it calls nap ms=900 about 25 times"),
+        ([Choice("nap", {"ms": 900}, seconds=0.9)], "Takes at most 39 s, if the tool works for the 0.9 s"),
+        ([Choice("crawl", {})], "Takes at most 10× the tool's run time plus 30 s."),
+        ([Choice("wipe", {}, destructive=True)], "The server marks this tool as destructive (unverified)."),
+        ([Choice("a", {}, why=("its name",)), Choice("b", {})], "Chosen by its name; if unfit: b."),
+    ],
+)
+def test_the_plan_names_tool_arguments_time_and_what_speaks_against_it(
+    choices: list[Choice] | None, says: str
+):
+    assert says in "\n".join(view.plan(choices))
+
+
+def test_the_plan_shows_hostile_names_as_text():
+    for payload in PAYLOADS:
+        for each in view.plan([Choice(payload, {payload: payload}, why=(payload,)), Choice(payload, {})]):
+            assert_harmless(each)

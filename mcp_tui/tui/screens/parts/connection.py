@@ -117,24 +117,30 @@ class ConnectionKeys:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
         from mcp_tui.client.opening import open_store
         from mcp_tui.probe.run import Probe, Tell
-        from mcp_tui.probe.tools import NamedTool
+        from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates
         from mcp_tui.tui.screens.probe import ProbeScreen
 
         client = self._session.client
         journal = bool(client.store.writers)
-        tool = entry.name if entry is not None and entry.kind == "tools" else ""
+        wish = NamedTool(entry.name if entry is not None and entry.kind == "tools" else "")
+        tools = self._session.catalogue.entries.get("tools")
+        try:
+            choices = None if tools is None else candidates([each.raw for each in tools], wish)
+        except Unsuitable as error:
+            self._screen.refuse(safe("{}. mcp-tui probe --tool takes arguments.", brief(str(error), 200)))
+            return
 
         def made(tell: Tell) -> Probe:
             return Probe(
                 client.target,
                 client.settings,
-                wish=NamedTool(tool),
+                wish=wish,
                 store=lambda _: open_store(client.target, journal=journal, purpose="probe"),
                 tell=tell,
                 tokens=client.tokens,
             )
 
-        await self._screen.ask(ProbeScreen(made))
+        await self._screen.ask(ProbeScreen(made, choices))
 
     @property
     def _started(self) -> bool:
