@@ -193,6 +193,8 @@ class ProbeScreen(ModalScreen[None]):
         """Start the probe after another run."""
         if self.findings:
             self._start()
+        else:
+            self.keys.tell(hint("No run yet. {probe.start} starts the probe."))
 
     def _start(self) -> None:
         if self.running:
