@@ -39,14 +39,20 @@ Run = dict[str, Any]
 INTRODUCTION = """\
 # What servers do when they are told to stop
 
-`mcp-tui probe` on servers and SDKs from the registries. Each server has the same tool, *cooperative*, which stops where a
-cancel finds it as far as its SDK lets it; server-everything brings its own. The tool works for 1.2 s (server-everything:
-2 s) with progress and, except there, a heartbeat file that shows whether the work stopped.
+**The question.** If a client cancels a running call, does the server stop the tool, send nothing more for that call, and
+go on serving others? `mcp-tui probe` asked servers and SDKs from the registries, over each transport and protocol version
+that they have. Each rule that it judges has a number, which links to [its sentence](#the-rules).
 
-A tool that is not so good shows what a server makes of it: those are the last table, and some of the worst findings.
+**The tool.** Each server has the same tool, *cooperative*, which stops at a cancel as far as its SDK permits;
+server-everything brings its own. It works for 1.2 s (server-everything: 2 s) and reports progress. Except in
+server-everything, it also writes to a heartbeat file, which shows whether the work stopped. Less cooperative tools are in
+[a table of their own](#other-tools-one-cancel-each) and in some of the worst findings.
 
-"Stops" is the answer for *cooperative*; "–" was not run. "MUST" and "SHOULD" count the rules that are broken, over all
-transports.
+**How to read a row.** A row is one server, with its version and registry. The next three columns say, for each transport,
+whether *cooperative* stopped when it was cancelled; protocol versions are named where they differ, and "–" was not run.
+MUST and SHOULD count the rules of the specification that the server broke on any transport. The last column names them, a
+MUST in bold. For example, a row with "yes", "no (2025-11-25)", "–", "1", "7" says: the tool stops over stdio, keeps working
+over HTTP in 2025-11-25, was not run over HTTP+SSE, and the server broke one MUST and seven SHOULDs.
 """
 
 OTHERS = """\
@@ -197,7 +203,8 @@ def details(runs: list[Run]) -> list[str]:
 
 def table(runs: list[Run]) -> list[str]:
     """Each run, each rule."""
-    heads = ("server", "transport", "revision", "tool", "stops", *(rule.removeprefix("P-") for rule in RULES))
+    numbers = (f"[{rule.removeprefix('P-')}](#{rule.lower()})" for rule in RULES)
+    heads = ("server", "transport", "revision", "tool", "stops", *numbers)
     lines = [row(heads), "|---" * len(heads) + "|"]
     for each in runs:
         cells = [GLYPHS[rule["verdict"]] for rule in each["rules"]]
@@ -217,6 +224,22 @@ def others(runs: list[Run]) -> list[str]:
     return lines
 
 
+def linked(text: str) -> str:
+    """Turn the numbers of rules into links to the list of rules, except in headings, in messages, and in that list."""
+
+    def line(text: str) -> str:
+        if text.startswith("#") or "<a id=" in text:
+            return text
+        pieces = re.split("(`[^`]*`)", text)
+        pieces[::2] = (
+            re.sub(r"(?<!\[)\bP-\d\d\b", lambda found: f"[{found[0]}](#{found[0].lower()})", each)
+            for each in pieces[::2]
+        )
+        return "".join(pieces)
+
+    return "\n".join(map(line, text.split("\n")))
+
+
 def page(probed: list[Run], cancelled: list[Run], missed: list[Case]) -> str:
     """The whole page."""
     dates = sorted({each["date"][:10] for each in (*probed, *cancelled)})
@@ -229,10 +252,15 @@ def page(probed: list[Run], cancelled: list[Run], missed: list[Case]) -> str:
     lines += ["", OTHERS, *others(cancelled)]
     if left_out:
         lines += ["", "## Not run", "", *left_out]
-    lines += ["", "## The rules", "", *(f"- **{rule.id}** {rule.title}" for rule in RULES.values())]
+    lines += [
+        "",
+        "## The rules",
+        "",
+        *(f'- **{rule.id}** {rule.title} <a id="{rule.id.lower()}"></a>' for rule in RULES.values()),
+    ]
     lines += ["", "## SHOULDs that are not followed, run by run", *details([*probed, *cancelled])]
     text = "\n".join((*lines, "")).replace(str(REAL), ".real").replace(f"{ROOT}/", "")
-    return re.sub(r"/\S+/heartbeat", "heartbeat", text)
+    return linked(re.sub(r"/\S+/heartbeat", "heartbeat", text))
 
 
 def main() -> int:

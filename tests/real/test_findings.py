@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.probe.rules import RULES
-from tests.real.findings import FINDINGS, version
+from tests.real.findings import FINDINGS, linked, version
 from tests.real.probing import cases
 from tests.real.registry import Case
 
@@ -25,3 +25,10 @@ def test_every_run_has_its_row_or_is_named_as_not_run(case: Case):
 def test_every_rule_is_explained():
     for rule in RULES.values():
         assert f"- **{rule.id}** {rule.title}" in PAGE
+
+
+def test_every_number_of_a_rule_leads_to_its_rule():
+    line = "- **P-01**, `P-02` is quoted, [P-03](#p-03)"
+    assert linked(line) == "- **[P-01](#p-01)**, `P-02` is quoted, [P-03](#p-03)"
+    assert linked(PAGE) == PAGE, "run make findings"
+    assert [rule for rule in RULES if f'<a id="{rule.lower()}"></a>' not in PAGE] == []
