@@ -23,7 +23,12 @@ from tests.probe.probing import (
     unseen,
 )
 
-pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.sends_anything,
+    pytest.mark.slow,
+    pytest.mark.clock("a server is judged by tenths of a second"),
+    pytest.mark.timeout(600),
+]
 
 FAIL, WARNING = "fail", "warning"
 STDIO, HTTP = "stdio", "http"

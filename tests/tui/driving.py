@@ -62,9 +62,13 @@ class Hands(Generic[Shown, Below]):
         )
 
     async def until(self, true: Callable[[], object]) -> None:
-        """Wait until something is true, and the screen on top is painted."""
+        """Wait until something is true, and the screen shows it: a session draws now, not at its next tick."""
         await until(true, self.text)
         await self.pilot.pause()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, self.kind):
+                screen.look()
+                await self.pilot.pause()
         await until(lambda: self.left or self.text().strip())
 
     async def press(self, *keys: str) -> None:

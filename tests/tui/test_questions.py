@@ -83,8 +83,7 @@ async def test_folders_of_the_command_line_are_proposed_before_those_that_were_s
     chosen = Preferences(settings=Settings(roots=["/elsewhere"]))
     async with driving(settings=given, preferences=chosen) as driven:
         asked = driven.row(driven.call("ask", what="roots"))
-        await driven.until(lambda: driven.session.questions)
-        await driven.press("a")
+        await driven.until(lambda: isinstance(driven.top, RootsScreen))
         screen = driven.top
         assert isinstance(screen, RootsScreen)
         assert screen.editor.text == tmp_path.as_uri()

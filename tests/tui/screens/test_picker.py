@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import OptionList
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.saved import remember
@@ -54,7 +55,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
 async def picking(size: tuple[int, int] = (80, 24), *, ascii_only: bool = False) -> AsyncGenerator[Driven]:
     async with driving(None, size=size, link=None, ascii_only=ascii_only) as driven:
         await driven.until(lambda: isinstance(driven.top, PickerScreen))
-        await driven.until(lambda: "Reading the config files" not in driven.text())
+        await driven.until(lambda: driven.top.query_one("#servers", OptionList).option_count)
         yield driven
 
 
