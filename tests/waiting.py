@@ -28,6 +28,10 @@ def wait(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
 async def until(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
     """Wait until something is true. ``shown`` says what there is instead, for the failure."""
     end = time.monotonic() + HANG
+    asked = time.monotonic()
     while not true():
-        assert time.monotonic() < end, f"still not true:\n{shown()}"
-        await asyncio.sleep(0.01)
+        now = time.monotonic()
+        assert now < end, f"still not true:\n{shown()}"
+        # to read a whole screen takes as long as to draw it: most of the time belongs to what is waited for
+        await asyncio.sleep(max(0.01, 2 * (now - asked)))
+        asked = time.monotonic()

@@ -20,17 +20,17 @@ ENOUGH = 600
 """Seeds within which a planted bug has to be found; most are found within ten."""
 
 
-def test_five_hundred_schedules():
-    for seed in range(1, 501):
+def test_two_hundred_schedules():
+    for seed in range(1, 201):
         play(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_ten_thousand_schedules():
-    tally = many(1001, 10_000)
-    assert tally["played"] == 10_000
-    assert tally["signals"] > 5_000
+def test_four_thousand_schedules():
+    tally = many(1001, 4_000)
+    assert tally["played"] == 4_000
+    assert tally["signals"] > 2_000
 
 
 @pytest.mark.timeout(300)
@@ -45,14 +45,17 @@ def test_a_planted_bug_is_caught(bug: Bug, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_rounds_tasks_and_prompts_happen_and_are_cancelled():
+    wanted = {"Round", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
+    wanted |= {"ServerRequestWithdrawn", "Paused", "Resumed", "accept"}
     seen: set[str] = set()
     for seed in range(1, 400):
+        if seen >= wanted:
+            break
         events = [what for _, who, what in play(seed).said if who == "event"]
         seen |= {type(event).__name__ for event in events}
         seen |= {event.signal.name for event in events if isinstance(event, ev.CancelSignalled)}
         seen |= {event.how for event in events if isinstance(event, ev.ServerRequestAnswered)}
-    assert seen >= {"Round", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
-    assert seen >= {"ServerRequestWithdrawn", "Paused", "Resumed", "accept"}
+    assert seen >= wanted
 
 
 @pytest.mark.parametrize("hashes", ["1", "2"])
