@@ -494,7 +494,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         What has not ended after ``patience`` seconds is left to the guards of the servers.
         """
         again, self._leaving = self._leaving, True
-        if again or not self.benches:
+        if again or not (self.benches or self.programs.running):
             self.exit(status, return_code=status)
             return
         if isinstance(self.screen, LayoutScreen):
@@ -506,7 +506,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             for bench in self.benches.values():
                 self.workers.cancel_group(bench, "connection")  # pyright: ignore[reportUnknownMemberType] - any result
             # together: many take no longer than the slowest
-            ends = asyncio.gather(*(each.client.close() for each in self.benches), return_exceptions=True)
+            closing = (each.client.close() for each in self.benches)
+            ends = asyncio.gather(self.programs.end(), *closing, return_exceptions=True)
             await asyncio.wait((ends,), timeout=patience)
         finally:
             self.exit(status, return_code=status)

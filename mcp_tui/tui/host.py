@@ -18,6 +18,7 @@ from textual.screen import Screen
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.programs import Programs
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
@@ -69,6 +70,7 @@ class Host(App[int], inherit_bindings=False):
         self.ascii = preferences.settings.ascii is True
         self.timers: Timers = preferences.settings.timers
         self.guard = KeyGuard()
+        self.programs = Programs(self)
         self.theme_names: list[str] = []
         self.chosen_theme = ""
         """The theme to go back to while another one is previewed."""
@@ -94,6 +96,10 @@ class Host(App[int], inherit_bindings=False):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._twins]
+
+    def page(self, text: str) -> None:
+        """Shows a text in the person's pager."""
+        self.run_worker(self.programs.read(text), group="program", exit_on_error=True)
 
     async def open_over(
         self,

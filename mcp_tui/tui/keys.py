@@ -197,6 +197,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.copy", "y", "copy", "Copy", "copy the result, a command line, JSON-RPC, or an issue block; without secrets", footer=10, wide=True),
     Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same of the selected request as the last time; at first the result"),
     Key("request.save", "w", "save", "Save", "write request and answer to a file"),
+    Key("view.pager", "p", "pager", "Pager", "read the answer, or what Detail shows, in $PAGER; without secrets"),
     Key("view.pane-0", "0", "pane('requests')", "Pane", "the table of requests", title="Requests", footer=11, priority=True, others=_PANES),
     Key("view.pane-1", "1", "pane('detail')", "Detail", "the pane Detail", priority=True),
     Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),
@@ -397,6 +398,7 @@ CALL: Final = Scope("call", "A call", within=("dialog",), field=True, keys=(
     Key("call.arguments", "enter", "arguments", "Arguments", "in the list: the arguments of the tool chosen"),
     Key("call.send", "ctrl+s", "send", "Send", "send the call"),
     Key("call.earlier", "ctrl+r", "recall", "Earlier arguments", "arguments of earlier calls"),
+    Key("call.editor", "ctrl+g", "editor", "Editor", "edit the arguments as JSON in $VISUAL or $EDITOR"),
     Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
 ))
 
@@ -427,6 +429,7 @@ RESULT: Final = Scope("result", "A result", within=("dialog",), keys=(
     Key("result.switch", "t", "switch", "Text or tree", "JSON as a tree, or as the text that it came as"),
     Key("result.copy", "y", "copy", "Copy", "copy the result"),
     Key("result.save", "w", "save", "Save", "write the part under the cursor to a file"),
+    Key("view.pager", "p", "pager", "Pager", "read all of it in $PAGER; without secrets"),
 ))
 
 MENU: Final = Scope("menu", "A menu, and the list of recordings", within=("dialog",), taken=LIST, keys=(
@@ -456,6 +459,7 @@ PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
 
 HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
     Key("help.close", "q,?", "close", "Back", "closes it as well"),
+    Key("view.pager", "p", "pager", "Pager", "read it in $PAGER"),
 ))
 # fmt: on
 

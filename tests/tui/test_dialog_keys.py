@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, OptionList, TextArea
@@ -221,6 +222,11 @@ def chose(choice: object) -> Check[Dialog]:
     return Check(sees=lambda host: host.chosen == [choice])
 
 
+def no_program(host: App[Any]) -> object:
+    """It says that no other program can have this terminal, or that there is none."""
+    return " program" in str([*host._notifications])  # pyright: ignore[reportPrivateUsage]
+
+
 def button(host: Dialog) -> object:
     return isinstance(host.focused, Button) and host.focused.id
 
@@ -246,6 +252,7 @@ CHECKS: dict[str, Check[Dialog]] = {
     "call.arguments": Check(sees=lambda host: host.screen.query("Form")),
     "call.send": answers(("slow_sql", {"statement": "1", "limit": 100}), "enter", "1"),
     "call.earlier": says("select 2", "enter"),
+    "call.editor": Check(sees=no_program, first=("enter",)),
     "form.json": says('"limit": 100', "enter"),
     "answer.yes": answers(True),
     "answer.no": answers(False),
@@ -254,6 +261,7 @@ CHECKS: dict[str, Check[Dialog]] = {
     "answer.up": changes(scrolled, "down", "down"),
     "answer.down": changes(scrolled),
     "help.close": answers(None),
+    "view.pager": Check(sees=no_program),
     "question.send": Check(sees=lambda host: host.shown.count("required") > 1, first=("tab",)),
     "question.decline": answers({"action": "decline"}),
     "question.cancel": answers({"action": "cancel"}),

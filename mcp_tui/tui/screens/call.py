@@ -205,6 +205,7 @@ class CallScreen(Dialog[Call | None]):
             ("form.leave-out", "Unset") if form.first and not form.as_json else None,
             fields if form.as_json else ("form.json", "JSON"),
             ("call.earlier", "Earlier") if self._known else None,
+            ("call.editor", "Editor") if form.first else None,
             ("app.back", "Close" if self._preset else "Back"),
         ]
 
@@ -340,6 +341,16 @@ class CallScreen(Dialog[Call | None]):
     def action_json(self) -> None:
         if self._form is not None:
             self._form.action_json()
+
+    def action_editor(self) -> None:
+        if self._form is not None:
+            self.app.run_worker(self._edit(self._form), group="program", exit_on_error=True)
+
+    async def _edit(self, form: Form) -> None:
+        """Has a person edit the arguments as JSON in another program, and shows what is wrong with them."""
+        text = await self.app.programs.edit(form.json)
+        if text is not None and form.is_attached:
+            form.take_json(text)
 
     def _send(self, tool: Entry, arguments: dict[str, Json]) -> None:
         """Dismisses the call; a tool that is marked as destructive needs a confirmation first."""

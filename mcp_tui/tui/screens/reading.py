@@ -28,9 +28,12 @@ class ReadingScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         pane = self.query_one(Detail)
-        pane.hint = hint("{app.back} Close  {detail.find} Find")
+        pane.hint = hint("{app.back} Close  {detail.find} Find  {view.pager} Pager")
         pane.show(self._about, self._sections)
         pane.focus()
+
+    def action_pager(self) -> None:
+        self.app.page(self.query_one(Detail).text)
 
     def on_detail_opened(self) -> None:
         self.dismiss(None)

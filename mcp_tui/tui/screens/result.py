@@ -143,10 +143,11 @@ class ResultScreen(Dialog[str | None]):
             ("page.open", "Read") if self._link else None,
             ("page.open", "Fold") if folds and not flat else None,
             ("result.switch", "Tree" if flat else "Text") if folds else None,
-            ("result.next", "Next part") if len(self._parts) > 1 else None,
+            ("result.next", "Next") if len(self._parts) > 1 else None,
             ("page.find page.next page.previous", "Find"),
             ("result.copy", "Copy"),
             ("result.save", "Save"),
+            ("view.pager", "Pager"),
             ("app.back", "Back"),
         ]
 
@@ -180,6 +181,11 @@ class ResultScreen(Dialog[str | None]):
         self.app.copy_to_clipboard(plain(parsed(self._redact(self._raw))))  # pyright: ignore[reportUnknownMemberType]
         said = "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
         self._note(hint(said), "$text-muted")
+
+    def action_pager(self) -> None:
+        """Shows the result in the pager, without secrets."""
+        if not self._path.display:
+            self.app.page(plain(parsed(self._redact(self._raw))))
 
     def action_save(self) -> None:
         """Asks for the path to save the part to."""

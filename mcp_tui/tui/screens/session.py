@@ -354,6 +354,9 @@ class SessionScreen(LayoutScreen):
     def action_save(self) -> None:
         self.copying.save()
 
+    def action_pager(self) -> None:
+        self.app.page(self.details.text())
+
 
 def _runs_fast(table: RequestTable, now: float) -> bool:
     """Returns whether the timer of the selected request moves ten times a second."""

@@ -361,11 +361,15 @@ class Detail(Canvas):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Returns the selected text without images."""
+        return selected_text(selection, range(len(self._lines)), self._text)
 
-        def text(line: int) -> str:
-            return "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[line])
+    @property
+    def text(self) -> str:
+        """All that it shows, without images."""
+        return "\n".join(self._text(line).rstrip() for line in range(len(self._lines)))
 
-        return selected_text(selection, range(len(self._lines)), text)
+    def _text(self, line: int) -> str:
+        return "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[line])
 
 
 def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None) -> list[Segments]:

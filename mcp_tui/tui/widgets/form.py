@@ -455,8 +455,7 @@ class Form(Vertical):
     def action_json(self) -> None:
         """Switches from fields to JSON and back; content that fields cannot hold stays JSON, with the reason."""
         filled = self.filled
-        draft = {path: entry for path, entry in filled.items() if path != WHOLE}
-        made = self._in_json(draft, self.layout_.read(draft)[0])
+        draft, made = self._made(filled)
         if not self.as_json:
             self._show(made)
             self.post_message(self.Changed())
@@ -479,6 +478,31 @@ class Form(Vertical):
         else:
             self.restore(draft)
             self.focus_first()
+
+    def _made(self, filled: Draft) -> tuple[Draft, Draft]:
+        """Returns the content of the fields, and the same as JSON."""
+        draft = {path: entry for path, entry in filled.items() if path != WHOLE}
+        return draft, self._in_json(draft, self.layout_.read(draft)[0])
+
+    @property
+    def json(self) -> str:
+        """The content as JSON, perhaps unfinished."""
+        filled = self.filled
+        return (filled if self.as_json else self._made(filled)[1])[WHOLE].text
+
+    def take_json(self, text: str) -> None:
+        """Replaces the content by JSON that was edited elsewhere, and shows what is wrong with it.
+
+        Text that is not JSON, or does not fit into the fields, stays as JSON.
+        """
+        in_fields = not self.as_json
+        if text == self.json:
+            return
+        self.restore(_as_json(self._made(self.filled)[0], text))
+        if in_fields:
+            self.action_json()
+        if self.errors():
+            self.submit()
 
     # -- fields ----------------------------------------------------------------------------------------------
 

@@ -98,10 +98,10 @@ async def test_without_arguments_no_key_of_a_field_is_named():
 
 async def test_the_keys_follow_from_fields_to_json_and_back():
     async with form(preset="count") as (host, pilot):
-        for keys in ("^t Fields  esc", "^o Unset  ^t JSON  esc"):
+        for keys in ("^t Fields", "^o Unset  ^t JSON"):
             await pilot.press("ctrl+t")
             await pilot.pause()
-            assert f"^s Call  tab Next  {keys} Close" in host.shown
+            assert f"^s Call  tab Next  {keys}  ^g Editor  esc Close" in host.shown
 
 
 async def test_enter_goes_from_field_to_field_and_to_the_button():

@@ -386,6 +386,14 @@ class Details:
         message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
         return params_sections(message.get("params")) if "params" in message else []
 
+    def text(self) -> str:
+        """Returns the whole of what is shown, without secrets: an opened message, an answer, or else the pane as it is."""
+        row, head = self._table.selected, None if self.message is None else self._scene.frame(self.message)
+        raw = None if head is None else self._scene.payload(head.seq)
+        if raw is not None:
+            return messages.text(parsed(self._scene.redactor().redact(raw)), indented=True)
+        return (row and self._payloads.result(row)) or self._pane.text
+
     async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
         """Opens the whole answer to the selected request; ``follow`` reads the URI of a link in it."""
         from mcp_tui.tui.screens.result import ResultScreen
