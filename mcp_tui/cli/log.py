@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -16,15 +15,20 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, RecordedSession, parse_query
+from mcp_tui.journal.index import LoggedCancellation, RecordedSession
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
+from mcp_tui.tui.view.filters import Test
+from mcp_tui.tui.view.list_filters import logged_fields
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 SHOWN: Final = 1000
 """Cancellations that are shown as text without ``--limit``."""
+
+FILTERS: Final = ("server", "tool", "outcome", "cause", "since", "until")
+"""The options that filter."""
 
 CAPS: Final = (19, 10, 32, 8, 96, 240)
 """Widths of the columns at most: time, id, request, cause, outcome, reason."""
@@ -59,13 +63,9 @@ def run(_name: str, given: Words) -> int:
     if limit is None and not (options.json or options.csv):
         limit = SHOWN
     named = journals.every(given)
-    texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
-    try:
-        wanted = replace(parse_query(texts, mark="--"), internal=options.internal)
-    except ValueError as error:
-        raise Failure(f"{error}") from None
+    passes = _filter(given)
     sessions = _sessions(named)
-    found = index.find(sessions, wanted)
+    found = [each for each in index.find(sessions, internal=options.internal) if passes(each)]
     hidden = 0
     if options.sessions:
         forms = _session_forms(sessions)
@@ -83,6 +83,20 @@ def run(_name: str, given: Words) -> int:
         warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
     _report(sessions)
     return Exit.USAGE if named and any(each.problem for each in sessions) else Exit.COMPLETED
+
+
+def _filter(given: Words) -> Callable[[LoggedCancellation], bool]:
+    """Returns the test of the options that are fields of the filter language; a tool is named in full."""
+
+    def named(text: str) -> Test[LoggedCancellation]:
+        return lambda each: text in {"", each.name, each.method}
+
+    fields = logged_fields("--") | {"tool": named}
+    try:
+        tests = [fields[name](text) for name in FILTERS if (text := getattr(given.options, name)) is not None]
+    except ValueError as error:
+        raise Failure(f"{error}") from None
+    return lambda each: all(test(each) for test in tests)
 
 
 def _sessions(named: Sequence[Journal]) -> list[RecordedSession]:
@@ -126,7 +140,7 @@ def _nothing(given: Words, count: int) -> str:
     if not count:
         return f"No recorded sessions in {clean(str(files.journal_folder()))}."
     among = "this session" if len(given.words) == 1 else "1 session" if count == 1 else f"{count:,} sessions"
-    chosen = any(getattr(given.options, each) is not None for each in QUERY_NAMES)
+    chosen = any(getattr(given.options, each) is not None for each in FILTERS)
     return f"No {'matching ' if chosen else ''}cancellations in {among}."
 
 

@@ -7,19 +7,15 @@ again from its start.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime, timedelta
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 from zlib import crc32
 
-from mcp_tui import clock
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import Journal, is_held, journals, read_start
@@ -29,14 +25,12 @@ from mcp_tui.journal.records import RecordingError, decode_event, encode_event
 from mcp_tui.journal.state import replace_file
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
-from mcp_tui.protocol.evidence import LATE_OUTCOMES, Outcome
+from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.values import fact
 
-_Named = TypeVar("_Named", bound=Enum)
-
-NAME: Final = "index-10.cache"
+NAME: Final = "index-11.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 LONG: Final = 64 * 1024 * 1024
@@ -86,9 +80,11 @@ class LoggedCancellation:
     server: str
     transport: str
     revision: str
+    id: ev.RequestId
     method: str
     name: str
     cause: ev.Cause
+    reason: str
     internal: bool
     outcomes: tuple[Outcome, ...]
     lags: tuple[float | None, ...]
@@ -216,9 +212,11 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
             "server": on.server,
             "transport": on.transport,
             "revision": on.revision,
+            "id": row.id,
             "method": row.method,
             "name": row.name,
             "cause": asked.cause,
+            "reason": asked.reason,
             "internal": row.cancel_is_internal or recording.header.purpose == "probe",
             "outcomes": outcomes,
             "lags": [evidence.lag(row, each) for each in outcomes],
@@ -229,103 +227,13 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
 # -- queries ---------------------------------------------------------------------------------------------------
 
 
-@fact
-class Query:
-    """A query for cancellations. Empty fields and ``None`` match everything; times are seconds since the epoch.
-
-    ``internal`` includes the client's own cancels. ``server`` is part of the server's name, its target, or the session's
-    name, ignoring case; ``tool`` is the name of a tool, prompt, or resource, or a method.
-    """
-
-    server: str = ""
-    tool: str = ""
-    outcomes: frozenset[Outcome] = frozenset()
-    causes: frozenset[ev.Cause] = frozenset()
-    since: float | None = None
-    until: float | None = None
-    internal: bool = False
-
-    def matches(self, each: LoggedCancellation) -> bool:
-        """Whether a cancellation matches."""
-        names = f"{each.server}\n{each.session.target}\n{each.session.name}".casefold()
-        return (
-            self.server.casefold() in names
-            and self.tool in {"", each.name, each.method}
-            and (self.internal or not each.internal)
-            and (not self.outcomes or not self.outcomes.isdisjoint(each.outcomes))
-            and (not self.causes or each.cause in self.causes)
-            and (self.since is None or each.wall >= self.since)
-            and (self.until is None or each.wall <= self.until)
-        )
-
-
-def find(sessions: Iterable[RecordedSession], query: Query) -> list[LoggedCancellation]:
-    """Returns the matching cancellations, the oldest first."""
+def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCancellation]:
+    """Returns the cancellations of sessions, the oldest first; the client's own only if they are wanted."""
     every = (_logged(session, each) for session in sessions for each in session.cancellations)
-    return sorted(filter(query.matches, every), key=lambda each: each.wall)
+    return sorted((each for each in every if internal or not each.internal), key=lambda each: each.wall)
 
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:
     more: dict[str, Any] = {"cause": ev.Cause(values["cause"])}
     more |= {"outcomes": tuple(map(Outcome, values["outcomes"])), "lags": tuple(values["lags"])}
     return LoggedCancellation(session, **values | more)
-
-
-# -- parsing queries -------------------------------------------------------------------------------------------
-
-QUERY_NAMES: Final = ("server", "tool", "outcome", "cause", "since", "until")
-"""The fields of a query that the user can give."""
-
-_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
-_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-
-
-def parse_query(texts: Mapping[str, str], *, mark: str = "") -> Query:
-    """Parses a query. ``texts`` has values for some of :data:`QUERY_NAMES`; ``mark`` precedes these in errors.
-
-    Raises:
-        ValueError: a value is invalid; the error is a sentence for the user.
-    """
-    since, until = texts.get("since"), texts.get("until")
-    outcomes = {each.value: frozenset({each}) for each in Outcome} | {"late": LATE_OUTCOMES}
-    causes = {each.value: frozenset({each}) for each in ev.Cause}
-    return Query(
-        server=texts.get("server", ""),
-        tool=texts.get("tool", ""),
-        outcomes=_chosen(f"{mark}outcome", texts.get("outcome"), outcomes),
-        causes=_chosen(f"{mark}cause", texts.get("cause"), causes),
-        since=None if since is None else parse_time(f"{mark}since", since),
-        until=None if until is None else parse_time(f"{mark}until", until, end=True),
-    )
-
-
-def _chosen(name: str, text: str | None, known: Mapping[str, frozenset[_Named]]) -> frozenset[_Named]:
-    """Parses words separated by commas."""
-    found = frozenset[_Named]()
-    for part in [] if text is None else text.split(","):
-        word = re.sub(r"[\s-]+", "_", part.strip().lower())
-        if word not in known:
-            raise ValueError(f"Unknown {name.removeprefix('--')} {word!r}. Choose from: {', '.join(known)}.")
-        found |= known[word]
-    return found
-
-
-def parse_time(name: str, text: str, *, end: bool = False) -> float:
-    """Parses an age, a date, or a date and time; returns seconds since the epoch.
-
-    A date alone means its beginning, or with ``end`` its end. Without a time zone it is local time.
-
-    Raises:
-        ValueError: it is invalid.
-    """
-    ago = _AGO.fullmatch(text.strip().lower())
-    if ago is not None:
-        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
-    try:
-        made = datetime.fromisoformat(text.strip())
-        if end and re.fullmatch(r"[\d-]+", text.strip()):
-            made += timedelta(days=1, microseconds=-1)
-        return made.timestamp()
-    except (ValueError, OverflowError, OSError):
-        sentence = f"Invalid {name} {text!r}. Use 90s, 15m, 2h, 3d, 1w, or a date such as 2026-11-21T10:30."
-        raise ValueError(sentence) from None

@@ -27,7 +27,7 @@ from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
-    from mcp_tui.journal.index import LoggedCancellation
+    from mcp_tui.journal.index import LoggedCancellation, RecordedSession
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.screens.workbench import Workbench
@@ -414,14 +414,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
             if not self._leaving:
                 await self.remove_mode(server.mode)
 
-    def _open_recording(self, path: str | None, cancel: RequestId | None = None) -> None:
+    def _open_recording(self, path: str, cancel: RequestId | None = None) -> None:
         """Opens a recording, at its end or where ``cancel`` was cancelled; or says why it cannot be read."""
         from mcp_tui.journal.recording import Recording
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
 
-        if path is None:
-            return
         try:
             self.push_screen(ReplayScreen(Recording(Path(path)), cancel=cancel))
         except RecordingError as error:
@@ -433,7 +431,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         current = [writer.path for each in self.servers.all for writer in each.client.store.writers]
-        await self.open_over(RecordingsScreen(journal_folder(), current=current), self._open_recording)
+
+        def chosen(session: RecordedSession | None) -> None:
+            if session is not None:
+                self._open_recording(session.path)
+
+        await self.open_over(RecordingsScreen(journal_folder(), current=current), chosen)
 
     async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""

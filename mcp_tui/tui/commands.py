@@ -12,10 +12,10 @@ from textual.screen import Screen
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import key_of
-from mcp_tui.tui.screens.parts.filtering import LEVELS
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.catalogue import VERBS, Entry
+from mcp_tui.tui.view.list_filters import LEVELS
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import brief, safe, words
 

@@ -179,7 +179,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
     Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
-    Key("view.filter", "/", "filter", "Filter", "filter requests or the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
+    Key("view.filter", "/", "filter", "Filter", "filter the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
     Key("view.follow", "F", "follow", "Follow", "follow newest request on/off", footer=8, wide=True),
     Key("view.newest", "g", "newest", "Newest", "to the newest request"),
     Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),

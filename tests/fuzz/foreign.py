@@ -129,7 +129,7 @@ def foreign_targets(folder: Path) -> Iterator[Target]:
         place = folder / "journal"
         place.mkdir(exist_ok=True)
         (place / index.NAME).write_bytes(data)
-        index.find(index.sessions(place), index.parse_query({}))
+        index.find(index.sessions(place))
 
     answers = (TOKEN, SERVER_METADATA.encode(), METADATA.encode(), CLIENT)
     yield Target("sign-in-answers", sign_in_answers, answers, 20, as_json=True)

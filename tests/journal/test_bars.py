@@ -12,7 +12,6 @@ import pytest
 
 from mcp_tui.journal import index
 from mcp_tui.journal.files import journal_folder, journals, new_journal_path, prune
-from mcp_tui.journal.index import Query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -64,7 +63,7 @@ def ask() -> int:
     end, asked = time.monotonic() + SECONDS, 0
     while time.monotonic() < end:
         if journal_folder().is_dir():
-            assert all(each.row for each in index.find(index.sessions(journal_folder()), Query())[-50:])
+            assert all(each.row for each in index.find(index.sessions(journal_folder()))[-50:])
             asked += 1
         time.sleep(0.01)
     return asked
@@ -81,7 +80,7 @@ def delete() -> None:
 
 def cancelled_by_session() -> dict[str, int]:
     """How many cancellations the index has of each session; all are over."""
-    entries = index.find(index.sessions(journal_folder()), Query())
+    entries = index.find(index.sessions(journal_folder()))
     assert {evidence.outcome(each.row, each.until) for each in entries} <= {Outcome.NO_REPLY}
     return Counter(each.session.name for each in entries)
 

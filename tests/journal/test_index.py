@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal import files, index
-from mcp_tui.journal.index import LoggedCancellation, Query
+from mcp_tui.journal.index import LoggedCancellation
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
@@ -52,12 +52,12 @@ def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
         pass
 
 
-def entries(place: Path, query: Query | None = None) -> list[LoggedCancellation]:
-    return index.find(index.sessions(place), query or Query())
+def entries(place: Path, *, internal: bool = False) -> list[LoggedCancellation]:
+    return index.find(index.sessions(place), internal=internal)
 
 
-def cancelled(place: Path, query: Query | None = None) -> list[Request]:
-    return [entry.row for entry in entries(place, query)]
+def cancelled(place: Path, *, internal: bool = False) -> list[Request]:
+    return [entry.row for entry in entries(place, internal=internal)]
 
 
 def outcomes(place: Path) -> list[Outcome]:
@@ -94,15 +94,14 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
         if number in cuts:
             entries(place)
     store.flush()
-    query = Query(internal=True)
-    found = entries(place, query)
+    found = entries(place, internal=True)
     until = found[0].until if found else 0.0
     rows = {row.id: row for row in session.ledger.book.order}
     live = [row for row in rows.values() if evidence.cancel_of(row) is not None]
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, until) for row in live)
     assert len(entries(place)) == sum(not row.cancel_is_internal for row in live)
-    again = index.find(map(index.read_session, files.journals(place)), query)
-    assert again == index.find(index.sessions(place), query)
+    again = index.find(map(index.read_session, files.journals(place)), internal=True)
+    assert again == index.find(index.sessions(place), internal=True)
     for entry in found:
         assert (entry.row.state, entry.row.late) == (rows[entry.row.id].state, rows[entry.row.id].late)
     store.close()  # without a word, as the system does it for a client that is killed
@@ -125,7 +124,7 @@ def _nobody_watches(place: Path, session: Session) -> None:
     recording = Recording.read(place / f"{NAME}.jsonl")
     end = recording.at(len(recording.table))
     replayed = [row for row in RecordedBook.whole(recording).order if evidence.cancel_of(row) is not None]
-    found = entries(place, Query(internal=True))
+    found = entries(place, internal=True)
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, end) for row in replayed)
     for row in replayed:
         events = [
@@ -152,7 +151,7 @@ def test_the_cancels_of_the_client_itself_are_in_no_list_or_count(tmp_path: Path
     probed = tmp_path / "2026-01-02T101010-x-1.jsonl"
     write(Writer(probed, header=Header.now("npx demo", purpose="probe")), cancel(5))
     assert [row.id for row in cancelled(tmp_path)] == [1]
-    assert sorted(row.id for row in cancelled(tmp_path, Query(internal=True))) == [1, 2, 3, 4, 5]
+    assert sorted(row.id for row in cancelled(tmp_path, internal=True)) == [1, 2, 3, 4, 5]
 
 
 def watched(place: Path) -> float:

@@ -126,6 +126,14 @@ def history() -> ModalScreen[Any]:
     return HistoryScreen(Path().absolute())
 
 
+def recordings() -> ModalScreen[Any]:
+    for number in range(60):
+        path = Path(f"2026-11-21T1011{number}-sql-12.jsonl").absolute()
+        if not path.exists():
+            kept(path, server="sql", cancelled=0)
+    return RecordingsScreen(Path().absolute())
+
+
 def palette() -> ModalScreen[Any]:
     return PaletteScreen(lambda text: [Offer(words("Zoom"), words("in"), lambda: None) for _ in range(60)])
 
@@ -175,7 +183,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "PaletteScreen": palette,
     "PickerScreen": picker,
     "ReasonScreen": lambda: prompt(book(started()), Clock(8.0), recent=RECENT),
-    "RecordingsScreen": lambda: RecordingsScreen(Path()),
+    "RecordingsScreen": recordings,
     "ResultScreen": result,
     "RootsScreen": lambda: asked("roots/list", {}),
     "SamplingScreen": lambda: asked("sampling/createMessage", {**SAMPLING, "systemPrompt": "word \n" * 200}),
@@ -302,6 +310,7 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     **{("ConfirmScreen", id_): answers(False) for id_ in BACK},
     **{("HistoryScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
     **{("PaletteScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
+    **{("RecordingsScreen", f"choose.{way}"): changes(marked, *first[:1]) for way, first in CHOOSE.items()},
     ("LinkScreen", "question.send"): answers({"action": "accept"}),
     ("LinkScreen", "question.copy"): Check(sees=lambda host: host.clipboard == LINK["url"]),
     ("PickerScreen", "app.back"): changes(pending, "x"),
@@ -369,7 +378,7 @@ async def show(host: Dialog, made: Callable[[], Screen[Any]]) -> Pilot[Any]:
         await host.pilot.pause()
     if isinstance(host.screen, TimeoutScreen):
         host.screen.tick()
-    if isinstance(host.screen, HistoryScreen | PaletteScreen):
+    if isinstance(host.screen, HistoryScreen | PaletteScreen | RecordingsScreen):
         await until(lambda: marked(host))
     return host.pilot
 

@@ -257,7 +257,7 @@ async def test_the_footer_names_only_keys_that_work_while_text_is_typed() -> Non
         assert "New" not in driven.text().splitlines()[-1]
         await driven.type("zzz:1")
         await driven.press("enter")
-        await driven.until(lambda: "not understood" in driven.text() and "n New" in driven.text())
+        await driven.until(lambda: "Unknown filter 'zzz'. Use" in driven.text() and "n New" in driven.text())
         await driven.press("escape", "1", "/")
         await driven.type("add")
         await driven.until(lambda: "enter Done  esc Clear" in driven.text())

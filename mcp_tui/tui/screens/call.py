@@ -15,10 +15,11 @@ from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys import CALL, CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
-from mcp_tui.tui.view.catalogue import VERBS, Entry, found
+from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.list_filters import best, catalogue
 from mcp_tui.tui.view.rows import counted
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form
@@ -47,6 +48,7 @@ class ToolList(Vertical):
         )
         self._found: list[Entry] = []
         self._filtered = ""
+        self._problem = NOTHING
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
         self._about = Static(markup=False, id="about")
@@ -61,7 +63,9 @@ class ToolList(Vertical):
         """Lists the tools that pass the filter; returns how many. Without a new filter the cursor stays on its tool."""
         chosen = self.highlighted if self._filtered == self.filter.value else None
         self._filtered = self.filter.value
-        self._found = found(self.tools, self._filtered)
+        wanted = catalogue(self._filtered)
+        self._problem = wanted.problem
+        self._found = best(self.tools, wanted)
         shown = self._found[:LISTED]
         self._options.clear_options()
         self._options.add_options(self._options_of(shown))
@@ -89,7 +93,7 @@ class ToolList(Vertical):
         tool = self.highlighted
         if tool is None:
             said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
-            self._about.update(Content(said))
+            self._about.update(Content.styled(self._problem, "$warning") if self._problem else Content(said))
             return
         room = self._about.size.width or 72
         said = clip(tool.summary or tool.arguments, room)

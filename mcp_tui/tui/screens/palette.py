@@ -38,13 +38,15 @@ class PaletteScreen(Dialog[Offer | None]):
             self._line,
             lambda: self._changes,
         )
-        self._lines = LineList(source, from_top=True, empty="No matching command.", id="entries")
+        self._lines = LineList(
+            source, what="command", from_top=True, empty="No matching command.", id="entries"
+        )
         self._lines.can_focus = False
         super().__init__(self._input, self._lines, title=words("Commands"))
 
     def on_resize(self) -> None:
         """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
-        self._lines.styles.height = max(1, min(self._most, HIGH, self.size.height - 10))
+        self._lines.styles.height = max(3, min(self._most, HIGH, self.size.height - 10) + 2)
         self.call_after_refresh(self._point)
 
     def on_input_changed(self) -> None:

@@ -3,77 +3,164 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
-
-from textual.content import Content
+from typing import Any, Final, LiteralString, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
-from mcp_tui.journal.index import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, parse_query
+from mcp_tui.journal.index import LoggedCancellation, RecordedSession
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.keys import CHOOSE, bindings
-from mcp_tui.tui.screens.dialog import Dialog, MenuScreen, place
-from mcp_tui.tui.view import durations
+from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.view import durations, list_filters
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
-from mcp_tui.tui.view.filters import unknown_filter
-from mcp_tui.tui.view.lines import Line, Lines
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, words
+from mcp_tui.tui.view.filters import Terms
+from mcp_tui.tui.view.lines import Line, Lines, line
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
-MOST: Final = 500
-"""Newest sessions that are listed. Those of the probe are not: it makes many, and has a report of its own."""
+Found = TypeVar("Found")
+
+
+class FilteredDialog(Dialog[Found | None]):
+    """A list under a filter; dismisses with the chosen entry, or with ``None`` on esc.
+
+    Set :attr:`every` and :attr:`ready`, then call :meth:`show`.
+
+    Args:
+        title: text in the frame.
+        what: the noun for one entry.
+        placeholder: an example of a filter.
+        parse: parses the filter.
+        made: returns the line of an entry in a number of cells.
+        arrange: prepares the lines of the entries that are listed, and returns the sentence below them.
+    """
+
+    BINDINGS = bindings(CHOOSE)
+    OF_SERVER = False
+
+    def __init__(
+        self,
+        title: LiteralString,
+        what: LiteralString,
+        placeholder: str,
+        *,
+        parse: Callable[[str], Terms[Found]],
+        made: Callable[[Found, int], Line],
+        arrange: Callable[[Sequence[Found]], SafeText],
+    ) -> None:
+        self.every: Sequence[Found] = ()
+        self.entries: Sequence[Found] = ()
+        self.ready = False
+        self._parse = parse
+        self._arrange = arrange
+        self._what = what
+        self._input = LineInput(placeholder=placeholder, id="filter", compact=True)
+        source = Lines(
+            lambda: range(len(self.entries)),
+            lambda number: self.entries[number],
+            lambda number, cells: replace(made(self.entries[number], cells), key=self.entries[number]),
+        )
+        self._lines = LineList(source, what=what, newest_first=True, id="entries")
+        self._lines.can_focus = False
+        self._about = place("said")
+        super().__init__(self._input, self._lines, self._about, title=words(title))
+
+    def inform(self, text: SafeText, style: str = "$text-muted") -> None:
+        """Shows a sentence below the list."""
+        self.say(self._about, (text, style))
+
+    def show(self) -> None:
+        """Lists the entries that pass the filter."""
+        if not self.ready:
+            return
+        wanted = self._parse(self._input.value)
+        self.entries = list(filter(wanted.matches, self.every))
+        said = self._arrange(self.entries)
+        self._lines.source = self._lines.source  # starts at its newest line
+        self._point()
+        self.on_resize()
+        if wanted.problem:
+            self.inform(wanted.problem, "$warning")
+        elif wanted and not self.entries:
+            self.inform(safe("No matching {}s.", self._what))
+        else:
+            self.inform(said)
+
+    on_input_changed = show
+
+    def on_resize(self) -> None:
+        """Makes the dialog as high as the list of all, whatever the filter leaves of it."""
+        self._lines.styles.height = max(3, min(len(self.every), self.size.height - 10) + 2)
+        self.call_after_refresh(self._point)
+
+    def _point(self) -> None:
+        """Puts the cursor on the newest entry, unless it is on another one."""
+        if self._lines.cursor_line is None:
+            self._lines.action_top()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def action_choose(self, step: str) -> None:
+        self._point()
+        getattr(self._lines, f"action_{step}")()
+
+    def on_input_submitted(self) -> None:
+        self._point()
+        self._lines.action_activate()
+
+    def on_list_canvas_activated(self, event: LineList.Activated) -> None:
+        chosen: Any = event.about
+        if chosen is not None:
+            self.dismiss(chosen)
+
+    def action_close(self) -> None:
+        """Clears the filter, or closes the dialog if it is empty."""
+        if self._input.value:
+            self._input.value = ""
+        else:
+            self.dismiss(None)
+
 
 _STAMP: Final = len("2026-11-21T031500")
 
 
-class RecordingsScreen(MenuScreen):
-    """Dismisses with the path of the recording to open, or with ``None`` on esc.
+class RecordingsScreen(FilteredDialog[RecordedSession]):
+    """The recorded sessions, but those of the probe: it makes many, and has a report of its own.
 
     ``current`` are the files of the open session.
     """
 
-    OF_SERVER = False
-    HINTS = [("enter", "Open read-only"), ("app.back", "Back")]
+    HINTS = [("enter", "Open read-only"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
 
     def __init__(self, folder: Path, *, current: Sequence[Path] = ()) -> None:
         self._folder = folder
-        self._current = frozenset(current)
-        self._found: list[Journal] = []
-        note = NOTHING
-        try:
-            kept = (each for each in reversed(journals(folder)) if each.purpose != "probe")
-            self._found = list(islice(kept, MOST))
-            if not self._found:
-                note = safe("No recorded sessions in {}.", brief(str(folder), 200))
-        except RecordingError as error:
-            note = brief(str(error), 400)
-        rows = [(str(journal.paths[0]), self._row(journal, None)) for journal in self._found]
-        super().__init__(words("Open a recording"), rows, note)
+        self._current = {str(each) for each in current}
+        self._longest = 0
+        super().__init__(
+            "Open a recording",
+            "recording",
+            "server:demo  since:7d  until:2026-11-21  words",
+            parse=list_filters.recordings,
+            made=self._line,
+            arrange=self._measure,
+        )
 
     def on_mount(self) -> None:
-        if self._found:
-            self.run_worker(self._look_up(), group="recordings", exit_on_error=False)
-
-    def _row(self, journal: Journal, session: RecordedSession | None) -> SafeText:
-        """Returns the line of a session: its start, server, size, and number of cancellations."""
-        stamp = journal.name[:_STAMP]
-        time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
-        server = journal.name[_STAMP + 1 :].rpartition("-")[0]
-        said = ""
-        if session is not None:
-            server = session.server or server
-            cancelled = len(index.find([session], Query()))
-            said = f"{cancelled:,} cancelled" if cancelled else ""
-        size = fit(durations.size(journal.size), 9, right=True)
-        if not self._current.isdisjoint(journal.paths):
-            said = "this session"
-        return safe("{}  {} {}  {}", brief(time, 20), fit(brief(server, 60), 22), size, said)
+        self.ready = True
+        try:
+            self.every = [_session(each) for each in journals(self._folder) if each.purpose != "probe"]
+        except RecordingError as error:
+            self.inform(brief(str(error), 400), "$error")
+            return
+        self.show()
+        if self.every:
+            self.run_worker(self._look_up(), exit_on_error=False)
 
     async def _look_up(self) -> None:
         """Adds what only the index knows, in a thread because it may have to be made first."""
@@ -82,13 +169,53 @@ class RecordingsScreen(MenuScreen):
         except RecordingError:
             return
         if self.is_mounted and self.on_top:
-            for at, each in enumerate(self._found):
-                line = self._row(each, known.get(each.name))
-                self.list.replace_option_prompt_at_index(at, Content(line))
+            cursor = self._lines.cursor_line
+            self.every = [known.get(each.name, each) for each in self.every]
+            self.show()
+            if cursor:
+                self._lines.put_cursor(cursor)
+
+    def _line(self, session: RecordedSession, cells: int) -> Line:
+        """Returns the line of a session: its start, server, size, and number of cancellations."""
+        stamp = session.name[:_STAMP]
+        time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
+        cancelled = sum(not each["internal"] for each in session.cancellations)
+        said = safe("{:,} cancelled", cancelled) if cancelled else NOTHING
+        if session.path in self._current:
+            said = words("this session")
+        server = fit(brief(session.server), max(22, min(self._longest, cells - 48)))
+        return line(
+            safe(
+                "{}  {} {}  {}",
+                brief(time, 20),
+                server,
+                fit(durations.size(session.size), 9, right=True),
+                said,
+            )
+        )
+
+    def _measure(self, listed: Sequence[RecordedSession]) -> SafeText:
+        self._longest = max((width(brief(each.server)) for each in listed), default=0)
+        return NOTHING if listed else safe("No recorded sessions in {}.", brief(str(self._folder), 200))
 
 
-LOGGED: Final = 1000
-"""Newest cancellations that are listed."""
+def _session(journal: Journal) -> RecordedSession:
+    """Returns what the name of a journal says about its session."""
+    stamp, server = journal.name[:_STAMP], journal.name[_STAMP + 1 :].rpartition("-")[0]
+    try:
+        wall = datetime.strptime(stamp, "%Y-%m-%dT%H%M%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        wall = 0.0
+    return RecordedSession(
+        name=journal.name,
+        path=str(journal.paths[0]),
+        written=journal.written,
+        size=journal.size,
+        inode=journal.inode,
+        wall=wall,
+        server=server,
+    )
+
 
 _MEASURED: Final = 200
 """Newest cancellations that the columns are fitted to."""
@@ -97,134 +224,57 @@ _WIDE: Final = 100
 """Cells from which on a line shows the server."""
 
 
-def parse_filter(text: str) -> Query:
-    """Parses a filter: ``server:demo tool:count outcome:late cause:user since:7d until:2026-11-21``.
+class HistoryScreen(FilteredDialog[LoggedCancellation]):
+    """The cancellations of all sessions."""
 
-    Raises:
-        ValueError: a filter is unknown, or its value is; the error is a sentence.
-    """
-    fields: dict[str, str] = {}
-    try:
-        parts = shlex.split(text)
-    except ValueError:
-        raise ValueError("Missing closing quote.") from None
-    for word in parts:
-        name, colon, value = word.partition(":")
-        if not colon or name not in QUERY_NAMES:
-            raise ValueError(unknown_filter(name, QUERY_NAMES))
-        if value:
-            fields[name] = value
-    return parse_query(fields)
-
-
-class HistoryScreen(Dialog[LoggedCancellation | None]):
-    """Dismisses with the cancellation to open, or with ``None`` on esc."""
-
-    BINDINGS = bindings(CHOOSE)
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
-    OF_SERVER = False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._has_sessions = False
-        self._all: list[LoggedCancellation] | None = None
-        self._entries: list[LoggedCancellation] = []
-        self._input = LineInput(
-            placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
-            id="filter",
-            compact=True,
-        )
         self._columns = CancellationColumns()
-        source = Lines(lambda: range(len(self._entries)), lambda number: self._entries[number], self._line)
-        self._lines = LineList(source, what="cancellation", newest_first=True, id="entries")
-        self._lines.can_focus = False
-        self._about = place("said")
         super().__init__(
-            *(self._input, self._lines, self._about), title=words("Cancellations of all sessions")
+            "Cancellations of all sessions",
+            "cancellation",
+            "server:demo  tool:count  outcome:late  cause:user  since:7d  words",
+            parse=list_filters.logged,
+            made=self._line,
+            arrange=self._measure,
         )
 
     def on_mount(self) -> None:
-        self.say(self._about, (words("Reading the index …"), "$text-muted"))
+        self.inform(words("Reading the index …"))
         self.run_worker(self._load(), exit_on_error=False)
-
-    # -- entries ---------------------------------------------------------------------------------------------
 
     async def _load(self) -> None:
         """Reads the index, in a thread because it may have to be made first."""
 
         def load() -> tuple[bool, list[LoggedCancellation]]:
             sessions = index.sessions(self._folder)
-            return bool(sessions), index.find(sessions, Query())
+            return bool(sessions), index.find(sessions)
 
         try:
-            self._has_sessions, self._all = await asyncio.to_thread(load)
+            self._has_sessions, self.every = await asyncio.to_thread(load)
         except RecordingError as error:
-            self.say(self._about, (safe("Cannot read the index: {}.", brief(str(error), 200)), "$error"))
+            self.inform(safe("Cannot read the index: {}.", brief(str(error), 200)), "$error")
             return
+        self.ready = True
         if self.is_mounted:
-            self._show()
+            self.show()
 
-    def _show(self) -> None:
-        """Lists the cancellations that match the filter."""
-        if self._all is None:
-            return
-        try:
-            query = parse_filter(self._input.value)
-        except ValueError as error:  # while it is typed it is often incomplete
-            self.say(self._about, (brief(str(error), 300), "$warning"))
-            return
-        found = list(filter(query.matches, self._all))
-        self._entries = found[-LOGGED:]
-        self._columns.reset()
-        self._columns.measure(entry.row for entry in self._entries[-_MEASURED:])
-        self._lines.source = self._lines.source  # starts at its newest line
-        self.on_resize()
-        self._lines.action_top()
-        self.say(self._about, (self._sum(query, len(found)), "$text-muted"))
-
-    on_input_changed = _show
-
-    def _line(self, number: int, width: int) -> Line:
-        entry = self._entries[number]
+    def _line(self, entry: LoggedCancellation, cells: int) -> Line:
         day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
-        server = fit(brief(entry.server), 18) if width >= _WIDE else NOTHING
+        server = fit(brief(entry.server), 18) if cells >= _WIDE else NOTHING
         before = join((day, server), "  ")
-        line = self._columns.line(logged(entry), width - len(before) - 2)
-        return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
+        made = self._columns.line(logged(entry), cells - len(before) - 2)
+        return Line(((safe("{}  ", before), "muted"), *made.segments))
 
-    def on_resize(self) -> None:
-        """Makes the dialog as high as the list of all, whatever the filter leaves of it."""
-        self._lines.styles.height = max(3, min(len(self._all or ()), self.size.height - 10))
-
-    def _sum(self, query: Query, count: int) -> SafeText:
-        """Summarises the outcomes."""
-        if not count:
-            if query != Query():
-                return words("No matching cancellations.")
-            if not self._has_sessions:
-                return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
-            return words("No cancellations in any session.")
-        outcomes = tally(outcome for each in self._entries for outcome in each.outcomes)
-        listed = len(self._entries)
-        every = words("1 cancellation") if count == 1 else safe("{:,} cancellations", count)
-        head = safe("newest {:,} of {}", listed, every) if listed < count else every
-        return safe("{}: {}", head, outcomes)
-
-    # -- keys ------------------------------------------------------------------------------------------------
-
-    def action_choose(self, step: str) -> None:
-        getattr(self._lines, f"action_{step}")()
-
-    def on_input_submitted(self) -> None:
-        self._lines.action_activate()
-
-    def on_list_canvas_activated(self, event: LineList.Activated) -> None:
-        if isinstance(event.about, LoggedCancellation):
-            self.dismiss(event.about)
-
-    def action_close(self) -> None:
-        """Clears the filter, or closes the dialog if it is empty."""
-        if self._input.value:
-            self._input.value = ""
-        else:
-            self.dismiss(None)
+    def _measure(self, found: Sequence[LoggedCancellation]) -> SafeText:
+        """Fits the columns to the newest entries, and summarises the outcomes of all."""
+        self._columns.reset()
+        self._columns.measure(entry.row for entry in found[-_MEASURED:])
+        if not found:
+            if self._has_sessions:
+                return words("No cancellations in any session.")
+            return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
+        return tally(outcome for each in found for outcome in each.outcomes)

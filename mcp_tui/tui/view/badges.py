@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, Outcome, is_disconnected, late_answer, outcomes
 from mcp_tui.protocol.states import Cause, State
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request
@@ -51,6 +51,15 @@ _SEEN: Final = {
 
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
 """All badges, in the order above."""
+
+CAUSES: Final = {
+    Cause.USER: words("you"),
+    Cause.TIMEOUT: words("timeout"),
+    Cause.MAX_TIMEOUT: words("max timeout"),
+    Cause.SHUTDOWN: words("quit"),
+    Cause.PARENT: words("parent"),
+}
+"""The causes of a cancel in words."""
 
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 """Causes with a badge of their own; their reason only repeats it."""
@@ -96,20 +105,27 @@ FROM_SERVER: Final = words("◂")
 """The glyph of messages from the server."""
 
 
+SERVER_BADGES: Final = {
+    name: Badge(name, FROM_SERVER, style)
+    for name, style in (
+        (words("asks"), "awaiting-input"),
+        (words("withdrawn"), "cancelled"),
+        (words("lost"), "lost"),
+        (words("refused"), "failed"),
+        (words("answered"), "completed"),
+    )
+}
+"""The badges of the server's requests, by their words."""
+
+
 def server_request_badge(server_request: ServerRequest) -> Badge:
     """Returns the badge of a request of the server's; ``asks`` while it waits for an answer."""
-    word, style = words("asks"), "awaiting-input"
+    word = "asks"
     if server_request.ended_at is not None:
-        match server_request.outcome.partition(" ")[0]:
-            case "withdrawn":
-                word, style = words("withdrawn"), "cancelled"
-            case "lost":
-                word, style = words("lost"), "lost"
-            case _ if server_request.code is not None:
-                word, style = words("refused"), "failed"
-            case _:
-                word, style = words("answered"), "completed"
-    return Badge(word, FROM_SERVER, style)
+        word = server_request.outcome.partition(" ")[0]
+        if word not in {"withdrawn", "lost"}:
+            word = "answered" if server_request.code is None else "refused"
+    return SERVER_BADGES[clean(word)]
 
 
 def outcome_of(server_request: ServerRequest) -> SafeText:

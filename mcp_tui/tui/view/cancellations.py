@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.badges import CAUSES, badge
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
 from mcp_tui.tui.view.index import Rows, has, put
 from mcp_tui.tui.view.lines import DAMAGED, EMPTY, Line
@@ -20,16 +19,6 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, w
 
 if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation
-
-CAUSES: Final = {
-    Cause.USER: words("you"),
-    Cause.TIMEOUT: words("timeout"),
-    Cause.MAX_TIMEOUT: words("max timeout"),
-    Cause.SHUTDOWN: words("quit"),
-    Cause.PARENT: words("parent"),
-}
-"""The causes of a cancel in words."""
-
 
 _SECONDS: Final = len("12:04:31")
 """Cells of a time of day without its thousandths."""

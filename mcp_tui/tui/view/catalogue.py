@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -113,18 +113,14 @@ class Entry:
         said = self.annotations if self.kind == "tools" else {}
         return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
 
-    @cached_property
-    def _haystack(self) -> str:
-        title = f"{self.raw.get('title', '')!s:.200}"
-        return f"{self.name[:200]} {title} {self.arguments} {self.summary}".casefold()
-
-    def rank(self, wanted: str) -> int | None:
-        """Returns how well it matches ``wanted`` (casefolded), 0 being best; ``None`` if a word is missing."""
-        if any(word not in self._haystack for word in wanted.split()):
-            return None
-        name = self.name[:200].casefold()
-        first = wanted.split(maxsplit=1)[0] if wanted.strip() else ""
-        return 0 if name.startswith(first) else 1 if first in name else 2
+    @property
+    def searched(self) -> Iterator[str]:
+        """The texts that a word of a filter is searched in."""
+        for member in ("name", "title", "description", "uri", "uriTemplate"):
+            text = self.raw.get(member)
+            if isinstance(text, str):
+                yield text
+        yield self.arguments
 
     def described(self) -> list[Line]:
         """Returns its description and its claims as lines."""
@@ -147,13 +143,6 @@ class Entry:
         except RecursionError:  # nested too deep for json
             text = "\n".join(pretty(self.raw))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def found(among: Sequence[Entry], wanted: str) -> list[Entry]:
-    """Returns the tools that match every word of ``wanted``, the best matches first."""
-    wanted = wanted.casefold()
-    ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
-    return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
 
 
 def _description(raw: dict[str, Json]) -> str:

@@ -21,8 +21,7 @@ from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.tui.view.cancellations import CAUSES
+from mcp_tui.tui.view.badges import CAUSES, badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.lines import Line, line, texts
 from mcp_tui.tui.view.markdown import MarkdownPage, is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page

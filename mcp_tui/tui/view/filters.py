@@ -1,27 +1,33 @@
-"""Filters as they are typed: ``state:late name:slow /regex/ words "a phrase"``, each with a ``-`` before it to exclude.
+"""The filter language of every list: ``state:late name:slow /regex/ words "a phrase"``, each with a ``-`` to exclude.
 
-All terms must match. Regular expressions have Rust's syntax, which takes linear time.
+All terms must match. A filter with a term that is not understood matches nothing. Regular expressions have Rust's syntax,
+which takes linear time. The filters of the other lists are in :mod:`mcp_tui.tui.view.list_filters`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
-from mcp_tui.protocol.evidence import FOREVER
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, OUTCOME_WORDS, Outcome, cancel_of, outcomes
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.tui.view.badges import badge, server_request_badge
+from mcp_tui.tui.view.badges import BADGES, CAUSES, SERVER_BADGES, Badge, badge, server_request_badge
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
+Choice = TypeVar("Choice", bound=Hashable)
 
 Test = Callable[[Subject], bool]
 Field = Callable[[str], Test[Subject]]
-"""Returns the test of a field for a value, which is in lower case and not empty."""
+"""Returns the test of a field for a value.
+
+It raises ``ValueError`` with a sentence for a value that the field cannot have.
+"""
 
 
 SEARCHED: Final = 20_000
@@ -47,7 +53,7 @@ _TERM: Final = re.compile(
 class Terms(Generic[Subject]):
     """A filter as it was typed, and its tests.
 
-    ``problem`` says in a sentence which term is not valid; such a term is ignored.
+    ``problem`` says in a sentence which term is not understood; nothing passes then.
     """
 
     text: str = ""
@@ -85,7 +91,11 @@ def read(
         if field in fields:
             if not value:
                 continue
-            test = fields[field](value)
+            try:
+                test = fields[field](value)
+            except ValueError as error:
+                problem = brief(str(error), 400)
+                continue
         elif field and not value.startswith("//"):  # a URL is a text to look for
             problem = unknown_filter(field, fields)
             continue
@@ -99,7 +109,7 @@ def read(
             looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
             test = _any(partial(_contains, looked_for.casefold()), said)
         tests.append(_not(test) if term["no"] else test)
-    return Terms(text.strip(), tuple(tests), problem)
+    return Terms(text.strip(), (_never,) if problem else tuple(tests), problem)
 
 
 def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
@@ -144,14 +154,77 @@ def _not(test: Test[Subject]) -> Test[Subject]:
     return lambda subject: not test(subject)
 
 
+def _never(_: object) -> bool:
+    return False
+
+
 def part(of: Callable[[Subject], str]) -> Field[Subject]:
     """Returns a field whose value is a part of a text."""
-    return lambda value: lambda subject: value in of(subject).casefold()
+
+    def field(value: str) -> Test[Subject]:
+        wanted = value.casefold()
+        return lambda subject: wanted in of(subject).casefold()
+
+    return field
 
 
 def start(of: Callable[[Subject], str]) -> Field[Subject]:
     """Returns a field whose value is the start of a text."""
     return lambda value: lambda subject: of(subject).casefold().startswith(value)
+
+
+def spaced(text: str) -> str:
+    """Returns words in lower case with single spaces, however they are joined: ``late_result``, ``in-flight``."""
+    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
+
+
+def one_of(
+    name: str,
+    known: Mapping[str, Iterable[Choice]],
+    of: Callable[[Subject], Iterable[Choice]],
+    *,
+    choices: Iterable[str] = (),
+) -> Field[Subject]:
+    """Returns a field whose value is one of some words, or the start of one; several are separated by commas.
+
+    Args:
+        name: the field, for the error.
+        known: what each word or phrase stands for.
+        of: returns what a subject has.
+        choices: the words that the error lists; all by default.
+    """
+
+    def field(value: str) -> Test[Subject]:
+        wanted: set[Choice] = set()
+        for part in value.split(","):
+            word = spaced(part)
+            starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]
+            meant = [known[word]] if word in known else starts
+            if not meant:
+                shown = ", ".join(choices or known)
+                raise ValueError(f"Unknown {name} {part.strip()!r}. Choose from: {shown}.")
+            wanted.update(*meant)
+        return lambda subject: not wanted.isdisjoint(of(subject))
+
+    return field
+
+
+OUTCOMES: Final = {
+    **{spaced(text): (each,) for each in Outcome for text in (OUTCOME_WORDS[each], each.value)},
+    "late": LATE_OUTCOMES,
+}
+"""The outcomes of a cancel by their names and words; ``late`` is every late answer."""
+
+
+def outcome(of: Callable[[Subject], Iterable[Outcome]]) -> Field[Subject]:
+    """Returns the field of the outcomes of a cancel."""
+    return one_of("outcome", OUTCOMES, of, choices=[*(each.value for each in Outcome), "late"])
+
+
+def cause(of: Callable[[Subject], Cause | None]) -> Field[Subject]:
+    """Returns the field of the cause of a cancel."""
+    known = {spaced(text): (each,) for each in Cause for text in (CAUSES[each], each.value)}
+    return one_of("cause", known, lambda subject: (of(subject),), choices=[each.value for each in Cause])
 
 
 # -- the table -------------------------------------------------------------------------------------------------
@@ -168,20 +241,22 @@ def parse(
 ) -> Filter:
     """Parses a filter of the request table, see :func:`read`.
 
-    ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:`` (or
-    ``tool:``), ``method:``, ``reason:``, ``cause:``, and ``server:`` a part. Expressions search the method, the name, the
-    error, and the summary; words search every text of a row. ``server`` returns the name of the server, ``now`` the time.
+    ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:`` are those of
+    a cancel; ``id:`` the whole id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part.
+    Expressions search the method, the name, the error, and the summary; words search every text of a row. ``server``
+    returns the name of the server, ``now`` the time.
     """
     return read(
         text,
         {
-            "state": partial(_state, now),
+            "state": one_of("state", _STATES, lambda row: _state(row, now()), choices=_STATE_NAMES),
             "name": part(_name),
             "tool": part(_name),
             "method": part(lambda row: row.method),
             "id": lambda value: lambda row: value in map(str.casefold, _ids(row)),
             "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
-            "cause": part(_cause),
+            "outcome": outcome(lambda row: _outcomes(row, now())),
+            "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
             "server": part(lambda _: server()),
         },
         said=partial(_said, now),
@@ -189,20 +264,23 @@ def parse(
     )
 
 
-def _state(now: Callable[[], float], value: str) -> Test[Shown]:
-    if value == "open":
-        return is_open
-    if value == "done":
-        return lambda row: not is_open(row)
-    value = value.replace("-", " ").replace("_", " ")
+def _spoken(shown: Badge) -> str:
+    # "overdue" is a mark on a state: the style has its name, the word has not.
+    return spaced(f"{shown.word.replace(',', '')} {shown.style}")
 
-    def test(row: Shown) -> bool:
-        shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row, now())
-        # "overdue" is a mark on a state: the style has its name, the word has not.
-        spoken = f" {shown.word.replace(',', '')} {shown.style}"
-        return f" {value}" in spoken
 
-    return test
+_ALL: Final = (*BADGES, *SERVER_BADGES.values())
+_STATES: Final = {each: (each,) for each in ("open", "done", *map(_spoken, _ALL))}
+_STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition(",")[0] for each in _ALL)]))
+
+
+def _state(row: Shown, now: float) -> Iterable[str]:
+    shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row, now)
+    return "open" if is_open(row) else "done", _spoken(shown)
+
+
+def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:
+    return outcomes(row, now) if isinstance(row, Request) and cancel_of(row) is not None else ()
 
 
 def is_open(row: Shown) -> bool:
@@ -216,10 +294,6 @@ def _name(row: Shown) -> str:
 
 def _ids(row: Shown) -> Iterable[str]:
     return map(str, (row.request_id,) if isinstance(row, ServerRequest) else (row.id, *row.round_ids))
-
-
-def _cause(row: Shown) -> str:
-    return "" if isinstance(row, ServerRequest) or row.cause is None else row.cause.value.replace("_", " ")
 
 
 def _searched(row: Shown) -> Iterable[str]:

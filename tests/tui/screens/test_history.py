@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.journal import index
 from mcp_tui.journal.files import journal_folder
-from mcp_tui.journal.index import Query
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.recordings import HistoryScreen, parse_filter
+from mcp_tui.tui.screens.recordings import HistoryScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.view import list_filters
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late
 from tests.tui.driving import Driven, driving
 
@@ -51,7 +51,7 @@ async def opened(driven: Driven) -> HistoryScreen:
 def ids(screen: HistoryScreen) -> list[RequestId]:
     """The ids that are listed, the newest first."""
     lines = screen._lines  # pyright: ignore[reportPrivateUsage]
-    return [entry.row.id for entry in screen._entries][::-1][: lines.shown]  # pyright: ignore[reportPrivateUsage]
+    return [entry.row.id for entry in screen.entries][::-1][: lines.shown]
 
 
 async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
@@ -99,18 +99,36 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
         assert isinstance(driven.top, HistoryScreen)
 
 
-def test_a_filter_is_read_as_the_options_of_log_are():
-    assert parse_filter("") == Query()
-    made = parse_filter(
-        "server:'my server' tool:x outcome:no-reply,late-error cause:timeout since:2026-01-01T00:00+00:00"
-    )
-    assert (made.server, made.tool, made.causes, made.since) == (
-        "my server",
-        "x",
-        {Cause.TIMEOUT},
-        1767225600.0,
-    )
-    assert made.outcomes == {Outcome.NO_REPLY, Outcome.LATE_ERROR}
-    for text in ("hello", "server", "nope:1", "since:never", "cause:x", "tool:'"):
-        with pytest.raises(ValueError, match=r".+"):
-            parse_filter(text)
+async def test_words_and_expressions_are_searched_as_in_every_list() -> None:
+    async with driving(size=(160, 40)) as driven:
+        screen = await opened(driven)
+        for text, wanted in (
+            ("sun", [7]),
+            ("-sun", [2, 1]),
+            ("/^\\[red/", [2]),
+            ("reason:no id:2", [2]),
+            ("timeout", [7]),
+        ):
+            await driven.type(text)
+            await driven.until(lambda wanted=wanted: ids(screen) == wanted)
+            await driven.press("escape")
+            await driven.until(lambda: ids(screen) == [7, 2, 1])
+
+
+def test_values_of_the_options_of_log_mean_the_same_in_a_filter():
+    kept = index.find(index.sessions(journal_folder()))
+    for text, wanted in {
+        'server:"weather 2" tool:sun': [7],
+        "outcome:no-reply,late-error": [1, 7],
+        "outcome:late": [2],
+        "cause:user since:2023-11-14": [1, 2],
+        "until:2023-11-15t00:00+00:00": [1, 2],
+    }.items():
+        assert [each.row.id for each in kept if list_filters.logged(text).matches(each)] == wanted, text
+
+
+@pytest.mark.parametrize("text", ["nope:1", "since:never", "cause:x", "outcome:nice", "/a(b/"])
+def test_what_is_not_understood_shows_nothing_and_says_why(text: str):
+    wanted = list_filters.logged(f"sun {text}")
+    assert wanted.problem
+    assert not any(map(wanted.matches, index.find(index.sessions(journal_folder()))))

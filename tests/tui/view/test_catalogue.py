@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.catalogue import ICONS, Catalogue, Entry, entry_sections, found
+from mcp_tui.tui.view import list_filters
+from mcp_tui.tui.view.catalogue import ICONS, Catalogue, Entry, entry_sections
 from mcp_tui.tui.view.text import words
 
 
@@ -89,9 +90,19 @@ def test_names_come_before_mentions():
         ],
     )
     listed = catalogue.tools
-    assert [tool.name for tool in found(listed, "COUNT")] == ["count", "recount", "a"]
-    assert [tool.name for tool in found(listed, "count like")] == ["a"]
-    assert [tool.name for tool in found(listed, " ")] == ["a", "recount", "count"]
+    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("COUNT"))] == [
+        "count",
+        "recount",
+        "a",
+    ]
+    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("count like"))] == ["a"]
+    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("-count"))] == []
+    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("/^re/"))] == ["recount"]
+    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue(" "))] == [
+        "a",
+        "recount",
+        "count",
+    ]
 
 
 def said(entry: Entry) -> dict[str, list[str]]:

@@ -21,8 +21,8 @@ from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.recorded import RecordedScene
-from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
 from mcp_tui.tui.session import Counters
+from mcp_tui.tui.view import list_filters
 from mcp_tui.tui.view.badges import CUT_OFF, GOING_ON, GOING_ON_LOST, LOST, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
@@ -154,11 +154,16 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
         logged = sum(len(told.events[name]) for name, kind in EVENTS.items() if kind in LOGGED)
         out = sum(each["dir"] == "out" for each in told.frames)
         for sources, filter, total, wanted in (
-            ((log, scene.cancellations), cancellations_filter, len(cancelled), ("id:1", int(1 in cancelled))),
-            ((log_lines(session.store.log, origin=0.0), scene.log), log_filter, logged, _of_log(told)),
+            (
+                (log, scene.cancellations),
+                list_filters.cancellations,
+                len(cancelled),
+                ("id:1", int(1 in cancelled)),
+            ),
+            ((log_lines(session.store.log, origin=0.0), scene.log), list_filters.log, logged, _of_log(told)),
             (
                 (wire_lines(session.store.frames, origin=0.0), scene.wire),
-                wire_filter,
+                list_filters.wire,
                 len(told.frames),
                 ("dir:out", out),
             ),

@@ -69,7 +69,11 @@ def found(text: str) -> list[object]:
         ("/file:\\/\\/.*log/", [212]),
         ("/wrong/", []),
         ("/slow|crawl/ -state:open", [2, 3]),
-        ("/a(b/", [1, 2, 3, 212, 21]),
+        ("/a(b/", []),
+        ("nope:x slow", []),
+        ("outcome:late", [3]),
+        ("outcome:late,no-reply", [3]),
+        ("cause:you", [3]),
         ("-32601", []),
         ("server:dem", [1, 2, 3, 212, 21]),
         ("server:other", []),
@@ -80,18 +84,30 @@ def test_what_a_filter_finds(text: str, ids: list[int]):
     assert found(text) == ids
 
 
-def test_an_unknown_field_is_refused_with_the_choices_and_hides_nothing():
+def test_an_unknown_field_is_refused_with_the_choices_and_shows_nothing():
     wanted = parse("late:x")
     assert wanted.problem == (
-        "Unknown filter 'late'. Use key:value, with state, name, tool, method, id, reason, cause, or server."
+        "Unknown filter 'late'. Use key:value, with state, name, tool, method, id, reason, outcome, cause, or server."
     )
-    assert not wanted
+    assert found("late:x") == []
 
 
-def test_a_bad_expression_says_why_and_hides_nothing():
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("state:light", "Unknown state 'light'. Choose from: open, done, queued,"),
+        ("cause:me", "Unknown cause 'me'. Choose from: user, timeout,"),
+    ],
+)
+def test_a_value_that_a_field_cannot_have_is_refused(text: str, said: str):
+    assert parse(text).problem.startswith(said)
+    assert found(f"-{text}") == []
+
+
+def test_a_bad_expression_says_why_and_shows_nothing():
     wanted = parse("/a(b/")
     assert wanted.problem == "Not a regular expression: /a(b/ (unclosed group)"
-    assert not wanted
+    assert found("/a(b/") == []
 
 
 @pytest.mark.parametrize("pattern", ["(a*)*b", "(x+x+)+y", "(a|a)*$", "(.*a){20}"])

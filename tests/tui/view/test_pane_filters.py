@@ -6,7 +6,7 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.screens.parts.details import Belonging
-from mcp_tui.tui.screens.parts.filtering import cancellations_filter, log_filter, wire_filter
+from mcp_tui.tui.view import list_filters
 from tests.tui.making import book, cancelled, completed, late, started
 
 EVENTS = [
@@ -37,7 +37,7 @@ EVENTS = [
     ],
 )
 def test_the_log(text: str, found: list[int]):
-    wanted = log_filter(text)
+    wanted = list_filters.log(text)
     assert [at for at, event in enumerate(EVENTS) if wanted.matches(event)] == found
 
 
@@ -62,9 +62,9 @@ def test_the_wire():
         "response": [2],
         "/^tools/": [1],
     }.items():
-        assert [each.seq for each in heads if wire_filter(text).matches(each) and each is not None] == seqs, (
-            text
-        )
+        assert [
+            each.seq for each in heads if list_filters.wire(text).matches(each) and each is not None
+        ] == seqs, text
 
 
 def test_what_belongs_to_a_request_on_the_wire():
@@ -121,4 +121,4 @@ def test_the_cancellations():
         "id:3": [3],
         "slow": [1, 2],
     }.items():
-        assert [row.id for row in rows if cancellations_filter(text).matches(row)] == ids, text
+        assert [row.id for row in rows if list_filters.cancellations(text).matches(row)] == ids, text

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from textual.containers import Horizontal
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
-from mcp_tui.journal.records import FrameHead
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
-from mcp_tui.tui.view import table_columns
-from mcp_tui.tui.view.cancellations import CAUSES, SORTS, counted
-from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view import list_filters, table_columns
+from mcp_tui.tui.view.cancellations import SORTS, counted
 from mcp_tui.tui.view.columns import NEWEST, after
-from mcp_tui.tui.view.filters import Terms, Test, part, read, start
+from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
-from mcp_tui.tui.view.wire import told
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
-
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Levels of log messages, the least severe first (RFC 5424)."""
 
 COUNTED: Final = 2000
 """Cancellations above which their outcomes are not counted."""
@@ -45,7 +38,7 @@ _LISTS: Final = {
     "wire": (words("Filter wire"), "dir:out  id:7  method:tools  /text/  words"),
     "cancellations": (
         words("Filter cancellations"),
-        "outcome:late  cause:user  name:slow  reason:wrong  id:7  words",
+        "outcome:late  cause:user  name:slow  reason:wrong  id:7  /text/  words",
     ),
 }
 """The label and the placeholder of the filter line, for each list."""
@@ -66,11 +59,12 @@ class FilterLine(Horizontal):
         super().__init__(self._what, self.input, self.passing)
         self.display = False
         self._typed_for = "requests"
+        self._opened_from: Widget | None = None
         self._readers: dict[str, Callable[[str], Terms[Any]]] = {
-            "catalogue": catalogue_filter,
-            "log": log_filter,
-            "wire": wire_filter,
-            "cancellations": partial(cancellations_filter, now=scene.now),
+            "catalogue": list_filters.catalogue,
+            "log": list_filters.log,
+            "wire": list_filters.wire,
+            "cancellations": partial(list_filters.cancellations, now=scene.now),
         }
         self._terms: dict[str, Terms[Any]] = dict.fromkeys(_LISTS, Terms[Any]())
         self._cancel_sort = NEWEST
@@ -101,9 +95,9 @@ class FilterLine(Horizontal):
         if not self.input.has_focus:
             self.display = bool(self.input.value) and pane.display
         if self.display:
-            said = pane.counted if pane.wanted else NOTHING
-            if self._terms[self._typed_for].problem:
-                said = words("not understood")
+            problem = self._terms[self._typed_for].problem
+            self.passing.set_class(bool(problem), "-problem")
+            said = problem or (pane.counted if pane.wanted else NOTHING)
             if said != self.passing.content:  # each update lays out the whole screen
                 self.passing.update(said)
 
@@ -139,6 +133,7 @@ class FilterLine(Horizontal):
         """Opens the filter line for the focused list, or for the requests."""
         focused = self._screen.focused
         self._typed_for = str(focused.id) if isinstance(focused, LineList) else "requests"
+        self._opened_from = focused if focused in self._screen.panes.values() else None
         with self.input.prevent(Input.Changed):
             self.input.value = self._terms[self._typed_for].text
         what, self.input.placeholder = _LISTS[self._typed_for]
@@ -152,12 +147,17 @@ class FilterLine(Horizontal):
     def on_input_submitted(self) -> None:
         """Returns to the list; the line stays unless it is empty."""
         self.display = bool(self.input.value)
-        self._screen.set_focus(self._typed_list)
+        self._return()
 
     def close_input(self) -> None:
         """Clears the filter and returns to the list."""
         self.clear(self._typed_for)
-        self._screen.set_focus(self._typed_list)
+        self._return()
+
+    def _return(self) -> None:
+        """Focuses the pane that the line was opened from: the filter of the requests is that of the timeline too."""
+        pane = self._opened_from
+        self._screen.set_focus(self._typed_list if pane is None or not pane.display else pane)
 
     # -- filters ---------------------------------------------------------------------------------------------
 
@@ -180,19 +180,13 @@ class FilterLine(Horizontal):
         return True
 
     def _filter(self, name: str, text: str) -> None:
-        """Sets the filter of a list, and says what is wrong with it."""
-        before = self._terms[name].problem
+        """Sets the filter of a list."""
         if name == "requests":
             self._table.refilter(text)
             self._terms[name] = self._table.outline.filter
         else:
             self._terms[name] = self._readers[name](text)
             self._apply(name)
-        problem = self._terms[name].problem
-        if problem:
-            self._screen.tell(problem)
-        elif before:
-            self._screen.keys.hush()
         self._screen.forget()
 
     def _apply(self, name: str) -> None:
@@ -256,93 +250,3 @@ class FilterLine(Horizontal):
         if self._table.select(id):
             self._screen.show_pane("detail")
             self._screen.set_focus(self._table)
-
-
-# -- the filters of the panes ----------------------------------------------------------------------------------
-
-
-def catalogue_filter(text: str) -> Terms[Entry]:
-    """Parses a filter: ``kind:prompts``, or words of a name, a title, a description, or a URI."""
-    return read(text, {"kind": start(lambda entry: entry.kind)}, said=_said_of_entry)
-
-
-def _said_of_entry(entry: Entry) -> Iterable[str]:
-    said = (entry.raw.get(member) for member in ("name", "title", "description", "uri", "uriTemplate"))
-    return (each for each in said if isinstance(each, str))
-
-
-def log_filter(text: str) -> Terms[ev.Event]:
-    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part."""
-    return read(
-        text,
-        {
-            "level": _level,
-            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
-            "source": start(lambda event: told(event)[0]),
-        },
-        said=lambda event: told(event)[:2],
-    )
-
-
-def _level(value: str) -> Test[ev.Event]:
-    least = next((at for at, level in enumerate(LEVELS) if level.startswith(value)), None)
-
-    def test(event: ev.Event) -> bool:
-        if not isinstance(event, ev.Log):
-            return False
-        if least is None or event.level not in LEVELS:
-            return event.level.casefold().startswith(value)
-        return LEVELS.index(event.level) >= least
-
-    return test
-
-
-def wire_filter(text: str) -> Terms[FrameHead | None]:
-    """Parses a filter: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``; the body is not searched."""
-    return read(
-        text,
-        {
-            "dir": start(lambda head: "" if head is None else head.direction),
-            "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
-            "method": part(lambda head: "" if head is None else head.method),
-        },
-        said=_said_of_frame,
-    )
-
-
-def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
-    if head is None:
-        return ()
-    return head.method or "response", "" if head.id is None else str(head.id)
-
-
-def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> Terms[Request]:
-    """Parses a filter: ``outcome:late`` is the start of a word; ``cause:``, ``name:``, and ``reason:`` take a part."""
-    return read(
-        text,
-        {
-            "outcome": lambda value: (
-                lambda row: f" {value.replace('_', ' ').replace('-', ' ')}" in f" {_outcomes(row, now)}"
-            ),
-            "cause": part(lambda row: "" if row.cause is None else f"{CAUSES[row.cause]} {row.cause.value}"),
-            "name": part(lambda row: row.name),
-            "method": part(lambda row: row.method),
-            "reason": part(lambda row: row.reason),
-            "id": lambda value: lambda row: str(row.id).casefold() == value,
-        },
-        said=lambda row: _said_of_cancel(row, now),
-    )
-
-
-def _said_of_cancel(row: Request, now: Callable[[], float] | None) -> Iterable[str]:
-    cause = "" if row.cause is None else CAUSES[row.cause]
-    until = evidence.FOREVER if now is None else now()
-    came = evidence.delivery_words(row, until), evidence.aftermath_words(row, until), _outcomes(row, now)
-    return (row.label, str(row.id), row.reason, cause, *came)
-
-
-def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
-    """Returns all outcomes of a cancel in words, and their names where these differ."""
-    until = evidence.FOREVER if now is None else now()
-    named = ((evidence.OUTCOME_WORDS[each], each.value) for each in evidence.outcomes(row, until))
-    return " ".join(dict.fromkeys(text.replace("_", " ") for pair in named for text in pair))

@@ -1,0 +1,224 @@
+"""The filters of all lists but the requests: their fields, and the texts that words are searched in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from mcp_tui import clock
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.badges import CAUSES
+from mcp_tui.tui.view.catalogue import VERBS, Entry
+from mcp_tui.tui.view.filters import Field, Terms, Test, cause, one_of, outcome, part, read, start
+from mcp_tui.tui.view.wire import told
+
+if TYPE_CHECKING:
+    from mcp_tui.journal.index import LoggedCancellation, RecordedSession
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Levels of log messages, the least severe first (RFC 5424)."""
+
+
+def catalogue(text: str) -> Terms[Entry]:
+    """Parses a filter: ``kind:prompts``, or words of a name, a title, an argument, a description, or a URI."""
+    kinds = {each: (each,) for each in VERBS}
+    return read(
+        text, {"kind": one_of("kind", kinds, lambda entry: (entry.kind,))}, said=lambda entry: entry.searched
+    )
+
+
+def best(among: Sequence[Entry], wanted: Terms[Entry]) -> list[Entry]:
+    """Returns the entries that pass a filter: first those whose name begins with its first word, then those with it."""
+    first = wanted.text.casefold().partition(" ")[0]
+
+    def rank(entry: Entry) -> int:
+        name = entry.name[:200].casefold()
+        return 0 if name.startswith(first) else 1 if first in name else 2
+
+    return sorted(filter(wanted.matches, among), key=rank)
+
+
+def log(text: str) -> Terms[ev.Event]:
+    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part."""
+    return read(
+        text,
+        {
+            "level": _level,
+            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+            "source": start(lambda event: told(event)[0]),
+        },
+        said=lambda event: told(event)[:2],
+    )
+
+
+def _level(value: str) -> Test[ev.Event]:
+    least = next((at for at, level in enumerate(LEVELS) if level.startswith(value)), None)
+
+    def test(event: ev.Event) -> bool:
+        if not isinstance(event, ev.Log):
+            return False
+        if least is None or event.level not in LEVELS:
+            return event.level.casefold().startswith(value)
+        return LEVELS.index(event.level) >= least
+
+    return test
+
+
+def wire(text: str) -> Terms[FrameHead | None]:
+    """Parses a filter: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``; the body is not searched."""
+    return read(
+        text,
+        {
+            "dir": one_of(
+                "dir", {"in": ("in",), "out": ("out",)}, lambda head: (head.direction,) if head else ()
+            ),
+            "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
+            "method": part(lambda head: "" if head is None else head.method),
+        },
+        said=_said_of_frame,
+    )
+
+
+def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
+    if head is None:
+        return ()
+    return head.method or "response", "" if head.id is None else str(head.id)
+
+
+# -- cancellations ---------------------------------------------------------------------------------------------
+
+
+class _Cancelled(Protocol):
+    """What the cancellations of this session and those of the index have in common."""
+
+    @property
+    def id(self) -> RequestId: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cause(self) -> ev.Cause | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+_Cancel = TypeVar("_Cancel", bound=_Cancelled)
+
+
+def _fields(came: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, Field[_Cancel]]:
+    return {
+        "outcome": outcome(came),
+        "cause": cause(lambda each: each.cause),
+        "name": part(_tool),
+        "tool": part(_tool),
+        "method": part(lambda each: each.method),
+        "reason": part(lambda each: each.reason),
+        "id": lambda value: lambda each: str(each.id).casefold() == value,
+    }
+
+
+def _tool(each: _Cancelled) -> str:
+    return each.name or each.method
+
+
+def _said(each: _Cancelled, came: Iterable[Outcome]) -> Iterable[str]:
+    caused = "" if each.cause is None else CAUSES[each.cause]
+    return each.name, each.method, str(each.id), each.reason, caused, *(OUTCOME_WORDS[one] for one in came)
+
+
+def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Request]:
+    """Parses a filter: ``outcome:`` and ``cause:`` are words, ``name:`` (or ``tool:``) and ``reason:`` take a part."""
+
+    def came(row: Request) -> Iterable[Outcome]:
+        return evidence.outcomes(row, now())
+
+    def said(row: Request) -> Iterable[str]:
+        until = now()
+        watched = evidence.delivery_words(row, until), evidence.aftermath_words(row, until)
+        return *_said(row, evidence.outcomes(row, until)), *watched
+
+    return read(text, _fields(came), said=said)
+
+
+def logged_fields(mark: str = "") -> dict[str, Field[LoggedCancellation]]:
+    """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
+    return {
+        "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),
+        **_fields(lambda each: each.outcomes),
+        **_times(mark, lambda each: each.wall),
+    }
+
+
+def logged(text: str) -> Terms[LoggedCancellation]:
+    """Parses a filter of the cancellations of all sessions, by server and time besides."""
+    return read(text, logged_fields(), said=lambda each: (each.server, *_said(each, each.outcomes)))
+
+
+# -- recordings ------------------------------------------------------------------------------------------------
+
+
+def recordings(text: str) -> Terms[RecordedSession]:
+    """Parses a filter of recorded sessions: a part of a server's name or target, and times."""
+    return read(
+        text,
+        {
+            "server": part(lambda each: "\n".join(_server(each))),
+            **_times("", lambda each: each.wall),
+        },
+        said=_server,
+    )
+
+
+def _server(each: RecordedSession) -> Iterable[str]:
+    return each.name, each.server, each.target
+
+
+# -- times -----------------------------------------------------------------------------------------------------
+
+_Timed = TypeVar("_Timed")
+
+_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, Field[_Timed]]:
+    """Returns the fields of a time in seconds since the epoch: not before ``since``, not after ``until``."""
+
+    def since(value: str) -> Test[_Timed]:
+        first = parse_time(f"{mark}since", value)
+        return lambda each: at(each) >= first
+
+    def until(value: str) -> Test[_Timed]:
+        last = parse_time(f"{mark}until", value, end=True)
+        return lambda each: at(each) <= last
+
+    return {"since": since, "until": until}
+
+
+def parse_time(name: str, text: str, *, end: bool = False) -> float:
+    """Parses an age, a date, or a date and time; returns seconds since the epoch.
+
+    A date alone means its beginning, or with ``end`` its end. Without a time zone it is local time.
+
+    Raises:
+        ValueError: it is invalid.
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    if ago is not None:
+        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
+    try:
+        made = datetime.fromisoformat(text.strip().upper())
+        if end and re.fullmatch(r"[\d-]+", text.strip()):
+            made += timedelta(days=1, microseconds=-1)
+        return made.timestamp()
+    except (ValueError, OverflowError, OSError):
+        sentence = f"Invalid {name} {text!r}. Use 90s, 15m, 2h, 3d, 1w, or a date such as 2026-11-21T10:30."
+        raise ValueError(sentence) from None
