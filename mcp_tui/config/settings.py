@@ -60,6 +60,7 @@ Seconds = Annotated[float, Within(ge=0, le=1e8)]
 
 OnTimeout = Literal["ask", "cancel"]
 Timers = Literal["live", "slow", "off"]
+Notify = Literal["auto", "off", "bell", "osc9", "osc777"]
 Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
@@ -129,6 +130,8 @@ class Settings(SettingsTable):
     theme: str = "mcp-tui-dark"
     timers: Timers = "live"
     ascii: bool | Literal["auto"] = "auto"
+    notify: Notify = "auto"
+    title: bool = True
     log_level: Level = "info"
     trace: bool = False
     saved_calls: str = ""
@@ -174,6 +177,8 @@ KNOBS: Final = (
     Knob("theme", "MCP_TUI_THEME"),
     Knob("timers", "MCP_TUI_TIMERS"),
     Knob("ascii", "MCP_TUI_ASCII"),
+    Knob("notify", "MCP_TUI_NOTIFY"),
+    Knob("title", "MCP_TUI_TITLE"),
     Knob("log_level", "MCP_TUI_LOG_LEVEL"),
     Knob("trace", "MCP_TUI_TRACE"),
     Knob("saved_calls", "MCP_TUI_SAVED_CALLS"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation, RecordedSession
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
+    from mcp_tui.tui.driver import TerminalDriver
     from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.session import Servers, Session
 
@@ -282,12 +284,37 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.pick()
             return None
         self.servers.add(session)
+        if not self.benches and self.terminal is not None:
+            self._watch_calls(self.terminal)
         self.benches[session] = screen
         self.add_mode(session.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
         self.show(session)
         opened = self.push_screen(screen)
         screen.connection.connect()
         return opened
+
+    def _watch_calls(self, terminal: TerminalDriver) -> None:
+        """Has the terminal tell how long calls go, from now on."""
+        from mcp_tui.tui.attention import Attention, kind
+
+        settings = self.preferences.settings
+        notify = kind(settings.notify, os.environ)
+        attention = Attention(
+            lambda: self.servers.all,
+            self._is_seen,
+            notify=notify,
+            title=settings.title,
+            ascii_only=self.ascii,
+        )
+        self.set_interval(0.5, partial(attention.look, terminal))
+
+    def _is_seen(self, session: Session, row: Request) -> bool:
+        """Returns whether a person is looking at a request: in its table, or in the detail."""
+        bench = self.benches.get(session)
+        if bench is None or self.screen is not bench or not self.app_focus:
+            return False
+        selected = bench.table.selected
+        return selected is not None and selected.id == row.id and bench.focused in (bench.table, bench.detail)
 
     # -- several servers -------------------------------------------------------------------------------------
 

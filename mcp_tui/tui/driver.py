@@ -19,6 +19,7 @@ from textual.events import Key
 from textual.message import Message
 
 from mcp_tui.transport.base import Turn
+from mcp_tui.tui.host import Host
 from mcp_tui.tui.restore import reset
 
 BACKLOG: Final = 64 * 1024
@@ -130,6 +131,9 @@ class TerminalDriver(LinuxDriver):
         ignored = signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN  # before Textual takes it
         super().__init__(app, **options)  # pyright: ignore[reportUnknownMemberType] - an app of whatever result
         self._host = app
+        if isinstance(app, Host):
+            app.terminal = self
+        self._titled = False
         self._here = asyncio.get_running_loop()
         self._output: Output | None = None
         self._modes = False
@@ -170,6 +174,16 @@ class TerminalDriver(LinuxDriver):
         if self._output is not None:
             self._output.put(data, frame=not self._modes)
 
+    def retitle(self, title: str) -> None:
+        """Sets the title of the window until the terminal is given back, which then shows the one from before."""
+        if self._output is None:
+            return
+        if not self._titled:
+            self._titled = True
+            with self._setting_modes():
+                self.write("\x1b[22;2t")
+        self.write(f"\x1b]2;{title}\x07")
+
     def start_application_mode(self) -> None:
         with contextlib.suppress(OSError):  # not the controlling terminal
             # continued in the background: the terminal is the shell's until it puts mcp-tui into the foreground
@@ -184,6 +198,11 @@ class TerminalDriver(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         with self._setting_modes():
+            if self._titled:
+                self.write(
+                    "\x1b]2;\x07\x1b[23;2t"
+                )  # some terminals have an empty title in place of a former one
+            self._titled = False
             super().stop_application_mode()
 
     @contextlib.contextmanager

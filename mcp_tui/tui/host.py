@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from textual.app import App
 from textual.driver import Driver
@@ -21,6 +21,9 @@ from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.driver import TerminalDriver
 
 STYLESHEET: Final = Path(__file__).with_name("app.tcss")
 """The stylesheet of all screens and widgets."""
@@ -71,6 +74,8 @@ class Host(App[int], inherit_bindings=False):
         self.timers: Timers = preferences.settings.timers
         self.guard = KeyGuard()
         self.programs = Programs(self)
+        self.terminal: TerminalDriver | None = None
+        """The terminal, once there is one: not in a browser."""
         self.theme_names: list[str] = []
         self.chosen_theme = ""
         """The theme to go back to while another one is previewed."""

@@ -233,3 +233,17 @@ def test_a_key_in_a_dialog_that_has_no_clock_is_drawn_at_once(
     terminal.see("8 of")
     terminal.press("y")
     terminal.see("Scroll to the last")
+
+
+def test_a_long_call_that_is_left_alone_is_heard_and_the_title_is_put_back(
+    terminals: Callable[..., Terminal],
+) -> None:
+    terminal = terminals("--max-timeout", "6", "--demo", env={"MCP_TUI_NOTIFY": "osc9"})
+    call_silent(terminal)
+    terminal.press("\x1b[O")  # the terminal is not in focus any more
+    terminal.until(lambda: "\x1b]2;▸ silent 2 s\x07".encode() in terminal.raw)
+    terminal.until(lambda: "\x1b]9;mcp-tui: ◷ silent timed out after 6 s\x07".encode() in terminal.raw)
+    terminal.until(lambda: "\x1b]2;◷ silent\x07".encode() in terminal.raw)
+    terminal.press("\x11")
+    assert terminal.ended() == 0
+    assert terminal.raw.count(b"\x1b[22;2t") == terminal.raw.count(b"\x1b]2;\x07\x1b[23;2t") == 1
