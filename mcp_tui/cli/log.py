@@ -53,14 +53,15 @@ class Forms:
 def run(_name: str, given: Words) -> int:
     """Prints the log; returns the exit code."""
     options = given.options
-    if options.csv and options.json:
-        raise Failure("Use either --csv or --json, not both.")
+    formats = [name for name in FORMATS if getattr(options, name)]
+    if len(formats) > 1:
+        raise Failure(f"Use either --{formats[0]} or --{formats[1]}, not both.")
     if options.sums and options.sessions:
         raise Failure("Use either --sums or --sessions, not both.")
     limit = options.limit
     if limit is not None and limit < 0:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
-    if limit is None and not (options.json or options.csv):
+    if limit is None and not formats:
         limit = SHOWN
     named = journals.every(given)
     passes = _filter(given)
@@ -77,9 +78,13 @@ def run(_name: str, given: Words) -> int:
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         shown = lines(newest, columns, colour=colourful(sys.stdout))
         forms = Forms(HEAD, map(_row, newest), shown, map(as_json, newest))
-    if not _print(given, forms):
+    printed = False
+    for text in FORMATS[formats[0]](forms) if formats else (f"{line}\n" for line in forms.lines):
+        out(text, end="")
+        printed = True
+    if not printed:
         out(_nothing(given, len(sessions)))
-    elif hidden and not (options.json or options.csv):
+    elif hidden and not formats:
         warn(f"{hidden:,} older ones not shown (--limit 0 shows all)")
     _report(sessions)
     return Exit.USAGE if named and any(each.problem for each in sessions) else Exit.COMPLETED
@@ -120,20 +125,17 @@ def _ahead(size: int) -> None:
 # -- output ----------------------------------------------------------------------------------------------------
 
 
-def _print(given: Words, forms: Forms) -> bool:
-    """Prints the chosen format; returns false if there was no text to print."""
-    if given.options.json:
-        elements = ",\n".join(map(dump, forms.rows if forms.objects is None else forms.objects))
-        out(f"[{elements}]")
-    elif given.options.csv:
-        for line in csv_lines(forms.head, ([row[each] for each in forms.head] for row in forms.rows)):
-            out(line, end="")
-    else:
-        line = None
-        for line in forms.lines:
-            out(line)
-        return line is not None
-    return True
+def _csv(forms: Forms) -> Iterator[str]:
+    return csv_lines(forms.head, ([row[each] for each in forms.head] for row in forms.rows))
+
+
+def _json(forms: Forms) -> Iterator[str]:
+    elements = ",\n".join(map(dump, forms.rows if forms.objects is None else forms.objects))
+    yield f"[{elements}]\n"
+
+
+FORMATS: Final[dict[str, Callable[[Forms], Iterator[str]]]] = {"csv": _csv, "json": _json}
+"""The formats for programs, by the names of their options: functions that yield the text."""
 
 
 def _nothing(given: Words, count: int) -> str:

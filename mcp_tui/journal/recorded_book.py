@@ -24,6 +24,7 @@ from mcp_tui.protocol.requests import (
     IllegalTransition,
     Request,
     State,
+    add_count,
     called,
     evolve,
 )
@@ -185,7 +186,7 @@ class RecordedBook:
                 at += 1
             skipped = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
             if skipped:
-                _add_count(row, KINDS[kind], skipped)
+                add_count(row, KINDS[kind], skipped)
             for each in events[at + skipped :]:
                 self._apply(row, each)
         return last
@@ -204,24 +205,6 @@ def _is_counted(row: Request, move: int) -> bool:
         return move in {COUNTED, STALLED}
     signalled, last = row.signalled_at, row.progress_at
     return signalled is None or (last is not None and last - signalled > evidence.TRANSIT)
-
-
-def _add_count(row: Request, kind: type[ev.Event], count: int) -> None:
-    """Counts events of a kind in the middle of a run, without folding them."""
-    row.version += count
-    if kind is ev.Progress:
-        row.progress_count += count
-        row.progress_at = None  # the next gap is none of one message to the next
-    elif kind is ev.Delivered:
-        row.delivered += count
-    elif kind is ev.Duplicate:
-        row.duplicates += count
-    elif kind is ev.Late:
-        row.progress_count += count
-        row.progress_at = None
-        for each in row.late:
-            if each.kind is ev.Kind.PROGRESS:
-                each.count += count
 
 
 def left_at_end(row: Request, at: float) -> Request:

@@ -438,6 +438,24 @@ def _counted(row: Request, at: float) -> None:
     row.heard_at = row.progress_at = at
 
 
+def add_count(row: Request, kind: type[ev.Event], count: int) -> None:
+    """Counts events of a kind without folding them: in a recording, those in the middle of a long run."""
+    row.version += count
+    if kind is ev.Progress:
+        row.progress_count += count
+        row.progress_at = None  # the next gap is none of one message to the next
+    elif kind is ev.Delivered:
+        row.delivered += count
+    elif kind is ev.Duplicate:
+        row.duplicates += count
+    elif kind is ev.Late:
+        row.progress_count += count
+        row.progress_at = None
+        for each in row.late:
+            if each.kind is ev.Kind.PROGRESS:
+                each.count += count
+
+
 def longest_gap(row: Request, at: float) -> float:
     """Returns the longest interval between two progress notifications in seconds, including one that comes at ``at``."""
     return row.longest_gap if row.progress_at is None else max(row.longest_gap, at - row.progress_at)
