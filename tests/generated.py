@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.protocol.requests import TRANSITIONS
 from mcp_tui.protocol.states import State
+from mcp_tui.protocol.transitions import TRANSITIONS
 from mcp_tui.tui.keys import FIRST, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]

@@ -25,10 +25,11 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.ports import Live
-from mcp_tui.protocol.requests import RUNNING, TRANSITIONS, Book, Request, State
+from mcp_tui.protocol.requests import RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.tasks import Rounds, Tasks
+from mcp_tui.protocol.transitions import TRANSITIONS
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]

@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 from zlib import crc32
 
 from mcp_tui.journal import records
-from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.files import Journal, is_held, journals, read_start
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
@@ -28,6 +27,8 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
+from mcp_tui.protocol.server_requests import NONE
+from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
 NAME: Final = "index-11.cache"

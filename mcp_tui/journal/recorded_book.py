@@ -12,23 +12,15 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-from mcp_tui.journal import event_table
-from mcp_tui.journal.event_table import COUNTED, KINDS, LATE_PROGRESS, NONE, STALLED, written_id
+from mcp_tui.journal.event_table import NONE, written_id
 from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import (
-    HISTORY,
-    IllegalTransition,
-    Request,
-    State,
-    add_count,
-    called,
-    evolve,
-)
+from mcp_tui.protocol.requests import Request, State, called, evolve, evolve_run
 from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
+from mcp_tui.protocol.transitions import IllegalTransition, counts
 
 CACHED: Final = 1024
 """Requests whose folded rows are cached."""
@@ -51,7 +43,7 @@ class RecordedBook:
         self.position = 0
         self.over = False
         self.order: Final = RecordedRows(self)
-        self.internal: Final = recording.table.internal
+        self.internal: Final = recording.table.requests.internal
         self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, and their last events
         self._cancelled = array("I")
         self.server_requests = ServerRequests(
@@ -106,7 +98,9 @@ class RecordedBook:
         places = {*table.rows[low:high]}
         if over != self.over:  # after the end no cancel is watched
             places.update(
-                place for place in map(table.rows.__getitem__, table.cancels) if table.over[place] == NONE
+                place
+                for place in map(table.rows.__getitem__, table.cancels)
+                if table.requests.over[place] == NONE
             )
         return places - {NONE}
 
@@ -116,25 +110,19 @@ class RecordedBook:
         table, known = self.recording.table, self._cancelled
         count = bisect_left(table.cancels, self.position)
         del known[count:]
-        known.extend(table.rows[number] for number in table.cancels[len(known) : count])
+        known.extend(table.requests.cancelled[len(known) : count])
         return known
 
     def is_over(self, place: int) -> bool:
         """Whether a request had ended by now."""
-        return self.recording.table.over[place] < self.position
+        return self.recording.table.requests.over[place] < self.position
 
     def counts(self) -> tuple[int, int, int]:
         """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
         table, until = self.recording.table, self.position
-
-        def count(effect: int) -> int:
-            return table.moves.count(effect, 0, until)
-
-        requested = count(event_table.REQUESTED) - count(event_table.WITHDRAWN)
-        listening = sum(self.row(each).open for each in table.listening if table.first[each] < until)
-        in_flight = count(event_table.CALLED) - count(event_table.ENDED) - requested - listening
-        watching = 0 if self.over else requested - count(event_table.SETTLED)
-        return in_flight, watching, count(event_table.LATE)
+        listening = sum(self.row(each).open for each in table.requests.listening if table.first[each] < until)
+        in_flight, requested, late = counts(lambda effect: table.effects.count(effect, 0, until), listening)
+        return in_flight, 0 if self.over else requested, late
 
     # -- rows ------------------------------------------------------------------------------------------------
 
@@ -168,27 +156,15 @@ class RecordedBook:
         return row
 
     def _continue(self, row: Request, last: int) -> int:
-        """Folds the events of a row after the one with the number ``last``; returns the number of the last one by now.
-
-        Of a long run of one kind only the number and the last events matter. A row's history grows to twice ``HISTORY`` and
-        is then cut to ``HISTORY``: leaving out a multiple of that does not change it, if twice as many follow.
-        """
+        """Folds the events of a row after the one with the number ``last``; returns the number of the last one by now."""
         table, numbers = self.recording.table, array("I")
         number = table.after[last]
         while number < self.position:
             numbers.append(number)
             last = number
             number = table.after[number]
-        for (kind, move), run in groupby(numbers, lambda each: (table.kinds[each], table.moves[each])):
-            events, at = array("I", run), 0
-            while at < len(events) and not (at and _is_counted(row, move)):
-                self._apply(row, events[at])
-                at += 1
-            skipped = max(0, len(events) - at - 2 * HISTORY) // HISTORY * HISTORY
-            if skipped:
-                add_count(row, KINDS[kind], skipped)
-            for each in events[at + skipped :]:
-                self._apply(row, each)
+        for (code, effect), run in groupby(numbers, lambda each: (table.kinds[each], table.effects[each])):
+            evolve_run(row, code, effect, array("I", run), self._apply)
         return last
 
     def _apply(self, row: Request, number: int) -> None:
@@ -197,14 +173,6 @@ class RecordedBook:
         if isinstance(event, ev.RequestEvent):
             with suppress(IllegalTransition):
                 evolve(row, event)
-
-
-def _is_counted(row: Request, move: int) -> bool:
-    """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
-    if move != LATE_PROGRESS:
-        return move in {COUNTED, STALLED}
-    signalled, last = row.signalled_at, row.progress_at
-    return signalled is None or (last is not None and last - signalled > evidence.TRANSIT)
 
 
 def left_at_end(row: Request, at: float) -> Request:

@@ -9,7 +9,7 @@ views agree. Nothing leaves before the decision is complete: both wait in one qu
 :class:`~mcp_tui.protocol.ports.LedgerPort`, which :meth:`Ledger.perform` empties. So a transport may report from within
 ``send`` that it is writing, and the ledger is consistent by then.
 
-**A request** goes through the states of :data:`~mcp_tui.protocol.requests.TRANSITIONS`. What is kept of it beside its row
+**A request** goes through the states of :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. What is kept of it beside its row
 is one :class:`~mcp_tui.protocol.ports.Live`, dropped when it is over. Everything that ends a request goes through
 :meth:`Ledger.over`, in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its
 server requests, resolve its callers, and update the task that it was sent for.

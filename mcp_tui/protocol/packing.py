@@ -118,11 +118,6 @@ class PackedRows(Sequence[Row], Generic[Row]):
         """The number of rows that are in no block yet."""
         return self._count - len(self._blocks) * BLOCK
 
-    def is_over(self, place: int) -> bool:
-        """Whether a row is over, without unpacking it: rows that are not over are always unpacked."""
-        row = self._kept.get(place)
-        return row is None or self._is_over(row)
-
     def pack_oldest(self) -> None:
         """Packs the oldest block of the :attr:`recent` rows. Rows that are not over stay unpacked as well."""
         begin = len(self._blocks) * BLOCK

@@ -1,96 +1,37 @@
-"""Requests: the one fold of events into rows, and the table of what may happen in each state.
+"""Requests: the one fold of events into rows.
 
-An event that the table does not permit is a bug in mcp-tui and changes nothing; an event mapped to ``None`` leaves the
-state as it is. "Timed out" and "late, ignored" are not states:
+What may happen in which state is in :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. An event that it does not permit is
+a bug in mcp-tui and changes nothing. "Timed out" and "late, ignored" are not states:
 :func:`mcp_tui.tui.view.badges.badge` derives them from state, cause and evidence.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
+from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
-from mcp_tui.protocol.server_requests import ServerRequestBook
+from mcp_tui.protocol.server_requests import NONE, ServerRequestBook
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
-
-_NOTED: dict[type[ev.RequestEvent], State | None] = {
-    ev.CancelSignalled: None,
-    ev.CancelAccepted: None,
-    ev.CancelUnanswered: None,
-    ev.CancelDelayed: None,
-    ev.Undelivered: None,
-    ev.Unwatched: None,
-    ev.Rejected: None,
-    ev.Late: None,
-    ev.Duplicate: None,
-    ev.TaskCreated: None,
-    ev.TaskStatus: None,
-    ev.Delivered: None,
-}
-
-_ENDS: dict[type[ev.RequestEvent], State | None] = {
-    ev.Failed: State.FAILED,
-    ev.Lost: State.LOST,
-    ev.CancelRequested: State.CANCEL_REQUESTED,
-}
-
-_CLOCKS: dict[type[ev.RequestEvent], State | None] = {
-    ev.Overdue: None,
-    ev.Extended: None,
-    ev.Paused: None,
-    ev.Resumed: None,
-}
-
-TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
-    State.QUEUED: {
-        ev.Sent: State.IN_FLIGHT,
-        # a second round may see the first's duplicate
-        ev.Duplicate: None,
-        **_ENDS,
-    },
-    State.IN_FLIGHT: {
-        ev.Progress: None,
-        ev.Duplicate: None,
-        ev.Acknowledged: None,
-        ev.Delivered: None,
-        ev.InputRequired: State.AWAITING_INPUT,
-        ev.TaskCreated: State.TASK,
-        ev.Round: State.QUEUED,
-        ev.Completed: State.COMPLETED,
-        **_CLOCKS,
-        **_ENDS,
-    },
-    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDS},
-    State.TASK: {
-        ev.Progress: None,
-        ev.Duplicate: None,
-        ev.TaskStatus: None,
-        ev.Polled: None,
-        ev.Completed: State.COMPLETED,
-        **_CLOCKS,
-        **_ENDS,
-    },
-    State.CANCEL_REQUESTED: {
-        ev.Sent: None,
-        **_NOTED,
-        ev.CancelWithdrawn: State.IN_FLIGHT,
-        ev.Settled: State.CANCELLED,
-    },
-    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
-    State.COMPLETED: {ev.Duplicate: None},
-    State.FAILED: {ev.Duplicate: None},
-    State.LOST: _NOTED,
-}
-
-
-class IllegalTransition(Exception):
-    """An event that the request's state does not permit, which is a bug in mcp-tui."""
+from mcp_tui.protocol.transitions import (
+    CALLED,
+    CODES,
+    COUNTED,
+    KINDS,
+    LATE_PROGRESS,
+    STALLED,
+    TRANSITIONS,
+    IllegalTransition,
+    RequestIndex,
+    aspect_of,
+    counts,
+)
 
 
 @dataclass(slots=True)
@@ -504,6 +445,33 @@ def _resume(row: Request, at: float) -> None:
         row.overdue_until += pause
 
 
+def evolve_run(
+    row: Request, code: int, effect: int, numbers: Sequence[int], apply: Callable[[Request, int], None]
+) -> None:
+    """Folds the events with these numbers, all of one class and effect, without looking at each where it is only counted.
+
+    ``apply`` folds the event with a number by :func:`evolve`. A row's history grows to twice ``HISTORY`` and is then cut to
+    ``HISTORY``: leaving out a multiple of that does not change it, if twice as many follow.
+    """
+    at = 0
+    while at < len(numbers) and not (at and _is_counted(row, effect)):
+        apply(row, numbers[at])
+        at += 1
+    skipped = max(0, len(numbers) - at - 2 * HISTORY) // HISTORY * HISTORY
+    if skipped:
+        add_count(row, KINDS[code], skipped)
+    for number in numbers[at + skipped :]:
+        apply(row, number)
+
+
+def _is_counted(row: Request, effect: int) -> bool:
+    """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
+    if effect != LATE_PROGRESS:
+        return effect in {COUNTED, STALLED}
+    signalled, last = row.signalled_at, row.progress_at
+    return signalled is None or (last is not None and last - signalled > TRANSIT)
+
+
 CHANGES: Final = 10_000
 """Newest events whose changed rows a book remembers."""
 
@@ -513,10 +481,8 @@ class Book:
 
     Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
     requests that are not over yet, oldest first, so that nobody need look at all rows for them. Finished ones are packed
-    when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same.
-
-    ``internal`` are the places of the client's own requests, ``cancelled`` those of all others that were ever cancelled, in
-    the order of their cancels.
+    when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same. ``internal`` and ``cancelled`` are
+    those of :class:`~mcp_tui.protocol.transitions.RequestIndex`.
     """
 
     sortable = 20_000
@@ -527,9 +493,11 @@ class Book:
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
         self._server_requests = ServerRequestBook(keep=keep)
         self.server_requests = self._server_requests.all
-        self.internal = array("I")
-        self.cancelled = array("I")
+        self.index = RequestIndex()
+        self.internal = self.index.internal
+        self.cancelled = self.index.cancelled
         self.version = 0
+        self._effects: Counter[int] = Counter()
         self._keep = keep
         self._places = Places()
         self._changes: deque[ev.RequestId | None] = deque(maxlen=CHANGES)
@@ -551,7 +519,12 @@ class Book:
 
     def is_over(self, place: int) -> bool:
         """Whether the row at a place is over, found without unpacking it."""
-        return self.order.is_over(place)
+        return self.index.over[place] != NONE
+
+    def counts(self) -> tuple[int, int, int]:
+        """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
+        listening = sum(self.index.state(place) in OPEN for place in self.index.listening)
+        return counts(self._effects.__getitem__, listening)
 
     def parent(self, place: int) -> int | None:
         """Returns the place of the parent of the row at a place."""
@@ -586,8 +559,8 @@ class Book:
             if self.get(event.id) is not None:
                 raise IllegalTransition(f"id {event.id!r} was issued before")
             row = self.unfinished[key] = called(event)
-            if row.internal:
-                self.internal.append(len(self.order))
+            self.index.call(aspect_of(event))
+            self._effects[CALLED] += 1
             self.order.append(row)
             self._places.append(event.id)
             if self.order.recent >= self._keep + BLOCK:
@@ -595,8 +568,9 @@ class Book:
         else:
             row = self.unfinished.get(key) or self._finished(event.id)
             evolve(row, event)
-            if isinstance(event, ev.CancelRequested):
-                self._cancelled(row)
+            if (place := self._places.find(event.id)) is not None:
+                code = CODES[type(event)]
+                self._effects[self.index.apply(place, code, aspect_of(event), self.version)] += 1
             if row.state in TERMINAL:
                 self.unfinished.pop(key, None)
         self.version += 1
@@ -609,13 +583,6 @@ class Book:
         if place is None:
             raise IllegalTransition(f"no request {id!r}")
         return self.order.loose(place)
-
-    def _cancelled(self, row: Request) -> None:
-        """Notes the first cancel of a row, unless it is internal."""
-        first = sum(isinstance(event, ev.CancelRequested) for event in row.history) == 1
-        place = self.place(row.id)
-        if first and place is not None and not row.cancel_is_internal:
-            self.cancelled.append(place)
 
 
 def fold(events: list[ev.Event]) -> Book:

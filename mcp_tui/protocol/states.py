@@ -1,7 +1,7 @@
 """The vocabulary of requests: states, causes, signals, kinds of evidence, limits.
 
 It imports nothing, so that settings and command lines can use it without loading the rest of the protocol. Which event
-may follow in which state is in :data:`mcp_tui.protocol.requests.TRANSITIONS`.
+may follow in which state is in :data:`mcp_tui.protocol.transitions.TRANSITIONS`.
 """
 
 from __future__ import annotations

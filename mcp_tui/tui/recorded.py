@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import Target
-from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
@@ -16,6 +15,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.server_requests import NONE
+from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view.badges import GOING_ON, badge
 from mcp_tui.tui.view.cancellations import Cancellations

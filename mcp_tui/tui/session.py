@@ -25,7 +25,6 @@ from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.evidence import (
     is_disconnected,
     is_still_progressing,
-    late_answer,
 )
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Book, Request
@@ -539,8 +538,7 @@ class Counters:
 
     def __init__(self, book: Book) -> None:
         self._book = book
-        self._late = array("I")  # places of rows, sorted
-        self._lost = array("I")
+        self._lost = array("I")  # places of rows, sorted
         self._progressing: dict[int, Request] = {}
         for place, row in enumerate(book.order):
             self._take(place, row)
@@ -554,9 +552,7 @@ class Counters:
 
     def _take(self, place: int, row: Request) -> None:
         own = row.cancel_is_internal
-        late = late_answer(row) is not None
         lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
-        put(self._late, place, present=late and not own)
         put(self._lost, place, present=lost)
         if row.late and row.cancel_at is not None and not (own or lost):
             self._progressing[place] = row
@@ -565,17 +561,11 @@ class Counters:
 
     def counts(self, now: float) -> Counts:
         """Returns the counts at a moment, in monotonic seconds."""
-        in_flight = requested = 0
-        for row in self._book.unfinished.values():
-            if row.open:
-                in_flight += not row.listening
-            else:
-                requested += 1
         self._progressing = {
             place: row for place, row in self._progressing.items() if is_still_progressing(row, now)
         }
         progressing, lost = len(self._progressing), len(self._lost)
-        return Counts(in_flight, requested, len(self._late), progressing=progressing, lost=lost)
+        return Counts(*self._book.counts(), progressing=progressing, lost=lost)
 
 
 _COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})

@@ -10,19 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_tui.journal import event_table, records
 from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages, transitions
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
 from mcp_tui.protocol.server_requests import NONE
-from mcp_tui.tui.session import Counters
 from mcp_tui.tui.view.index import Outline
-from tests.journal.making import STEPS, recorded_session, write
+from tests.journal.making import STEPS, events, recorded_session, write
+from tests.protocol.recorded import agrees_with_its_rows
 
 
 def agree(book: RecordedBook, live: Book) -> None:
     """What views ask of a book is the same of both."""
+    agrees_with_its_rows(live)
     rows = list(live.order)
     if book.over:  # a recording that ends does not leave anybody watching
         rows = [left_at_end(row, book.recording.at(book.position)) for row in rows]
@@ -30,10 +33,11 @@ def agree(book: RecordedBook, live: Book) -> None:
     assert len(book.order) == len(rows)
     for row in rows:
         assert book.get(row.id) == row
-    counted = Counters(live).counts(0.0)
-    assert book.counts() == (counted.in_flight, 0 if book.over else counted.requested, counted.late)
-    over = [row.state in {State.COMPLETED, State.CANCELLED, State.FAILED, State.LOST} for row in live.order]
-    assert [book.is_over(number) for number in range(len(live.order))] == over
+    in_flight, requested, late = live.counts()
+    assert book.counts() == (in_flight, 0 if book.over else requested, late)
+    assert [*book.cancelled] == [*live.cancelled]
+    numbers = range(len(live.order))
+    assert [*map(book.is_over, numbers)] == [*map(live.is_over, numbers)]
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
@@ -59,6 +63,50 @@ def test_at_every_position_forwards_backwards_and_at_random(
             assert list(book.server_requests) == list(books[position].server_requests)
 
 
+CALL = (ev.Called(at=0.0, id=1, method="tools/call"), ev.Sent(at=0.1, id=1))
+CANCEL = ev.CancelRequested(at=0.2, id=1, cause=Cause.USER, reason="")
+SHUTDOWN = ev.CancelRequested(at=0.2, id=1, cause=Cause.SHUTDOWN, reason="")
+TASK = ev.TaskCreated(at=0.4, id=1, task_id="t", status="working", core=False)
+
+
+def late(kind: Kind) -> ev.Event:
+    return ev.Late(at=0.3, id=1, kind=kind, after=0.1)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (CANCEL, late(Kind.TASK), TASK),
+        (CANCEL, late(Kind.TASK), TASK, late(Kind.RESULT)),
+        (CANCEL, late(Kind.TASK), late(Kind.RESULT), TASK),
+        (TASK, CANCEL, late(Kind.TASK)),
+        (SHUTDOWN, late(Kind.RESULT)),
+        (SHUTDOWN, ev.CancelWithdrawn(at=0.3, id=1), CANCEL, late(Kind.RESULT), late(Kind.ERROR)),
+        (CANCEL, ev.Late(at=0.3, id=1, kind=Kind.RESULT, after=0.1, after_end=True)),
+    ],
+)
+def test_what_is_counted_is_what_the_rows_say_after_each_event(
+    told: tuple[ev.Event, ...], tmp_path: Path
+) -> None:
+    live, told = Book(), CALL + told
+    book = RecordedBook(Recording.read(write(tmp_path / "a.jsonl", *told)))
+    for position, event in enumerate(told, 1):
+        live.apply(event)
+        book.seek(position)
+        agree(book, live)
+
+
+@pytest.mark.parametrize("kind", transitions.ASPECTS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_matters_of_an_event_is_found_in_the_bytes_of_its_record(
+    kind: type[ev.Event], data: st.DataObject
+) -> None:
+    event = data.draw(events(kind))
+    line = messages.encode(records.encode_event(event))
+    assert event_table.aspect_in(line, transitions.CODES[kind]) == transitions.aspect_of(event)
+
+
 def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
     """Many events of a kind for one request, between what comes once."""
     called = [ev.Called(at=0.0, id=id, method="tools/call", name="storm"), ev.Sent(at=0.1, id=id)]
@@ -79,6 +127,13 @@ def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
         case "duplicate":
             duplicates = (ev.Duplicate(at=1.0 + each, id=id, kind=Kind.RESULT) for each in numbers)
             return [*called, ev.Completed(at=0.5, id=id), *duplicates]
+        case "polled":
+            return [*called, TASK, *(ev.Polled(at=1.0 + each, id=id) for each in numbers)]
+        case "task_status":
+            status = [
+                ev.TaskStatus(at=1.0 + each, id=id, status="working", message=f"{each}") for each in numbers
+            ]
+            return [*called, TASK, *status]
         case "delivered":
             return [*called, *(ev.Delivered(at=1.0 + each, id=id, method="x") for each in numbers)]
         case _:
@@ -99,7 +154,9 @@ def reads(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
-@pytest.mark.parametrize("kind", ["progress", "stalled", "duplicate", "delivered", "late"])
+@pytest.mark.parametrize(
+    "kind", ["progress", "stalled", "duplicate", "delivered", "late", "polled", "task_status"]
+)
 def test_a_storm_is_not_read_event_by_event(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

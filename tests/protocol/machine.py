@@ -16,6 +16,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Request, State, fold
 from tests.protocol.playbook import EVERYWHERE, MODERN, Wire
+from tests.protocol.recorded import agrees_with_its_rows
 from tests.protocol.witness import Witness
 
 MODERN_WIRES = [wire for wire in EVERYWHERE if wire.revision == MODERN]
@@ -113,6 +114,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if hasattr(self, "witness") and self.witness.sound:
             self.close()
             assert list(fold(self.witness.events).order) == list(self.ledger.book.order)
+            agrees_with_its_rows(self.ledger.book)
 
     @property
     def now(self) -> float:

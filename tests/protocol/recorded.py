@@ -10,9 +10,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import late_answer
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.ports import LedgerPort
-from mcp_tui.protocol.states import GRACE
+from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.states import GRACE, LISTEN, TERMINAL, Cause, State
 
 
 class Action(SimpleNamespace):
@@ -62,3 +64,25 @@ class RecordedLedger(Ledger):
         self.perform()
         said, self.recorder.said = self.recorder.said, []
         return said
+
+
+def agrees_with_its_rows(book: Book) -> None:
+    """What a book knows of its requests without their rows is what the fold of each says."""
+    rows = list(book.order)
+    assert [book.index.state(place) for place in range(len(book.index))] == [row.state for row in rows]
+    assert [book.is_over(place) for place in range(len(rows))] == [row.state in TERMINAL for row in rows]
+    assert book.counts() == (
+        sum(row.open and not row.listening for row in rows),
+        sum(row.state is State.CANCEL_REQUESTED for row in rows),
+        sum(late_answer(row) is not None and not row.cancel_is_internal for row in rows),
+    )
+    assert list(book.internal) == [place for place, row in enumerate(rows) if row.internal]
+    assert sorted(book.cancelled) == [
+        place
+        for place, row in enumerate(rows)
+        if not (row.internal or row.method == LISTEN)
+        and any(
+            isinstance(event, ev.CancelRequested) and event.cause is not Cause.SHUTDOWN
+            for event in row.history
+        )
+    ]

@@ -12,7 +12,8 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.packing import BLOCK, LOOSE, Places
-from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition
+from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.protocol.transitions import IllegalTransition
 
 FEW = 10
 """Requests that are kept as they are."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from mcp_tui.protocol.requests import IllegalTransition
+from mcp_tui.protocol.transitions import IllegalTransition
 from tests.planted import MACHINE, Bug
 from tests.protocol.machine import LedgerMachine
 

@@ -251,7 +251,9 @@ class _Session:
 
     def _replays(self, file: Path) -> None:
         recording = Recording.read(file)
-        same = list(RecordedBook.whole(recording).order) == list(self.client.book.order)
+        live, recorded = self.client.book, RecordedBook.whole(recording)
+        same = list(recorded.order) == list(live.order) and recorded.counts() == live.counts()
+        same = same and [*recorded.cancelled] == [*live.cancelled]
         whole = not (recording.skipped or recording.unknown or recording.table.misfits)
         self.watch.expect(6, same and whole, "the recording makes other rows")
 

@@ -28,7 +28,8 @@ from mcp_tui.client.client import Client
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import ResponseFrame
-from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition, Request, State
+from mcp_tui.protocol.requests import TERMINAL, Book, Request, State
+from mcp_tui.protocol.transitions import IllegalTransition
 from tests.protocol import claims
 from tests.servers import recorder
 from tests.simulation.world import Broken, World

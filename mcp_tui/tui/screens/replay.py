@@ -13,12 +13,13 @@ from textual.events import Click
 from textual.strip import Strip
 from textual.widgets import Input
 
-from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.server_requests import NONE
+from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key, bindings, keys
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied

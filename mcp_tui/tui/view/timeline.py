@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, LiteralString, TypeAlias
 
-from mcp_tui.journal.event_table import LATE
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import late_answer, late_progress
 from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.transitions import LATE
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import TIMEOUTS, badge
@@ -425,20 +425,22 @@ class RecordedSpans:
         since, until = recording.position_at(begin), min(book.position, recording.position_at(end))
         table = recording.table
         late = self._late(since, until)
-        return map(book.row, _under_way(table.first, table.over, self._last_over, since, until - 1, late))
+        return map(
+            book.row, _under_way(table.first, table.requests.over, self._last_over, since, until - 1, late)
+        )
 
     def _late(self, since: int, until: int) -> set[int]:
         """Returns the requests that were answered late between two positions."""
         table, found = self._book.recording.table, set[int]()
-        at = table.moves.find(LATE, since, until)
+        at = table.effects.find(LATE, since, until)
         while at >= 0:
             found.add(table.rows[at])
-            at = table.moves.find(LATE, at + 1, until)
+            at = table.effects.find(LATE, at + 1, until)
         return found
 
     def _last_over(self, block: int) -> int:
         """Returns the last event that ended a request of a block; cached for whole blocks, since it only gets earlier."""
-        over = self._book.recording.table.over
+        over = self._book.recording.table.requests.over
         while len(self._blocks) <= block and (len(self._blocks) + 1) * BLOCK <= len(over):
             begin = len(self._blocks) * BLOCK
             self._blocks.append(max(over[begin : begin + BLOCK]))

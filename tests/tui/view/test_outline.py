@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition
+from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.protocol.transitions import IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import Outline
