@@ -127,7 +127,7 @@ class AuthSettings(SettingsTable):
 class Settings(SettingsTable):
     """All settings."""
 
-    theme: str = "mcp-tui-dark"
+    theme: str = "auto"
     timers: Timers = "live"
     ascii: bool | Literal["auto"] = "auto"
     notify: Notify = "auto"

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer
 
+from mcp_tui.tui.background import Background
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
-from mcp_tui.tui.themes import first_theme, load_themes, stamp
+from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
@@ -101,9 +103,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._watch: Timer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stamp = stamp(self.preferences.themes)
-        first = first_theme(self.preferences.settings.theme, self.preferences.themes)
+        first = first_theme(self.suiting(self.preferences.settings.theme), self.preferences.themes)
         if first is not None:
-            self.register_theme(first)
+            self._add_theme(first)
             self.theme = first.name
         self._problems = [*self.preferences.problems, *self._use_keys()]
 
@@ -228,18 +230,41 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Registers every theme; reports broken files, and other ``problems``, in one toast."""
-        found, broken = load_themes(self.preferences.themes)
-        self.theme_names = [theme.name for theme in found]
-        for theme in found:
-            if theme.name != self.theme or theme != self.get_theme(theme.name):
-                self.register_theme(theme)
+        broken = self._register_all()
         wanted = self.preferences.settings.theme
-        if wanted not in self.theme_names:
+        if wanted not in (AUTO, *self.theme_names):
             broken.append(f"Unknown theme {wanted!r}. Choose from: {', '.join(self.theme_names)}.")
         if problems or broken:
             told = [brief(problem, 300) for problem in (*problems, *broken)]
             more = [f"… and {len(told) - 5} more (mcp-tui config lists them)"] if len(told) > 5 else []
             self.notify("\n".join((*told[:5], *more)), severity="warning", markup=False)
+
+    def _register_all(self) -> list[str]:
+        """Registers every theme; returns a sentence for each broken file."""
+        found, broken = load_themes(self.preferences.themes)
+        self.theme_names = [theme.name for theme in found]
+        for theme in found:
+            self._add_theme(theme)
+        return broken
+
+    def _add_theme(self, theme: Theme) -> None:
+        """Registers a theme, as far as the terminal can show it, if it is new or another one."""
+        theme = shown(theme, self.console.color_system, light=self.light)
+        if theme != self.get_theme(theme.name):
+            self.register_theme(theme)
+
+    def on_background(self, told: Background) -> None:
+        """Takes the theme that suits the terminal's background, unless a person chose one."""
+        if told.light == self.light:
+            return
+        self.light = told.light
+        self._register_all()
+        if self.automatic and self.chosen_theme:
+            self.chosen_theme = self.suiting(AUTO)
+        elif self.automatic:
+            self.theme = self.suiting(AUTO)
+        else:
+            self.refresh_css(animate=False)
 
     def _look_at_themes(self) -> None:
         """Loads the themes again if a file in the person's folder changed."""

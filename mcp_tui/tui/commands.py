@@ -14,6 +14,7 @@ from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.themes import AUTO
 from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.list_filters import LEVELS
 from mcp_tui.tui.view.rows import request
@@ -92,9 +93,10 @@ class Commands:
         yield Offer(words("Quit"), note, partial(app.run_action, "quit"), key_of("app.quit"))
         if isinstance(screen, Workbench):
             yield from app.offers()
-        for name in app.theme_names:
-            run = partial(setattr, app, "theme", name)
-            yield Offer(safe("Theme: {}", name), words("colors"), run, theme=name)
+        for name in (AUTO, *app.theme_names):
+            note = words("suits the terminal") if name == AUTO else words("colors")
+            run = partial(app.choose_theme, name)
+            yield Offer(safe("Theme: {}", name), note, run, theme=app.suiting(name))
 
     def _dynamic(self, query: str) -> Iterator[Offer]:
         """Yields the commands about requests and entries of the catalogue that ``query`` may mean."""

@@ -10,15 +10,19 @@ import signal
 import sys
 import threading
 import time
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator
+from itertools import chain
 from typing import Any, Final
 
+from textual._xterm_parser import XTermParser  # what Textual's own thread reads keys with
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 from textual.message import Message
 
 from mcp_tui.transport.base import Turn
+from mcp_tui.tui.background import QUESTION, Answers, Background
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.restore import reset
 
@@ -136,6 +140,7 @@ class TerminalDriver(LinuxDriver):
         self._titled = False
         self._here = asyncio.get_running_loop()
         self._output: Output | None = None
+        self._asked = False
         self._modes = False
         """Whether what is written sets modes of the terminal: it is never dropped."""
         # in the loop, where no frame is half drawn, and with the whole process group
@@ -195,6 +200,22 @@ class TerminalDriver(LinuxDriver):
         self._output = Output(stream.fileno(), stream.encoding, lambda: self._later(self._host.refresh))
         with self._setting_modes():
             super().start_application_mode()
+            if not self._asked and self.input_tty and os.environ.get("TERM") != "linux":
+                self._asked = True
+                self.write(QUESTION)
+
+    def run_input_thread(self) -> None:
+        """Reads keys as Textual does, without the terminal's answer about its background."""
+        parser, decode = XTermParser(), getincrementaldecoder("utf-8")().decode
+        answers, told = Answers(), None
+        while not self.exit_event.is_set():
+            ready = select.select((self.fileno,), (), (), POLL)[0]
+            text = answers.typed(decode(os.read(self.fileno, 4096)) if ready else "")
+            if answers.light is not told:
+                told = answers.light
+                super().process_message(Background(bool(told)))
+            for message in chain(parser.feed(text) if text else (), parser.tick()):
+                self.process_message(message)
 
     def stop_application_mode(self) -> None:
         with self._setting_modes():

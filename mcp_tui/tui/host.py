@@ -16,9 +16,11 @@ from textual.keys import key_to_character
 from textual.screen import Screen
 
 from mcp_tui.config.settings import Timers
+from mcp_tui.tui.background import assumed_light
 from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
+from mcp_tui.tui.themes import AUTO, automatic
 from mcp_tui.tui.view.text import NOTHING, SafeText
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
@@ -79,6 +81,10 @@ class Host(App[int], inherit_bindings=False):
         self.theme_names: list[str] = []
         self.chosen_theme = ""
         """The theme to go back to while another one is previewed."""
+        self.light = assumed_light()
+        """Whether the terminal has a light background, as far as it is known."""
+        self.automatic = preferences.settings.theme == AUTO
+        """Whether the theme is the one that suits the terminal."""
         self._twins = [AsciiTwins()] if self.ascii else []
 
     def get_driver_class(self) -> type[Driver]:
@@ -88,6 +94,18 @@ class Host(App[int], inherit_bindings=False):
         from mcp_tui.tui.driver import TerminalDriver
 
         return TerminalDriver
+
+    def suiting(self, theme: str) -> str:
+        """Returns the name of a theme; that of the one that suits the terminal for :data:`AUTO`."""
+        return automatic(self.console.color_system, light=self.light) if theme == AUTO else theme
+
+    def choose_theme(self, name: str) -> None:
+        """Takes a theme, and keeps it for the next start unless the settings name one."""
+        look = self.preferences.look
+        self.automatic = name == AUTO
+        self.theme = self.suiting(name)
+        if not look.themed:
+            look.theme = "" if self.automatic else name
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Leaves a key to the focused widget if it is text there, whatever a person has bound to it."""

@@ -72,11 +72,9 @@ class Look:
         """Takes over a command that was run from the palette."""
         self.recent = (command, *(each for each in self.recent if each != command))[:RECENT]
 
-    def keep(self, shares: Shares, pane: str, theme: str) -> None:
+    def keep(self, shares: Shares, pane: str) -> None:
         """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""
         self.shares, self.pane = shares, pane or self.pane
-        if not self.themed:
-            self.theme = theme
         if self.path is None:
             return
         kept = {

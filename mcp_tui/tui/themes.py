@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from textual.color import Color
 from textual.theme import Theme
 
 from mcp_tui.config.documents import parse_toml
 from mcp_tui.config.files import ConfigError, read_text, shipped_folder, why
 
+AUTO: Final = "auto"
+"""The name for the theme that suits the terminal."""
+
 FIRST: Final = "mcp-tui-dark"
-"""The theme that the app starts with."""
+"""The theme of a dark terminal, and in place of one that there is not."""
 
 MAX_BYTES: Final = 64 * 1024
 """The size of the largest theme file that is read."""
@@ -62,6 +66,21 @@ def load_themes(own: Path) -> tuple[list[Theme], list[str]]:
             else:
                 problems.append(f"Skipped theme {file}: {first.name} has the same name, {theme.name}.")
     return [themes[name] for name in sorted(themes)], problems
+
+
+def automatic(system: str | None, *, light: bool) -> str:
+    """Returns the name of the theme for the colour system of a Rich console, on a light or a dark background."""
+    if system == "standard":
+        return "terminal-light" if light else "terminal"
+    return "mcp-tui-light" if light else FIRST
+
+
+def shown(theme: Theme, system: str | None, *, light: bool) -> Theme:
+    """Returns what a terminal can show of a theme: with 16 colours, the terminal's own in place of the theme's."""
+    if theme.ansi or system != "standard":
+        return theme
+    own = read_theme(shipped_folder() / f"{automatic(system, light=light)}.toml")
+    return replace(own, name=theme.name)
 
 
 def first_theme(name: str, own: Path) -> Theme | None:
@@ -115,6 +134,13 @@ def read_theme(file: Path) -> Theme:
         # Textual's own style sheets do not parse without them
         theme.variables.setdefault("ansi-background", "ansi_black")
         theme.variables.setdefault("ansi-foreground", "ansi_white")
+    elif "block-cursor-background" not in theme.variables:
+        # Textual's own is the colour of what is in flight, which could not be read on it
+        colours = theme.to_color_system().generate()
+        below, text = (Color.parse(colours[name]) for name in ("background", "foreground"))
+        theme.variables["block-cursor-foreground"] = text.hex
+        theme.variables["block-cursor-background"] = below.blend(Color.parse(theme.primary), 0.2).hex
+        theme.variables.setdefault("block-cursor-blurred-background", below.blend(text, 0.1).hex)
     return theme
 
 

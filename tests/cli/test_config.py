@@ -34,7 +34,7 @@ def test_every_value_has_its_origin():
     assert whole["values"]["limits.maximum"] == {"value": 70.0, "from": "MCP_TUI_MAX_TIMEOUT"}
     assert whole["values"]["journal.keep"] == {"value": False, "from": "command line"}
     assert whole["values"]["keys.request.cancel"] == {"value": "x", "from": f"{file}:6"}
-    assert whole["values"]["theme"] == {"value": "mcp-tui-dark", "from": "default"}
+    assert whole["values"]["theme"] == {"value": "auto", "from": "default"}
     assert whole["places"]["settings"] == {"path": str(file), "exists": True}
     assert whole["problems"] == []
 

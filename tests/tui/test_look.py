@@ -11,8 +11,8 @@ from mcp_tui.tui.view.shares import Shares
 
 def test_what_is_kept_is_read_again(tmp_path: Path):
     path = tmp_path / "state" / "look.json"
-    look = Look(follow=False, internal=True, path=path)
-    look.keep(Shares().moved("tabs", 0.3), "log", "mcp-tui-light")
+    look = Look(theme="mcp-tui-light", follow=False, internal=True, path=path)
+    look.keep(Shares().moved("tabs", 0.3), "log")
     assert (look.pane, look.theme) == ("log", "mcp-tui-light")
     assert Look.read(path) == look
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -44,5 +44,5 @@ def test_a_missing_or_damaged_file_gives_the_defaults(tmp_path: Path, damage: by
 def test_what_cannot_be_written_stops_nothing(tmp_path: Path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "look.json", None):
-        Look(path=path).keep(Shares(), "", "")
+        Look(path=path).keep(Shares(), "")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]

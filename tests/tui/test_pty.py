@@ -33,6 +33,16 @@ def test_keys_typed_ahead_of_the_prompt_are_its_reason(terminals: Callable[..., 
     terminal.see("you: quick")
 
 
+def test_a_terminal_that_answers_light_gets_the_light_theme(terminals: Callable[..., Terminal]) -> None:
+    terminal = terminals("--demo", env={"COLORTERM": "truecolor"})
+    terminal.until(lambda: b"\x1b]11;?" in terminal.raw)
+    terminal.press("\x1b]11;rgb:fafa/")
+    terminal.press("f0f0/eeee\x1b\\n")
+    terminal.until(lambda: b"48;2;246;247;249" in terminal.raw)
+    terminal.see("Call a tool")  # the key behind the answer; none was made of the answer
+    assert "rgb" not in terminal.text()
+
+
 class TestTheTerminalIsAsItWas:
     @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
     def test_after_a_signal_and_the_server_was_told(

@@ -57,8 +57,10 @@ def foreign(raw: bytes) -> Counter[bytes]:
     """What is in the output of a program that Textual does not write, with how often."""
     found: Counter[bytes] = Counter()
     for match in SEQUENCE.finditer(raw):
-        pointer = match["osc"] is not None and match["osc"].startswith(b"22;")
-        if not pointer and (match["csi"] is None or not OWN.fullmatch(match["csi"])):
+        ours = match["osc"] is not None and match["osc"].startswith(
+            (b"22;", b"11;?")
+        )  # the pointer, the background
+        if not ours and (match["csi"] is None or not OWN.fullmatch(match["csi"])):
             found[match[0]] += 1
     rest = SEQUENCE.sub(b"", raw)
     found.update(re.findall(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", rest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from mcp_tui.config.files import shipped_folder
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.host import STYLESHEET
+from mcp_tui.tui.background import AWAITED, Answers, Background
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.themes import FIRST, MAX_BYTES, load_themes, theme_files
-from mcp_tui.tui.view.badges import BADGES
+from mcp_tui.tui.themes import AUTO, FIRST, MAX_BYTES, automatic, load_themes, read_theme, shown, theme_files
 from tests.tui.driving import Driven, driving
+from tests.tui.snapshots.scenes import at_noon, staged
+from tests.tui.snapshots.text import drawn
 
 SHIPPED = load_themes(Path("absent"))[0]
 OWN_COLOURS = [theme for theme in SHIPPED if not theme.ansi]
@@ -32,17 +34,38 @@ NAMES = [theme.name for theme in SHIPPED]
 MINIMAL = 'name = "mine"\ndark = true\nprimary = "#82b1ff"\n'
 
 
-def _luminance(color: Color) -> float:
-    """Relative luminance, WCAG 2."""
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 def _contrast(ink: str, paper: str) -> float:
     """Contrast ratio, WCAG 2; ink with an alpha is laid on the paper first."""
     below = Color.parse(paper)
     lighter, darker = sorted((_luminance(below), _luminance(below + Color.parse(ink))), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _whole(colour: str) -> str:
+    """The colour that a terminal with all colours shows."""
+    return Color.parse(colour).hex
+
+
+def _of_256(colour: str) -> str:
+    """The colour that a terminal with 256 of them shows, with none of the 16 that people change."""
+    shown = TerminalColor.from_rgb(*Color.parse(colour).rgb).downgrade(ColorSystem.EIGHT_BIT)
+    assert shown.number is not None
+    assert shown.number >= 16
+    return Color(*shown.get_truecolor()).hex
+
+
+SIXTEEN = {
+    "xterm": "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 "
+    "7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff",
+    "VGA": "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa "
+    "555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
+}
+"""Palettes that terminals with 16 colours start with."""
 
 
 def test_a_dark_and_a_light_theme_ship_and_load():
@@ -54,14 +77,19 @@ def test_a_dark_and_a_light_theme_ship_and_load():
     assert {theme.name for theme in themes} == {file.stem for file in theme_files(shipped_folder())}
 
 
+STATES = ("primary", "accent", "warning", "error", "success")
+
+
+@pytest.mark.parametrize("shown", [_whole, _of_256])
 @pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
-def test_every_text_is_readable_where_it_stands(theme: Theme):
+def test_every_text_is_readable_where_it_stands(theme: Theme, shown: Callable[[str], str]):
     colours = theme.to_color_system().generate()
-    named = ("primary", "secondary", "accent", "warning", "error", "success")
-    inks = ["foreground", "text", "text-muted", *named, *(f"text-{name}" for name in named)]
-    papers = ["background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background"]
-    pairs = list(product(inks, papers))
+    inks = ["foreground", "text", "text-muted", "text-disabled", "secondary", *STATES]
+    rows = ["block-cursor-background", "block-cursor-blurred-background"]
+    pairs = list(product(inks, ["background", "surface", "panel", *rows]))
     pairs += [
+        ("border", "background"),  # the title of what has the focus is written in reverse
+        ("border", "surface"),
         ("block-cursor-foreground", "block-cursor-background"),
         ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
         ("footer-foreground", "footer-background"),
@@ -73,54 +101,81 @@ def test_every_text_is_readable_where_it_stands(theme: Theme):
         ("link-color-hover", "link-background-hover"),
         *(("button-color-foreground", name) for name in ("primary", "warning", "error", "success")),
     ]
-    weak = {pair: round(_contrast(colours[pair[0]], colours[pair[1]]), 2) for pair in pairs}
-    least = 7.0 if theme.name == "high-contrast" else 4.5
+    weak = {pair: round(_contrast(*(shown(colours[name]) for name in pair)), 2) for pair in pairs}
+    least = 7.0 if theme.name == "high-contrast" and shown is _whole else 4.5
     assert {pair: ratio for pair, ratio in weak.items() if ratio < least} == {}
+    # the selected row, the focus, and each state have colours of their own
+    assert shown(colours["background"]) not in {shown(colours[row]) for row in rows}
+    own = [shown(colours[name]) for name in (*STATES, "border", "border-blurred", "foreground")]
+    assert len(set(own)) == len(own)
 
 
-INKS = {
-    badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", STYLESHEET.read_text())
-    for badge in {each.style for each in BADGES}
-}
-ROWS = {"plain": ("background", 0.0), "cursor": ("foreground", 0.1), "focused cursor": ("primary", 0.2)}
+def _named(colours: str, name: str, *, light: bool) -> str:
+    """The colour that a palette has for a name such as ``ansi_bright_red``."""
+    names = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"]
+    if name == "ansi_default":
+        name = "black" if light else "bright_white"
+    number = names.index(name.rpartition("_")[2]) + 8 * ("bright" in name)
+    return f"#{colours.split()[number]}"
 
 
-def _whole(colour: Color) -> str:
-    """The colour that a terminal with all colours shows."""
-    return colour.hex
+@pytest.mark.parametrize("colours", SIXTEEN.values(), ids=SIXTEEN)
+@pytest.mark.parametrize("light", [False, True])
+def test_with_16_colours_every_text_is_readable_on_the_terminal_s_background(colours: str, light: bool):
+    name = automatic("standard", light=light)
+    (theme,) = (theme for theme in SHIPPED if theme.name == name)
+    paper = "#ffffff" if light else "#000000"
+    variables = theme.to_color_system().generate() | theme.variables
+    inks = ["foreground", "text", "text-muted", "text-disabled", "secondary", "border", *STATES]
+    weak = {ink: _contrast(_named(colours, variables[ink], light=light), paper) for ink in inks}
+    assert {ink: ratio for ink, ratio in weak.items() if ratio < 4.5} == {}
+    selection = [f"input-selection-{ground}ground" for ground in ("fore", "back")]
+    pair = [_named(colours, variables[each], light=light) for each in selection]
+    assert _contrast(*pair) >= 4.5
+    for own in OWN_COLOURS:  # no rounding of 16 colours keeps them apart and readable
+        assert replace(shown(own, "standard", light=light), name=name) == theme
+        assert shown(own, "256", light=light) == shown(own, "truecolor", light=light) == own
 
 
-def _of_256(colour: Color) -> str:
-    """The colour that a terminal with 256 of them shows."""
-    shown = TerminalColor.from_rgb(*colour.rgb).downgrade(ColorSystem.EIGHT_BIT)
-    return Color(*shown.get_truecolor()).hex
-
-
-@pytest.mark.parametrize(("shown", "least"), [(_whole, 4.5), (_of_256, 3.0)])
-@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
-def test_the_selected_row_is_coloured_and_every_badge_on_every_row_readable(
-    theme: Theme, shown: Callable[[Color], str], least: float
-):
+def test_a_theme_of_one_colour_keeps_its_cursor_readable(tmp_path: Path):
+    (file := tmp_path / "mine.toml").write_text(MINIMAL)
+    theme = read_theme(file)
     colours = theme.to_color_system().generate()
-    below = Color.parse(colours["background"])
-    papers = {
-        row: shown(below.blend(Color.parse(colours[tint]), share)) for row, (tint, share) in ROWS.items()
-    }
-    assert papers["plain"] not in (papers["cursor"], papers["focused cursor"])
-    weak: dict[tuple[str, str], float] = {}
-    for (badge, ink), (row, paper) in product(INKS.items(), papers.items()):
-        assert ink is not None, badge
-        weak[badge, row] = round(_contrast(shown(Color.parse(colours[ink[1]])), paper), 2)
-    assert {where: ratio for where, ratio in weak.items() if ratio < least} == {}
+    for ink in ("primary", "block-cursor-foreground"):
+        assert _contrast(colours[ink], colours["block-cursor-background"]) >= 4.5
 
 
-def test_the_theme_in_the_terminal_s_colours_has_no_other():
-    (theme,) = (theme for theme in SHIPPED if theme.ansi)
-    fields = {name: value for name, value in vars(theme).items() if isinstance(value, str) and name != "name"}
-    own = {name: value for name, value in theme.variables.items() if "style" not in name}
-    assert {name: value for name, value in (fields | own).items() if not value.startswith("ansi_")} == {}
-    badges = [fields[name] for name in ("primary", "accent", "warning", "error", "success")]
-    assert len(set(badges)) == len(badges)
+async def test_every_text_on_the_screen_is_readable_in_every_theme():
+    with at_noon():
+        async with staged((120, 36)) as stage:
+            await stage.back()
+            await stage.choose("late")
+            for theme in OWN_COLOURS:
+                stage.app.theme = theme.name
+                await stage.still()
+                weak: dict[tuple[str, str], str] = {}
+                assert theme.background in {
+                    each.bgcolor.name for row in drawn(stage.app) for _, each in row if each.bgcolor
+                }
+                for text, style in (piece for row in drawn(stage.app) for piece in row):
+                    if style.color is None or style.bgcolor is None or not re.search(r"\w", text):
+                        continue
+                    assert not style.dim, text
+                    ink, paper = (each.get_truecolor().hex for each in (style.color, style.bgcolor))
+                    if min(_contrast(see(ink), see(paper)) for see in (_whole, _of_256)) < 4.5:
+                        weak[ink, paper] = text
+                assert weak == {}, theme.name
+
+
+def test_the_themes_in_the_terminal_s_colours_have_no_other():
+    for theme in (theme for theme in SHIPPED if theme.ansi):
+        fields = {
+            name: value for name, value in vars(theme).items() if isinstance(value, str) and name != "name"
+        }
+        own = {name: value for name, value in theme.variables.items() if "style" not in name}
+        assert {name: value for name, value in (fields | own).items() if not value.startswith("ansi_")} == {}
+        if theme.dark:  # on white, too few can be read for each state to have its own
+            assert len({fields[name] for name in STATES}) == len(STATES)
 
 
 BROKEN = {
@@ -239,3 +294,62 @@ async def test_the_workbench_is_seen_behind_dialogs_in_the_colours_of_the_termin
         await driven.press(key)
         await driven.until(lambda: driven.top is not driven.bench)
         await driven.until(lambda: driven.text().splitlines()[0].strip().startswith("✓ mcp-tui-demo"))
+
+
+# -- the theme that suits the terminal ------------------------------------------------------------------
+
+LIGHT = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
+
+
+@pytest.mark.parametrize(
+    ("said", "light"),
+    [
+        (LIGHT, True),
+        ("\x1b]11;rgb:fa/f6/ec\x07", True),
+        ("\x1b]11;rgba:0000/2b2b/3636/ffff\x1b\\", False),
+        ("\x1b]11;teal\x1b\\", None),
+    ],
+)
+def test_an_answer_among_keys_is_taken_out_wherever_it_is_cut(said: str, light: bool | None):
+    for cut in range(len(said) + 1):
+        answers = Answers(now=lambda: 0.0)
+        typed = answers.typed("a" + said[:cut]) + answers.typed(said[cut:] + "r\x1b[A")
+        assert typed == "ar\x1b[A"
+        assert answers.light is light
+
+
+def test_keys_that_only_look_like_an_answer_come_as_soon_as_nothing_follows():
+    now = 0.0
+    answers = Answers(now=lambda: now)
+    assert (answers.typed("x\x1b"), answers.typed("")) == ("x", "\x1b")
+    assert (answers.typed("\x1b]1"), answers.typed("2")) == ("", "\x1b]12")
+    now = AWAITED + 1
+    assert answers.typed("\x1b") == "\x1b"  # an escape is not held up for good
+    assert answers.typed("\x1b[200~" + "1;" * 3000) == "\x1b[200~" + "1;" * 3000
+
+
+async def test_a_light_terminal_gets_the_light_theme_unless_a_person_chose_one(tmp_path: Path):
+    for chosen, seen in ((AUTO, ("mcp-tui-light", FIRST)), ("ember", ("ember", "ember"))):
+        made = app(tmp_path, chosen)
+        async with made.run_test(size=(80, 24)) as pilot:
+            driven = Driven(made, pilot)
+            for light, theme in zip((True, False), seen, strict=True):
+                made.post_message(Background(light))
+                await driven.until(lambda: made.light is light)  # noqa: B023 - awaited here
+                assert made.theme == theme
+
+
+async def test_a_terminal_with_16_colours_gets_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TERM", "xterm")
+    for background, theme in (("15;0", "terminal"), ("0;15", "terminal-light")):
+        monkeypatch.setenv("COLORFGBG", background)
+        assert app(tmp_path, AUTO).theme == theme
+
+
+async def test_a_theme_from_the_palette_is_kept_and_auto_is_the_way_back():
+    async with driving() as driven:
+        look = driven.app.preferences.look
+        driven.app.choose_theme("paper")
+        assert (look.theme, driven.app.theme) == ("paper", "paper")
+        driven.app.choose_theme(AUTO)
+        assert (look.theme, driven.app.theme) == ("", FIRST)

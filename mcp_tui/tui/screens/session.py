@@ -111,9 +111,9 @@ class SessionScreen(LayoutScreen):
 
     def on_unmount(self) -> None:
         if self._drawn:  # otherwise it was never on the screen
-            look, theme = self.app.preferences.look, self.app.chosen_theme or self.app.theme
+            look = self.app.preferences.look
             look.internal = self.table.outline.show_internal
-            look.keep(self.shares, self.pane if self.chosen else "", theme)
+            look.keep(self.shares, self.pane if self.chosen else "")
 
     def offered(self) -> list[Key]:
         """Returns the keys of palette and help."""

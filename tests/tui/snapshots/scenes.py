@@ -506,11 +506,11 @@ def at_noon() -> Generator[None]:
     unwanted = {
         name
         for name in os.environ
-        if name.startswith(("MCP_TUI_", "TEXTUAL")) or name in {"NO_COLOR", "COLORTERM"}
+        if name.startswith(("MCP_TUI_", "TEXTUAL")) or name in {"NO_COLOR", "COLORFGBG"}
     }
     with (
         tempfile.TemporaryDirectory() as home,
-        patch.dict(os.environ, {**dict.fromkeys(HOMES, home), "TZ": "UTC"}),
+        patch.dict(os.environ, {**dict.fromkeys(HOMES, home), "TZ": "UTC", "COLORTERM": "truecolor"}),
     ):
         for name in unwanted:
             del os.environ[name]

@@ -1,0 +1,67 @@
+"""Whether the terminal is light: asked once with OSC 11, answered among the keys.
+
+Textual takes an answer that it does not know for keys, so it is taken out before. A terminal that does not answer costs
+nothing: nothing waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from typing import Final
+
+from textual.color import Color
+from textual.message import Message
+
+QUESTION: Final = "\x1b]11;?\x1b\\"
+
+AWAITED: Final = 2.0
+"""Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""
+
+_ANSWER: Final = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?)?\Z")
+_COLOUR: Final = re.compile(
+    r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?"
+)
+
+
+class Background(Message):
+    """The terminal said whether its background is ``light``."""
+
+    def __init__(self, light: bool) -> None:
+        super().__init__()
+        self.light = light
+
+
+def assumed_light() -> bool:
+    """Returns whether the background is light by the environment, as rxvt and Konsole set it."""
+    return os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+
+
+class Answers:
+    """Takes the answer out of what the terminal sends. ``now`` is a monotonic clock."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._until = now() + AWAITED
+        self._kept = ""
+        self.light: bool | None = None
+        """Whether the background is light, as soon as the terminal said it."""
+
+    def typed(self, text: str) -> str:
+        """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text."""
+        whole = _ANSWER.sub(self._take, self._kept + text)
+        begun = _BEGUN.search(whole) if text else None
+        if begun is not None and begun[0] == "\x1b" and (self.light is not None or self._now() > self._until):
+            begun = None
+        self._kept = begun[0] if begun else ""
+        return whole.removesuffix(self._kept)
+
+    def _take(self, answer: re.Match[str]) -> str:
+        found = _COLOUR.fullmatch(answer[1])
+        if found is not None:
+            parts = [int(part, 16) * 255 // (16 ** len(part) - 1) for part in found.groups()]
+            self.light = Color(*parts).brightness > 0.5
+        return ""
