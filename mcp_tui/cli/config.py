@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, out, show, table, warn
 from mcp_tui.cli.target import loaded
 from mcp_tui.config import files
-from mcp_tui.config.settings import KNOBS, Loaded, joined
+from mcp_tui.config.settings import KNOBS, Loaded, every_value
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.index import NAME as INDEX
 from mcp_tui.tui.view.text import SafeText, clean
@@ -85,7 +84,7 @@ def _there(path: Path) -> str:
 
 
 def _values(found: Loaded, given: Words) -> list[Value]:
-    values, origins = joined(asdict(found.settings)), dict(found.origins)
+    values, origins = every_value(found.settings), dict(found.origins)
     for knob in KNOBS:
         said = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
         if said is not None and said is not False:

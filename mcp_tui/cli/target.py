@@ -83,9 +83,9 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         protocol=options.protocol,
         offers=Offers(roots=bool(roots)),
         roots=roots,
-        connect_timeout=_first(options.connect_timeout, chosen.limits.connect) or 1e9,
+        connect_timeout=_first(options.connect_timeout, chosen.limits.connect_timeout) or 1e9,
         limits=limits(given, server=server),
-        max_message=int(_first(options.max_message, chosen.limits.message) * MEGABYTE),
+        max_message=int(_first(options.max_message, chosen.limits.max_message) * MEGABYTE),
         log_level="" if chosen.log_level == "off" else chosen.log_level,
         trace=chosen.trace,
         grace=GRACE if grace is None else grace,
@@ -99,10 +99,10 @@ def limits(given: Words, tool: str = "", *, server: str | None = None, ask: floa
     """
     options = given.options
     name = server if server is not None else options.server or ("demo" if options.demo else "")
-    idle, maximum, policy = in_force(told=False).limits_of(name, tool)
+    timeout, longest, policy = in_force(told=False).limits_of(name, tool)
     return Limits(
-        timeout=_first(options.timeout, idle) or None,
-        max_timeout=_first(options.max_timeout, maximum) or None,
+        timeout=_first(options.timeout, timeout) or None,
+        max_timeout=_first(options.max_timeout, longest) or None,
         ask=ask if policy == "ask" else 0.0,
     )
 

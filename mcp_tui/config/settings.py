@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field, fields
+from dataclasses import asdict, field, fields
 from operator import attrgetter, eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
@@ -64,20 +64,24 @@ Notify = Literal["auto", "off", "bell", "osc9", "osc777"]
 Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
-class SettingsTable:
-    """A table of the file. It allows no other keys, and converts no value."""
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
-    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True}
+
+class SettingsTable:
+    """A table of the file. It allows no other keys, and converts no value. Names have dashes there, as options do."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True, "alias_generator": _dashed}
 
 
 @fact
 class RequestLimits(SettingsTable):
-    """``[limits]``: progress resets ``idle``, nothing resets ``maximum``; ``message`` is in megabytes."""
+    """``[limits]``: progress resets ``timeout``, nothing resets ``max_timeout``; ``max_message`` is in megabytes."""
 
-    idle: Seconds = 60.0
-    maximum: Seconds = 600.0
-    connect: Seconds = 30.0
-    message: Annotated[float, Within(gt=0, le=1e5)] = 128.0
+    timeout: Seconds = 60.0
+    max_timeout: Seconds = 600.0
+    connect_timeout: Seconds = 30.0
+    max_message: Annotated[float, Within(gt=0, le=1e5)] = 128.0
     on_timeout: OnTimeout = "ask"
 
 
@@ -85,8 +89,8 @@ class RequestLimits(SettingsTable):
 class Overrides(SettingsTable):
     """The settings that differ for one tool; ``None`` for others."""
 
-    idle: Seconds | None = None
-    maximum: Seconds | None = None
+    timeout: Seconds | None = None
+    max_timeout: Seconds | None = None
     on_timeout: OnTimeout | None = None
 
 
@@ -149,16 +153,16 @@ class Settings(SettingsTable):
         return Path(self.saved_calls).expanduser() if self.saved_calls else files.config_folder() / "saved"
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
-        """Returns idle timeout, maximum, and policy for a tool: its own, else its server's, else the general ones."""
+        """Returns timeout, max timeout, and policy for a tool: its own, else its server's, else the general ones."""
         general = self.limits
-        idle, maximum, policy = general.idle, general.maximum, general.on_timeout
+        timeout, longest, policy = general.timeout, general.max_timeout, general.on_timeout
         of_server = self.servers.get(server)
         for each in (of_server, of_server.tools.get(tool) if of_server else None):
             if each is not None:
-                idle = idle if each.idle is None else each.idle
-                maximum = maximum if each.maximum is None else each.maximum
+                timeout = timeout if each.timeout is None else each.timeout
+                longest = longest if each.max_timeout is None else each.max_timeout
                 policy = each.on_timeout or policy
-        return idle, maximum, policy
+        return timeout, longest, policy
 
 
 DEFAULTS: Final = Settings()
@@ -166,11 +170,16 @@ DEFAULTS: Final = Settings()
 
 @frozen
 class Knob:
-    """A setting that a variable of the environment overrides, and perhaps an option."""
+    """A setting that a variable of the environment overrides, and perhaps an option. ``key`` is as in the file."""
 
     key: str
     variable: str
     option: str = ""
+
+    @property
+    def default(self) -> object:
+        """The value where nobody sets it."""
+        return attrgetter(self.key.replace("-", "_"))(DEFAULTS)
 
 
 KNOBS: Final = (
@@ -179,21 +188,21 @@ KNOBS: Final = (
     Knob("ascii", "MCP_TUI_ASCII"),
     Knob("notify", "MCP_TUI_NOTIFY"),
     Knob("title", "MCP_TUI_TITLE"),
-    Knob("log_level", "MCP_TUI_LOG_LEVEL"),
+    Knob("log-level", "MCP_TUI_LOG_LEVEL"),
     Knob("trace", "MCP_TUI_TRACE"),
-    Knob("saved_calls", "MCP_TUI_SAVED_CALLS"),
-    Knob("limits.idle", "MCP_TUI_TIMEOUT", "--timeout"),
-    Knob("limits.maximum", "MCP_TUI_MAX_TIMEOUT", "--max-timeout"),
-    Knob("limits.connect", "MCP_TUI_CONNECT_TIMEOUT", "--connect-timeout"),
-    Knob("limits.message", "MCP_TUI_MAX_MESSAGE", "--max-message"),
-    Knob("limits.on_timeout", "MCP_TUI_ON_TIMEOUT"),
+    Knob("saved-calls", "MCP_TUI_SAVED_CALLS"),
+    Knob("limits.timeout", "MCP_TUI_TIMEOUT", "--timeout"),
+    Knob("limits.max-timeout", "MCP_TUI_MAX_TIMEOUT", "--max-timeout"),
+    Knob("limits.connect-timeout", "MCP_TUI_CONNECT_TIMEOUT", "--connect-timeout"),
+    Knob("limits.max-message", "MCP_TUI_MAX_MESSAGE", "--max-message"),
+    Knob("limits.on-timeout", "MCP_TUI_ON_TIMEOUT"),
     Knob("journal.keep", "MCP_TUI_JOURNAL", "--no-journal"),
     Knob("journal.days", "MCP_TUI_JOURNAL_DAYS"),
     Knob("journal.size", "MCP_TUI_JOURNAL_SIZE"),
     Knob("sampling.mode", "MCP_TUI_SAMPLING"),
     Knob("auth.storage", "MCP_TUI_AUTH_STORAGE"),
-    Knob("auth.client_url", "MCP_TUI_AUTH_CLIENT_URL"),
-    Knob("auth.redirect_uri", "MCP_TUI_AUTH_REDIRECT_URI"),
+    Knob("auth.client-url", "MCP_TUI_AUTH_CLIENT_URL"),
+    Knob("auth.redirect-uri", "MCP_TUI_AUTH_REDIRECT_URI"),
 )
 
 
@@ -202,10 +211,17 @@ Keys = tuple[str, ...]
 
 MAX_BYTES: Final = 256 * 1024
 _NAMES: Final = [
-    each.name
+    _dashed(each.name)
     for table in (Settings, RequestLimits, ServerOverrides, JournalSettings, SamplingSettings, AuthSettings)
     for each in fields(table)
 ]
+_RENAMED: Final = {
+    "idle": "timeout",
+    "maximum": "max-timeout",
+    "connect": "connect-timeout",
+    "message": "max-message",
+}
+"""Names of limits by those that somebody may remember: none of them is close in letters."""
 _UNKNOWN: Final = ("unexpected_keyword_argument", "extra_forbidden")
 """The types of pydantic's errors about unknown keys."""
 
@@ -254,7 +270,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
             table = parse_toml(text, file)
             if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
                 table["keys"] = joined(table["keys"])
-            origins = {".".join(path): at(file, line) for path, line in toml_lines(text).items()}
+            origins = {".".join(_spelled(path)): at(file, line) for path, line in toml_lines(text).items()}
         except ConfigError as error:
             wrong.append(str(error))
     elif env.get("MCP_TUI_CONFIG"):
@@ -264,12 +280,25 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         section, _, name = knob.key.rpartition(".")
         inner = table.setdefault(section, {}) if said and section else table
         if said and isinstance(inner, dict):  # a section that is no table is reported below
-            inner[name] = _value(said, attrgetter(knob.key)(DEFAULTS))
+            inner[name] = _value(said, knob.default)
             origins[knob.key] = knob.variable
     if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
-    settings, problems, more = _checked(dict(_values(table)), origins, file)
+    settings, problems, more = _checked(
+        {_spelled(keys): value for keys, value in _values(table)}, origins, file
+    )
     return Loaded(settings, file, origins, problems, (*wrong, *more))
+
+
+def _spelled(keys: Keys) -> Keys:
+    """Returns the keys of a setting with dashes, also if the file has ``_``; names of servers, tools, and keys stay."""
+    named = {"servers": {1, 3}, "keys": {*range(1, len(keys))}}.get(keys[0], set[int]())
+    return tuple(key if place in named else _dashed(key) for place, key in enumerate(keys))
+
+
+def every_value(settings: Settings) -> dict[str, Json]:
+    """Returns the value of each setting by its dotted key, as in the file."""
+    return {".".join(_spelled(path)): value for path, value in _values(asdict(settings)) if value != {}}
 
 
 def joined(table: dict[str, Json]) -> dict[str, Json]:
@@ -337,8 +366,8 @@ def _sentence(keys: Keys, part: ErrorDetails) -> str:
     if part["type"] in _UNKNOWN:
         import difflib
 
-        close = difflib.get_close_matches(keys[-1], _NAMES, 1)
-        return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+        close = _RENAMED.get(keys[-1]) or next(iter(difflib.get_close_matches(keys[-1], _NAMES, 1)), "")
+        return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
     kind = "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
     value = part["input"]

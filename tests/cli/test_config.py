@@ -27,11 +27,11 @@ def settings(text: str) -> Path:
 
 
 def test_every_value_has_its_origin():
-    file = settings('\n[limits]\nidle = 5\nmaximum = 50\n[keys]\n"request.cancel" = "x"\n')
+    file = settings('\n[limits]\ntimeout = 5\nmax-timeout = 50\n[keys]\n"request.cancel" = "x"\n')
     ran = run("config", "--json", "--timeout", "7", "--no-journal", MCP_TUI_MAX_TIMEOUT="70")
     whole = json.loads(ran.out)
-    assert whole["values"]["limits.idle"] == {"value": 7.0, "from": "command line"}
-    assert whole["values"]["limits.maximum"] == {"value": 70.0, "from": "MCP_TUI_MAX_TIMEOUT"}
+    assert whole["values"]["limits.timeout"] == {"value": 7.0, "from": "command line"}
+    assert whole["values"]["limits.max-timeout"] == {"value": 70.0, "from": "MCP_TUI_MAX_TIMEOUT"}
     assert whole["values"]["journal.keep"] == {"value": False, "from": "command line"}
     assert whole["values"]["keys.request.cancel"] == {"value": "x", "from": f"{file}:6"}
     assert whole["values"]["theme"] == {"value": "auto", "from": "default"}
@@ -40,13 +40,13 @@ def test_every_value_has_its_origin():
 
 
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
-    file = settings('timers = "fast"\n[limits]\nidle = "x"\nidel = 1\n')
+    file = settings('timers = "fast"\n[limits]\ntimeout = "x"\nidle = 1\n')
     more = "(and 1 more; see mcp-tui config)"
     run("info", "--demo").sentence(Exit.USAGE, f"{file}:1: timers must be", more)
     ran = run("config")
     assert ran.status == Exit.USAGE
     assert [line.split(":")[2] for line in ran.err.splitlines()] == ["1", "3", "4"]
-    assert "limits.idle" in ran.out
+    assert "limits.timeout" in ran.out
 
 
 def test_an_unknown_key_is_told_and_stops_nothing():
@@ -69,9 +69,9 @@ def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
 @pytest.mark.parametrize(
     ("text", "words", "env", "waited"),
     [
-        ("limits.idle = 0.4", (), {}, "0.4"),
-        ("servers.demo.idle = 30", (), {"MCP_TUI_TIMEOUT": "30"}, ""),
-        ("servers.demo.tools.silent.idle = 30", ("--timeout", "0.3"), {}, "0.3"),
+        ("limits.timeout = 0.4", (), {}, "0.4"),
+        ("servers.demo.timeout = 30", (), {"MCP_TUI_TIMEOUT": "30"}, ""),
+        ("servers.demo.tools.silent.timeout = 30", ("--timeout", "0.3"), {}, "0.3"),
     ],
 )
 def test_limits_come_from_option_tool_server_variable_or_file(

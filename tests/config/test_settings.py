@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import fields, is_dataclass
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from mcp_tui.cli.config import example
-from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, load
+from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, every_value, load
 
 
 def read(tmp_path: Path, text: str, **env: str) -> Loaded:
@@ -25,13 +24,14 @@ def test_the_example_parses_to_the_defaults_and_names_every_setting(tmp_path: Pa
     assert (found.settings, found.problems, found.wrong) == (DEFAULTS, (), ())
     table = tomllib.loads(example())
     for each in fields(Settings):
-        value = getattr(DEFAULTS, each.name)
+        value, name = getattr(DEFAULTS, each.name), each.name.replace("_", "-")
         if is_dataclass(value):
-            assert {inner.name for inner in fields(value)} == set(table[each.name])
-        elif each.name != "servers":  # a table for each server: shown as a comment
-            assert each.name in table
+            assert {inner.name.replace("_", "-") for inner in fields(value)} == set(table[name])
+        elif name != "servers":  # a table for each server: shown as a comment
+            assert name in table
+    values = every_value(DEFAULTS)
     for knob in KNOBS:
-        attrgetter(knob.key)(DEFAULTS)
+        assert knob.default == values[knob.key]
         assert knob.variable in example()
 
 
@@ -46,14 +46,14 @@ def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
 
 
 def test_each_value_says_where_it_came_from(tmp_path: Path):
-    text = "\n[limits]\nidle = 5\nmaximum = 7.5\n"
+    text = "\n[limits]\ntimeout = 5\nmax_timeout = 7.5\n"
     found = read(tmp_path, text, MCP_TUI_MAX_TIMEOUT="9", MCP_TUI_THEME="2024")
     limits = found.settings.limits
-    assert (limits.idle, limits.maximum, found.settings.theme) == (5, 9, "2024")
-    assert found.origins["limits.idle"] == f"{found.file}:3"
-    assert found.origins["limits.maximum"] == "MCP_TUI_MAX_TIMEOUT"
+    assert (limits.timeout, limits.max_timeout, found.settings.theme) == (5, 9, "2024")
+    assert found.origins["limits.timeout"] == f"{found.file}:3"
+    assert found.origins["limits.max-timeout"] == "MCP_TUI_MAX_TIMEOUT"
     assert found.origins["theme"] == "MCP_TUI_THEME"
-    assert "limits.connect" not in found.origins
+    assert "limits.connect-timeout" not in found.origins
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_each_value_says_where_it_came_from(tmp_path: Path):
     [
         ('timers = "fast"', "1: timers must be 'live', 'slow' or 'off', not 'fast'"),
         ("\nascii = 5", "2: ascii must be true, false or 'auto', not 5"),
-        ('[limits]\nidle = "60"', "2: limits.idle must be a number, not '60'"),
-        ("limits.message = 0", "1: limits.message must be greater than 0, not 0"),
-        ("[limits]\nidle = -1", "2: limits.idle must be greater than or equal to 0, not -1"),
-        ("[limits]\nidle = nan", "2: limits.idle must be "),
+        ('[limits]\ntimeout = "60"', "2: limits.timeout must be a number, not '60'"),
+        ("limits.max-message = 0", "1: limits.max-message must be greater than 0, not 0"),
+        ("[limits]\ntimeout = -1", "2: limits.timeout must be greater than or equal to 0, not -1"),
+        ("[limits]\ntimeout = nan", "2: limits.timeout must be "),
         (
-            '[servers."a b".tools.c]\nmaximum = true',
-            "2: servers.a b.tools.c.maximum must be a number, not True",
+            '[servers."a b".tools.c]\nmax-timeout = true',
+            "2: servers.a b.tools.c.max-timeout must be a number, not True",
         ),
         ('[journal]\nkeep = "yes"', "2: journal.keep must be true or false, not 'yes'"),
         ("[journal]\ndays = 1.5", "2: journal.days must be a whole number, not 1.5"),
@@ -89,29 +89,36 @@ def test_a_wrong_value_is_told_with_its_line_and_key(tmp_path: Path, text: str, 
 
 
 def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
-    text = 'themee = "x"\ntimers = "slow"\n[limits]\nidel = 3\n[servers.a.tools.b]\nmaximun = 3\nidle = 4\n[plugins]\n'
+    text = 'themee = "x"\ntimers = "slow"\n[limits]\nidle = 3\n[servers.a.tools.b]\nmax-timout = 3\ntimeout = 4\n[plugins]\n'
     found = read(tmp_path, text)
     assert found.wrong == ()
     assert found.problems == (
         f"{found.file}:1: unknown setting 'themee'; did you mean 'theme'?",
-        f"{found.file}:4: unknown setting 'limits.idel'; did you mean 'idle'?",
-        f"{found.file}:6: unknown setting 'servers.a.tools.b.maximun'; did you mean 'maximum'?",
+        f"{found.file}:4: unknown setting 'limits.idle'; did you mean 'timeout'?",
+        f"{found.file}:6: unknown setting 'servers.a.tools.b.max-timout'; did you mean 'max-timeout'?",
         f"{found.file}:8: unknown setting 'plugins'",
     )
     assert found.settings.timers == "slow"
     assert found.settings.limits_of("a", "b") == (4, 600, "ask")
 
 
+def test_a_name_may_have_lines_for_dashes_but_names_of_servers_and_tools_are_their_own(tmp_path: Path):
+    found = read(tmp_path, "log_level = 'off'\n[servers.a_b.tools.c_d]\nmax_timeout = 3\n")
+    assert (found.problems, found.wrong, found.settings.log_level) == ((), (), "off")
+    assert found.origins["log-level"] == f"{found.file}:1"
+    assert found.settings.limits_of("a_b", "c_d") == (60, 3, "ask")
+
+
 def test_limits_of_a_tool_go_before_its_server_s_and_those_before_all_others(tmp_path: Path):
     text = """
 [limits]
-idle = 1
-maximum = 2
+timeout = 1
+max-timeout = 2
 [servers.a]
-idle = 10
-on_timeout = "cancel"
+timeout = 10
+on-timeout = "cancel"
 [servers.a.tools.t]
-maximum = 0
+max-timeout = 0
 """
     limits_of = read(tmp_path, text).settings.limits_of
     assert limits_of("a", "t") == (10, 0, "cancel")
