@@ -117,6 +117,12 @@ CONNECTING: Final = (
 )
 """The options of every command that connects."""
 
+_WATCH: Final = _own(
+    Option(
+        "--watch", "PATH", "restart a stdio server when its files change (default: its sources)", nargs="*"
+    )
+)
+
 _LINGER_HELP: Final = "seconds to keep listening for late messages (1 after a cancel, else 0)"
 _CANCELLING: Final = OptionGroup(
     "cancelling",
@@ -308,10 +314,14 @@ def options_of(name: str | None) -> list[Option]:
 
 def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
     """Returns the same options in their groups."""
-    return (*CONNECTING, VERSION) if name is None else COMMANDS[name].options()
+    return (*CONNECTING, _WATCH, VERSION) if name is None else COMMANDS[name].options()
 
 
 VALUED: Final = frozenset(
-    each for name in COMMANDS for option in options_of(name) if option.takes_value for each in option.names
+    each
+    for name in (None, *COMMANDS)
+    for option in options_of(name)
+    if option.takes_value
+    for each in option.names
 )
 """Every option of any command that takes a value: the first pass must not mistake the value for a command."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
+    from mcp_tui.config.watching import Watched
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.journal.store import EventLog
     from mcp_tui.protocol.states import Limits
@@ -61,6 +62,7 @@ def open_workbench(given: Words) -> int:
     except NeedsConsent as needs:
         where, first = None, needs.definition  # the workbench asks
     config = Path(given.options.config) if given.options.config else None
+    watch = None if given.options.watch is None else _watched(where, given.options.watch)
     settings(given, server="")  # what is wrong is told before the screen is taken
 
     # Textual takes most of the start: what can be refused is refused before.
@@ -102,6 +104,7 @@ def open_workbench(given: Words) -> int:
         first=first,
         complete=partial(of_definition, given),
         config=config,
+        watched=watch,
         explain=explain,
     )
     app = WorkbenchApp(where, client, chosen)
@@ -117,6 +120,22 @@ def open_workbench(given: Words) -> int:
     if failed:
         raise failed[0]
     return status
+
+
+def _watched(where: Target | None, paths: list[str]) -> Watched:
+    """Returns what ``--watch`` looks at.
+
+    Raises:
+        Failure: mcp-tui starts no server, or not before it is approved.
+        ConfigError: a path does not exist, or there is too much to watch.
+    """
+    from mcp_tui.client.settings import StdioTarget
+    from mcp_tui.config.watching import watched
+
+    if not isinstance(where, StdioTarget):
+        way = "Put its command after --, or name one that you approved with --server."
+        raise Failure(f"--watch needs a server that mcp-tui starts. {way}")
+    return watched(where, paths)
 
 
 def _left_running(log: EventLog) -> list[str]:

@@ -302,7 +302,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             remember(target)
             session = Session(self._client(target), None if limits is None else partial(limits, target))
             session.apply(self.preferences.settings)
-            screen = Workbench(session)
+            screen = Workbench(session, self.preferences.watched if target is self._target else None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other servers go on
             why = brief(sentence(self.preferences.explain(error)), 400)
             self.notify(safe("Cannot open {}. {}", title(target), why), severity="error", markup=False)

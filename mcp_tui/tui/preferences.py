@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
+    from mcp_tui.config.watching import Watched
     from mcp_tui.protocol.states import Limits
 
 ASK: Final = 10.0
@@ -101,6 +102,7 @@ class Preferences:
     ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
     from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
+    ``watched`` are the files of the first server that restart it.
     ``explain`` words any exception for people.
     """
 
@@ -112,5 +114,6 @@ class Preferences:
     limits: Callable[[Target, str], Limits] | None = None
     first: Definition | None = None
     config: Path | None = None
+    watched: Watched | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
     explain: Callable[[Exception], str] = str

@@ -91,6 +91,7 @@ CHECKS: dict[str, Check[Any]] = {
         sees=lambda stage: stage.app.clipboard and "jsonrpc" not in stage.app.clipboard, row="completed"
     ),
     "request.save": Check(sees=lambda _: list(Path().glob("mcp-tui-*.json"))),
+    "watch.pin": Check(sees=lambda stage: "Not watching" in stage.text(), row="completed"),
     "view.pager": Check(sees=lambda stage: " program" in str([*stage.app._notifications])),
     "question.answer": opens("FormScreen"),
     "view.filter": Check(sees=lambda stage: stage.bench.filtering.input.has_focus),

@@ -188,7 +188,7 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
         walk.step("a", seconds=0.2)
         walk.step("\x1b", "\x1b")
     walk.step("c", "because\r", "X", "\x1b", "C")  # the prompt with the name, the question, the cancellations
-    walk.step("3", "z", "z", "5", "W", "\r", "\x1b", "\x1b")
+    walk.step("3", "z", "z", "5", "t", "\r", "\x1b", "\x1b")
     walk.step("/", "name:hang\r", "\x1b", "S", "\x1b", "P", "\x1b", "?", "\x1b")
     for found in ("call", "cancel", "server"):  # the palette has names as well
         walk.command(found)

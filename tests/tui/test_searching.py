@@ -232,7 +232,7 @@ class TestSchema:
             for name in ("right", "wrong"):
                 id_ = driven.call(name)
                 await driven.until(lambda id_=id_: not driven.row(id_).open)
-            await driven.press("W")
+            await driven.press("t")
             await driven.until(lambda: "←✗" in driven.inside("wire"))
             assert driven.inside("wire").count("✗") == 1
             await driven.press("end")

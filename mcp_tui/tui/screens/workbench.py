@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import WORKBENCH, bindings
@@ -11,11 +12,15 @@ from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
 from mcp_tui.tui.screens.parts.questions import QuestionPrompts
+from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import NOTHING, SafeText, words
+
+if TYPE_CHECKING:
+    from mcp_tui.config.watching import Watched
 
 
 class Workbench(SessionScreen):
@@ -23,7 +28,7 @@ class Workbench(SessionScreen):
 
     BINDINGS = bindings(WORKBENCH)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, watched: Watched | None = None) -> None:
         super().__init__(session)
         self.session = session
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
@@ -31,6 +36,7 @@ class Workbench(SessionScreen):
         self.cancelling = Cancelling(self, session, self.table)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
         self.questions = QuestionPrompts(self, session)
+        self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)
         self.action_cancel_now = self.cancelling.cancel_now
         self.action_cancel_all = self.cancelling.cancel_all
         self.action_extend = self.cancelling.extend
@@ -40,8 +46,14 @@ class Workbench(SessionScreen):
         self.action_edit = self.calling.edit
         self.action_saved = self.calling.choose_saved
         self.action_answer = self.questions.answer
+        self.action_pin = self.watching.pin
         self.action_server = self.connection.menu
         self.action_sign_in = self.connection.sign_in
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self.watching.watched is not None:
+            self.run_worker(self.watching.run(), group="watch", exit_on_error=False)
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
@@ -55,6 +67,7 @@ class Workbench(SessionScreen):
             self.cancelling.ask_about_overdue()
             self.questions.put_new()
             self.calling.sum_up()
+            self.watching.look()
             self.connection.tell_troubles()
 
     def drawing(self) -> None:
