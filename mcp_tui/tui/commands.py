@@ -44,6 +44,7 @@ MEANINGS: Final = tuple(
         "mark select",
         "expand collapse fold unfold",
         "wire messages frames traffic raw json",
+        "server transport protocol version capabilities instructions detail",
         "log stderr output console",
         "subscribe watch",
         "answer reply question",

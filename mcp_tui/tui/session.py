@@ -260,13 +260,17 @@ class Session:
             transport=clean(kind if info is None else info.transport),
             pid=None if info is None else info.pid,
             revision=NOTHING if info is None else clean(info.revision.name),
-            detail=self.trouble or (sign_in if connecting else NOTHING) or self.doing,
+            detail=self._standing() or (sign_in if connecting else NOTHING) or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._counts(now), asks=len(self.questions)),
             limits=self.limits,
             around=self.around,
             sign_in=NOTHING if connecting else sign_in,
         )
+
+    def _standing(self) -> SafeText:
+        """Returns why there is no connection, for the bar; the empty table says the reason itself."""
+        return self.trouble if self.has_calls() or not self.trouble else words("not connected")
 
     # -- the scene ---------------------------------------------------------------------------------------------
 
@@ -296,8 +300,8 @@ class Session:
         """Returns the text of the empty table of requests."""
         match self.link:
             case Link.CONNECTING:
-                said = "Connecting to {}: {} ({} stops)"
-                return safe(said, self.name, self.doing or "…", key_of("request.cancel"))
+                step = safe(": {}", self.doing) if self.doing else words(" …")
+                return safe("Connecting to {}{} ({} stops)", self.name, step, key_of("request.cancel"))
             case Link.CONNECTED:
                 return first_steps()
             case Link.LOST:
@@ -326,11 +330,7 @@ class Session:
             name = downloading(client)
             sections = connecting_sections(client.steps, client.stderr, now=self.now(), launcher=name)
             return [*steps, *sections]
-        process = isinstance(client.target, StdioTarget)
-        again = "{server.menu} restarts the server" if process else "{server.menu} reconnects"
-        if self.wants_sign_in:
-            again = "{server.sign-in} signs in, {server.menu} reconnects"
-        return failure_sections(self.trouble, client.steps, client.stderr, hint(again))
+        return failure_sections(client.steps, client.stderr)
 
     def has_calls(self) -> bool:
         """Returns whether a person has called anything."""

@@ -94,9 +94,7 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
     monkeypatch.setattr(first, "open", partial(nothing, first))
     async with first.run_test(size=size) as pilot:
         opening = Driven(first, pilot)
-        await opening.until(
-            lambda: "Connecting to silent: …. Press c to stop." in opening.text().replace("~", "…")
-        )
+        await opening.until(lambda: "Connecting to silent … (c stops)" in opening.text().replace("~", "…"))
         assert isinstance(opening.top, Opening)
         expected = furniture(opening)
     loaded = app()

@@ -86,7 +86,7 @@ class TestTheTerminalIsAsItWas:
         pid = re.search(r"pid (\d+)", terminal.text())
         assert pid, terminal.text()
         os.kill(int(pid[1]), signal.SIGKILL)
-        terminal.see("terminated by signal 9", "Press S to restart it")
+        terminal.see("terminated by signal 9", "Press S to reconnect")
         terminal.press("\x11")
         assert terminal.ended() == 0
         terminal.assert_restored()

@@ -57,7 +57,7 @@ class ToolList(Vertical):
     def size_for(self, room: int) -> None:
         """Sets the height to hold all tools, whether or not they pass the filter, within ``room`` lines."""
         lines = min(len(self.tools), LISTED) + (len(self.tools) > LISTED)
-        self._options.styles.height = max(1, min(lines, room - 5))
+        self._options.styles.height = max(1, min(lines, room - 6)) + 2
 
     def fill(self) -> SafeText:
         """Lists the tools that pass the filter; returns how many. Without a new filter the cursor stays on its tool."""
@@ -82,7 +82,8 @@ class ToolList(Vertical):
         for tool, label in zip(shown, labels, strict=True):
             given = safe("  {}", fit(tool.arguments, hints))
             summary = safe("  {}", clip(tool.summary, 200)), "$text-muted"
-            options.append(Option(Content.assemble((fit(label, names), "bold"), given, summary)))
+            shown_name = fit(label, max(names, width(label)))  # a longer one takes the room of what follows
+            options.append(Option(Content.assemble((shown_name, "bold"), given, summary)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
             options.append(Option(Content.styled(more, "$text-muted"), disabled=True))
@@ -97,7 +98,7 @@ class ToolList(Vertical):
             return
         room = self._about.size.width or 72
         said = clip(tool.summary or tool.arguments, room)
-        if tool.summary and width(tool.arguments) > COLUMNS[1]:
+        if tool.summary and (width(tool.arguments) > COLUMNS[1] or width(brief(tool.name)) > COLUMNS[0]):
             said = safe("{}\n{}", clip(tool.arguments, room), said)
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))

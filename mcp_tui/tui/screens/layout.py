@@ -377,7 +377,7 @@ class Opening(LayoutScreen):
         name, limits, pane = title(target), preferences.limits, preferences.look.pane
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
-        self.table.said = safe("Connecting to {}: …. Press {} to stop.", name, key_of("request.cancel"))
+        self.table.said = safe("Connecting to {} … ({} stops)", name, key_of("request.cancel"))
         self.panes: dict[str, Canvas] = {each: Empty(id=each) for each in TABS}
         self.bar.show(
             ServerFacts(

@@ -192,11 +192,14 @@ class PickerScreen(Dialog[Target | None]):
     def _grow(self) -> None:
         """Sizes the dialog for all servers, whatever the filter."""
         self._cells = min(NAME, max((width(each.name) for each in self._all if each.said), default=0))
-        wide = max((self._cells + width(each.said) + 20 for each in self._all), default=0)
-        self._inner = max(20, min(104, max(62, wide), self.size.width - 6))
-        self._box.styles.width = self._inner + 6
+        cells = (
+            self._cells + width(each.said) + 20 if each.said else width(each.name) + 2 for each in self._all
+        )
+        wide = max(cells, default=0)
+        self._inner = max(20, min(104, max(62, wide), self.size.width - 8))
+        self._box.styles.width = self._inner + 8
         height = len({each.group for each in self._all}) + len(self._all)
-        self._list.styles.height = max(1, min(height, self.size.height - 8))
+        self._list.styles.height = max(1, min(height, self.size.height - 10)) + 2
 
     # -- the list --------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class ServersScreen(Dialog[ServerPick | None]):
 
     def _lines(self) -> list[Content]:
         now = self.read_at(self._servers.all[0].now())
-        cells = max(20, min(100, self.size.width) - 6)
+        cells = max(20, min(100, self.size.width) - 8)
         return [
             Content.assemble(*self._described(at, each, each.facts(now), cells))
             for at, each in enumerate(self._servers.all, 1)

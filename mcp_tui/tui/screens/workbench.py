@@ -74,7 +74,7 @@ class Workbench(SessionScreen):
         session = self.session
         self.payloads.server = str(session.around.whose)
         listed = session.link is Link.CONNECTED
-        empty = words("The server lists nothing.") if listed else session.empty_text()
+        empty = words("The server lists nothing.") if listed else words("Not connected.")
         if empty != self.catalogue.empty:
             self.catalogue.empty = empty
             self.catalogue.refresh()

@@ -228,7 +228,7 @@ class Catalogue:
         """Returns the number of the first, second … entry of a name, from 0; of a title for -1."""
         return self._known.setdefault((kind, name, again), len(self._known))
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, room: int) -> Line:
         row = self._rows.get(number)
         if row is None:
             return EMPTY
@@ -237,9 +237,10 @@ class Catalogue:
             problem = self._problems.get(row) or NOTHING
             said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
-        if width - 4 - self.longest < HINT:
-            return line(words("  "), fit(row.label, max(8, width - 2)), key=row)
-        name = fit(row.label, self.longest)
+        if room - 4 - self.longest < HINT:
+            return line(words("  "), fit(row.label, max(8, room - 2)), key=row)
+        # a longer one takes the room of its hint
+        name = fit(row.label, max(self.longest, min(width(row.label), room - 2)))
         return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
 
 

@@ -241,11 +241,14 @@ def server_sections(info: ServerInfo) -> list[Section]:
     rows = (
         ("server", join((brief(info.name), brief(info.version, 60)), " ")),
         ("title", brief(info.title)),
-        ("over", brief(info.transport)),
-        ("speaks", brief(info.revision.name)),
-        ("can", join([brief(name, 40) for name in list(info.capabilities)[:30]], ", ")),
+        ("transport", brief(info.transport)),
+        ("protocol", brief(info.revision.name)),
+        (
+            "capabilities",
+            join([brief(name, 40) for name in list(info.capabilities)[:30]], ", ") or words("none"),
+        ),
     )
-    sections = [Section(words("Server"), fact_lines(rows, 8))]
+    sections = [Section(words("Server"), fact_lines(rows, 14))]
     if info.instructions:
         sections.append(Section(words("Instructions"), texts(paragraphs(info.instructions))))
     return sections
@@ -269,18 +272,9 @@ def connecting_sections(
     return [Section(words("Connecting"), lines), *_last_words(stderr)]
 
 
-def failure_sections(
-    trouble: SafeText, steps: Sequence[ev.Note], stderr: Iterable[str], again: SafeText
-) -> list[Section]:
-    """Returns why there is no connection, what to do, the steps so far, and lines of stderr.
-
-    ``again`` is what to do. Empty if there is no ``trouble``.
-    """
-    if not trouble:
-        return []
-    sections = [Section(words("Connection"), [line((trouble, "error")), line((again, "muted"))])]
-    if steps:
-        sections.append(Section(words("Connection steps"), _steps(steps)))
+def failure_sections(steps: Sequence[ev.Note], stderr: Iterable[str]) -> list[Section]:
+    """Returns the steps up to a failure to connect, and lines of stderr; the table says why it failed, and what to do."""
+    sections = [Section(words("Connection steps"), _steps(steps))] if steps else []
     return [*sections, *_last_words(stderr)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Coroutine
 from typing import Final
 
@@ -10,18 +9,17 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from mcp_tui.client.negotiation import MISSING_CAPABILITY
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.keys import hint, key_of
+from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 UNREAD: Final = "The server does not read its stdin. {server.menu} can terminate it."
@@ -55,7 +53,7 @@ class ConnectionKeys:
         if self._session.link is Link.CONNECTING:
             self._screen.refuse(hint("Still connecting. {request.cancel} stops it."))
         else:
-            self._screen.refuse(hint("No server connected. Press {server.menu} to connect."), "error")
+            self._screen.refuse(hint("Not connected. Press {server.menu} to reconnect."), "error")
         return False
 
     def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
@@ -82,7 +80,7 @@ class ConnectionKeys:
         session = self._session
         running = len(session.calls)
         note = safe("{} in flight will be cancelled first", plural(running)) if running else words("")
-        choices = [("reconnect", self._again())]
+        choices = [("reconnect", words("Reconnect"))]
         if session.link is not Link.LOST:
             choices.append(("stop", words("Stop")))
         if unwritten := len(session.unwritten):
@@ -142,16 +140,6 @@ class ConnectionKeys:
 
         await self._screen.ask(ProbeScreen(made, choices))
 
-    @property
-    def _started(self) -> bool:
-        """Whether the server is a process that we start."""
-        return isinstance(self._session.client.target, StdioTarget)
-
-    def _again(self) -> SafeText:
-        if self._session.link is Link.CONNECTED:
-            return words("Reconnect")
-        return words("Start the server") if self._started else words("Connect")
-
     # -- messages ----------------------------------------------------------------------------------------------
 
     def advice(self, row: Request) -> SafeText:
@@ -160,7 +148,7 @@ class ConnectionKeys:
         if any(each is row for each in session.unwritten):
             return hint(UNREAD)
         gone = session.link is Link.LOST
-        start = hint("{server.menu} restarts the server" if self._started else "{server.menu} reconnects")
+        start = hint("{server.menu} reconnects")
         if row.code == MISSING_CAPABILITY and session.settings.sampling.mode == "off":
             return words(
                 'Sampling is off. Set MCP_TUI_SAMPLING=ask, or mode = "ask" under [sampling] in the settings.'
@@ -168,9 +156,7 @@ class ConnectionKeys:
         if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} repeats the request")
             return safe("{}; then {}", start, retry) if gone else safe("{} (never automatic)", retry)
-        if gone and row.state is State.LOST:
-            return safe("{} {}", session.trouble, start)
-        return start if gone and is_disconnected(row) else words("")
+        return start if gone and (row.state is State.LOST or is_disconnected(row)) else words("")
 
     def tell_troubles(self) -> None:
         """Says once that the server does not read, or that the connection is lost, with the key that helps.
@@ -184,16 +170,15 @@ class ConnectionKeys:
         if session.unwritten:
             trouble = hint(UNREAD)
         elif session.broke:
-            way = words("restart it") if self._started else words("reconnect")
-            said = safe("{}.", re.split("[,.] ", session.trouble)[0].removesuffix("."))
-            trouble = safe("{} Press {} to {}.", clip(said, 38), key_of("server.menu"), way)
+            trouble = hint("Connection lost. Press {server.menu} to reconnect.")
         if trouble == self._trouble:
             return
         self._trouble = trouble
         if not trouble:
             self._screen.keys.hush()
         else:
-            self._screen.tell(trouble, "error", seconds=15)
+            if session.unwritten or session.has_calls():  # the empty table says it as well
+                self._screen.tell(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
                 self._screen.app.guard.hold(trouble)
 
