@@ -28,14 +28,17 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 METADATA := pyproject.toml mcp_tui/__init__.py constraints.txt
 # pip is not quiet: the first install takes minutes on a slow line, and names what it works on.
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --editable
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+INSTALL := $(PIP) --editable .
+# The pip of a new environment may be older than dependency groups (PEP 735).
+INSTALL_DEV := $(PIP) 'pip>=25.1' && $(INSTALL) --group dev --constraint constraints.txt
 
 # A broken or half-made environment (a removed interpreter, an interrupted install) is made again.
 ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo usable),usable)
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers generated monkey fuzz soak findings bench bench-quick \
+.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings bench bench-quick \
     dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -75,6 +78,10 @@ generated: $(DEV_STAMP) ## Write what is made from the code: tables of keys, str
 	$(BIN)/python -m tests.generated
 	$(BIN)/python -m tests.strings --write
 	$(BIN)/python -m tests.tui.snapshots --write
+
+lock: $(DEV_STAMP) ## Write constraints.txt anew from pyproject.toml; ARGS=--upgrade takes newer versions
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate \
+	    --custom-compile-command 'make lock' --output-file constraints.txt pyproject.toml $(ARGS)
 
 monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
 	$(BIN)/python -m tests.monkey $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
@@ -130,10 +137,10 @@ $(BIN)/python:
 # Where the development tools are, they are kept up to date with the rest; `make run` alone never installs them.
 $(RUN_STAMP): $(METADATA) | $(BIN)/python
 	@echo "Installing mcp-tui and what it needs into $(VENV): about a minute, the first time only"
-	@if [ -f $(DEV_STAMP) ]; then $(INSTALL) '.[dev]' --constraint constraints.txt && touch $(DEV_STAMP); else $(INSTALL) .; fi
+	@if [ -f $(DEV_STAMP) ]; then $(INSTALL_DEV) && touch $(DEV_STAMP); else $(INSTALL); fi
 	@touch $@
 
 $(DEV_STAMP): $(METADATA) | $(BIN)/python
 	@echo "Installing mcp-tui and its development tools into $(VENV): a minute or two, the first time only"
-	@$(INSTALL) '.[dev]' --constraint constraints.txt
+	@$(INSTALL_DEV)
 	@touch $(RUN_STAMP) $@

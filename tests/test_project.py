@@ -157,7 +157,7 @@ def test_make_run_installs_no_development_tools(fresh: Path):
     plan = _run("make", "--dry-run", "run", cwd=fresh)
     assert plan.returncode == 0, plan.stderr
     assert "-m venv" in plan.stdout
-    assert ".[dev]" not in plan.stdout.split("else")[1]
+    assert "--group dev" not in plan.stdout.split("else")[1]
     assert plan.stdout.splitlines()[-1] == ".venv/bin/mcp-tui --demo"
 
 
