@@ -131,7 +131,7 @@ def test_an_answer_is_paged_without_what_a_terminal_obeys(
 ) -> None:
     (tmp_path / "pager.py").write_text(PAGER)
     pager = {"PAGER": f"{sys.executable} '{tmp_path}/pager.py' '{tmp_path}/paged'"}
-    content = [{"type": "text", "text": "first\n\x1b]0;owned\x07\x9b31mlast"}]
+    content = [{"type": "text", "text": "see https://example.org/a for more\n\x1b]0;owned\x07\x9b31mlast"}]
     target = answering(
         {
             "tools/call": {"content": content},
@@ -144,9 +144,10 @@ def test_an_answer_is_paged_without_what_a_terminal_obeys(
     terminal.see("Call a tool")
     terminal.press("\x13")
     terminal.see("completed")
+    terminal.until(lambda: b";https://example.org/a\x1b\\" in terminal.raw)  # a link in the detail
     terminal.press("p")
-    terminal.see("first", "pager>")
-    assert (tmp_path / "paged").read_text() == "first\n␛]0;owned␇‹009B›31mlast\n"
+    terminal.see("pager>")
+    assert (tmp_path / "paged").read_text() == "see https://example.org/a for more\n␛]0;owned␇‹009B›31mlast\n"
     terminal.press("\r")
     terminal.see("completed", "╭─ Requests")
     terminal.press("\x11")

@@ -22,6 +22,7 @@ from mcp_tui.tui.view.pages import PartsPage, Place
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, Numbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
+from mcp_tui.tui.widgets.links import linked
 
 LONGEST: Final = 200
 """Characters of a text to find, at most."""
@@ -338,7 +339,7 @@ class Detail(Canvas):
         if at >= len(self._lines):
             return self.say(words(" Nothing selected.")) if y == 0 and not self._sections else self.blank()
         on_cursor = self.has_focus and at == self.cursor
-        strip = Strip(self.paint(self._lines[at], cursor=on_cursor))
+        strip = linked(Strip(self.paint(self._lines[at], cursor=on_cursor)), self.inner.width)
         if on_cursor:
             rest = self.paint(((words(" "), ""),), cursor=True)[0].style
             strip = strip.adjust_cell_length(self.inner.width, rest)
@@ -462,7 +463,7 @@ class Pager(ListCanvas):
         if line is None:
             return self.say(words("reading …")) if y == 0 else self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
-        return self.finder.highlighted(strip)
+        return self.finder.highlighted(linked(strip, self.inner.width))
 
     def action_activate(self) -> None:
         """Folds or unfolds the line; posts :class:`Activated` for a line that does not fold, such as a link."""
