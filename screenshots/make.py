@@ -34,8 +34,11 @@ async def pictures() -> AsyncGenerator[tuple[str, str]]:
         await stage.press("6")
         await stage.choose("late")
         yield "workbench-140x40", await svg(stage)
+    async with staged((140, 24), DARK) as stage:
+        await stage.back()
+        await stage.choose("late")
         await stage.press("6", "z")
-        yield "timeline-140x40", await svg(stage)
+        yield "timeline-140x24", await svg(stage)
     async with staged((140, 40), LIGHT) as stage:
         await stage.back()
         await stage.choose("task")
@@ -89,8 +92,6 @@ async def moving() -> str:
         await frame(1.6)
         play.at(7.4)
         play.result(row, "1,204 rows")
-        await stage.press("3")
-        await frame(3.5)
         await stage.press("1")
         await frame(3.5)
     return film(frames)
