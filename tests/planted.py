@@ -19,12 +19,13 @@ from mcp_tui.client.client import Client
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages, requests, responses, revisions
 from mcp_tui.protocol import ledger as ledgers
+from mcp_tui.protocol.clocks import Clocks
+from mcp_tui.protocol.core import Live
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.ports import Live
 from mcp_tui.protocol.requests import RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
@@ -245,7 +246,7 @@ def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
             original(self, row, params, at, seq)
         else:
             self._core.emit(ev.Progress(at=at, id=row.id, progress=value, seq=seq))
-            self._core.arm(row)
+            self._clocks.arm(row)
 
     patch.setattr(Inbound, "_advance", advance)
 
@@ -311,7 +312,7 @@ def a_cancel_of_the_servers_hits_ours(patch: Patch) -> None:
         id_ = as_object(frame.params).get("requestId")
         row = self._core.book.get(id_) if messages.is_request_id(id_) else None
         if row is not None and row.open:
-            self._core.over(row, ev.Lost(at=at, id=row.id, detail="cancelled by the server"))
+            self._ledger.over(row, ev.Lost(at=at, id=row.id, detail="cancelled by the server"))
 
     patch.setattr(Inbound, "_cancelled", cancelled)
 
@@ -354,13 +355,13 @@ def an_answer_that_is_owed_never_leaves(patch: Patch) -> None:
 
 
 def a_withdrawn_prompt_stops_the_clocks_for_ever(patch: Patch) -> None:
-    original = Ledger.pause_while_asked
+    original = Clocks.pause_while_asked
 
-    def pause(self: Ledger, at: float, only: Request | None = None) -> None:
-        if only is not None or self.inbound.waiting:
+    def pause(self: Clocks, at: float, only: Request | None = None) -> None:
+        if only is not None or self._waiting():
             original(self, at, only)
 
-    patch.setattr(Ledger, "pause_while_asked", pause)
+    patch.setattr(Clocks, "pause_while_asked", pause)
 
 
 def prompts_outlive_the_connection(patch: Patch) -> None:
@@ -415,8 +416,8 @@ def the_maximum_runs_while_a_person_is_asked(patch: Patch) -> None:
 
 def a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
     def cancel(self: Tasks, row: Request, at: float) -> None:
-        assert isinstance(self._core, Ledger)
-        self._core._signal(row)
+        assert isinstance(self._ledger, Ledger)
+        self._ledger._signal(row)
 
     patch.setattr(Tasks, "cancel", cancel)
 

@@ -296,7 +296,7 @@ class Client:
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
         """Gives a request ``seconds`` more before its nearest limit, or lifts its limits with ``None``."""
-        extended = self.ledger.extend(id, seconds, at=self.now())
+        extended = self.ledger.clocks.extend(id, seconds, at=self.now())
         self.drain()
         return extended
 

@@ -10,10 +10,12 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.clocks import Clocks
+from mcp_tui.protocol.core import Core
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id, shown
-from mcp_tui.protocol.ports import Core
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
@@ -47,9 +49,13 @@ class Inbound:
     have no answer yet.
     """
 
-    def __init__(self, core: Core, responses: Responses, tasks: Tasks) -> None:
+    def __init__(
+        self, core: Core, ledger: Decisions, clocks: Clocks, responses: Responses, tasks: Tasks
+    ) -> None:
         self.waiting: dict[Key, ServerRequest] = {}
         self._core = core
+        self._ledger = ledger
+        self._clocks = clocks
         self._responses = responses
         self._tasks = tasks
         self._owed: set[Key] = set()
@@ -88,7 +94,7 @@ class Inbound:
             self.waiting[key] = core.book.server_requests[-1]
             self._sent.pop(key, None)
             core.do(core.port.prompt, id_, frame.method, params, parent)
-            core.pause_while_asked(at)
+            self._clocks.pause_while_asked(at)
 
     def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
         """Returns the id of our request that a server request belongs to, by its task or its stream.
@@ -100,7 +106,7 @@ class Inbound:
         row = self._tasks.row_of(as_object(meta.get(RELATED_TASK)).get("taskId"))
         if row is None and stream is not None:
             row = core.current(stream)
-            if row is not None and not core.reached(row, at):
+            if row is not None and not self._ledger.reached(row, at):
                 row = None
             elif row is not None and row.parent is not None and row.id in core.live:
                 return row.parent
@@ -127,7 +133,7 @@ class Inbound:
             return False
         error = None if code is None else messages.error(request_id, code, text)
         self._answer_once(key, error or messages.result(request_id, value), at, how)
-        self._core.pause_while_asked(at)
+        self._clocks.pause_while_asked(at)
         return True
 
     def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
@@ -213,7 +219,7 @@ class Inbound:
         core, params = self._core, as_object(frame.params)
         named = params.get("requestId")
         if is_request_id(named) and self._withdrawn(named, messages.as_text(params.get("reason")), at, seq):
-            core.pause_while_asked(at)
+            self._clocks.pause_while_asked(at)
             return
         # C-51: answer and cancel crossed, and neither side did wrong
         crossed = is_request_id(named) and (type(named), named) in self._sent
@@ -222,7 +228,7 @@ class Inbound:
         if not core.negotiated.modern:
             return
         row = core.named(named) if is_request_id(named) else None
-        if row is not None and row.method == LISTEN and core.reached(row, at):
+        if row is not None and row.method == LISTEN and self._ledger.reached(row, at):
             self._responses.answer(
                 row, messages.ResponseFrame(id=row.id, result={}, size=frame.size), at, seq
             )
@@ -251,7 +257,7 @@ class Inbound:
         """Handles a notification on a subscription. Its acknowledgement must come first (subscriptions, 2026-07-28)."""
         core = self._core
         row = core.named(listening) if is_request_id(listening) else None
-        if row is None or row.method != LISTEN or not core.reached(row, at):
+        if row is None or row.method != LISTEN or not self._ledger.reached(row, at):
             text = f"{method} for the subscription {shown(listening)}, which does not exist"
             core.violation("subscription", text, at, seq)
             return
@@ -286,7 +292,7 @@ class Inbound:
         over = row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT)
         if over or row.round_answered or wire_id != row.wire_id:
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
-        elif not core.reached(row, at):
+        elif not self._ledger.reached(row, at):
             core.violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)
         else:
             self._advance(row, params, at, seq)
@@ -312,9 +318,9 @@ class Inbound:
         """
         core = self._core
         own = None if stream is None else core.current(stream)
-        if own is not None and core.reached(own, at):
+        if own is not None and self._ledger.reached(own, at):
             return own, f", on the stream of {own.id!r}"
-        rows = [live.row for live in core.live.values() if not live.row.internal] + core.watched()
+        rows = [live.row for live in core.live.values() if not live.row.internal] + self._ledger.watched()
         calls = {row.id: row for row in rows if row.method not in UNTOKENED and row.sent_at is not None}
         if len(calls) != 1:
             return None, ""
@@ -344,4 +350,4 @@ class Inbound:
             total = messages.number(params.get("total"))
             words = message[:SHOWN] if isinstance(params.get("message"), str) else None
             core.emit(ev.Progress(at=at, id=row.id, progress=value, total=total, message=words, seq=seq))
-            core.arm(row)
+            self._clocks.arm(row)

@@ -10,7 +10,7 @@ views agree. Nothing leaves before the decision is complete: both wait in one qu
 ``send`` that it is writing, and the ledger is consistent by then.
 
 **A request** goes through the states of :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. What is kept of it beside its row
-is one :class:`~mcp_tui.protocol.ports.Live`, dropped when it is over. Everything that ends a request goes through
+is one :class:`~mcp_tui.protocol.core.Live`, dropped when it is over. Everything that ends a request goes through
 :meth:`Ledger.over`, in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its
 server requests, resolve its callers, and update the task that it was sent for.
 
@@ -29,34 +29,34 @@ server requests, resolve its callers, and update the task that it was sent for.
 comes meanwhile or later is evidence. A response that comes before the signal has begun to leave withdraws the cancel: only
 a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
 
-**The parts** have state of their own and reach the ledger by the port :class:`~mcp_tui.protocol.ports.Core`: ``responses``,
-``inbound`` (the server's requests and notifications), ``rounds`` (one request, more than one message), ``tasks``.
+**The parts** have state of their own: ``clocks``, ``responses``, ``inbound`` (the server's requests and notifications),
+``rounds`` (one request, more than one message), ``tasks``. What all share is :class:`~mcp_tui.protocol.core.Core`; what
+they have this ledger decide is :class:`~mcp_tui.protocol.ports.Decisions`. They are one component: no part is of use alone.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Collection
 from enum import Enum
 from itertools import count
-from typing import Any, Final, ParamSpec
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.deadlines import Deadlines, Timer
+from mcp_tui.protocol.clocks import Clocks
+from mcp_tui.protocol.core import Core, Live
+from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.evidence import CLOSED_FIRST, NO_TASK_ID
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
-from mcp_tui.protocol.ports import LedgerPort, Live
-from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
+from mcp_tui.protocol.ports import LedgerPort
+from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
 from mcp_tui.protocol.responses import BETWEEN, NAME, Responses, answered
-from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
+from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import GRACE, LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
-
-P = ParamSpec("P")
 
 UNSENT: Final = "cancelled before it was sent"
 
@@ -68,12 +68,6 @@ WATCHED: Final = 60.0
 
 CONCERNED: Final = 60.0
 """Seconds after a cancel in which the end of the connection counts as evidence, or the grace if that is longer."""
-
-BROKEN: Final = 4096
-"""Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
-
-TOLD: Final = 10
-"""Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
 
 
 class CancelOutcome(Enum):
@@ -89,7 +83,7 @@ class CancelOutcome(Enum):
     LEFT = "no longer watched: it cannot be cancelled"
 
 
-class Ledger:
+class Ledger(Core):
     """The requests of one client over all its connections.
 
     ``negotiated`` decides how cancels leave and the ``_meta`` of every request; ``grace`` is in seconds. Ids are integers
@@ -97,66 +91,19 @@ class Ledger:
     """
 
     def __init__(self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE) -> None:
-        self.port = port
-        self.negotiated = Negotiated(transport=transport)
-        self.grace = grace
-        self.standstill = 0.0
-        """Seconds for which this process stood still, while what came meanwhile is read."""
-        self.book = Book()
-        self.deadlines = Deadlines()
-        self.live: dict[RequestId, Live] = {}
-        self.rounds = Rounds(self)
-        self.tasks = Tasks(self, self.rounds)
-        self.responses = Responses(self, self.rounds, self.tasks)
-        self.inbound = Inbound(self, self.responses, self.tasks)
-        self.tokens: dict[tuple[type, RequestId], RequestId] = {}
-        """The ids of rounds by their progress tokens, unless these are equal; 0 for an id that is nobody's token."""
-        self._later_rounds: dict[RequestId, RequestId] = {}
-        """The ids of requests by those of their second and later rounds."""
+        super().__init__(port, transport=transport, grace=grace)
+        self.clocks = Clocks(self, self._waiting)
+        self.rounds = Rounds(self, self)
+        self.tasks = Tasks(self, self, self.clocks, self.rounds)
+        self.responses = Responses(self, self, self.rounds, self.tasks)
+        self.inbound = Inbound(self, self, self.clocks, self.responses, self.tasks)
         self._writing: set[RequestId] = set()
         """Ids that the transport has begun to write; an id may stay here after its request is over."""
         self._signal_queued: dict[RequestId, Request] = {}
         """Requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
         """The ids of cancelled requests that may still get messages."""
-        self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._ids = count(1)
-        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
-        self._performing = False
-
-    # -- what comes out --------------------------------------------------------------------------------------
-
-    def emit(self, event: ev.Event) -> None:
-        """Folds an event into the book and queues it for the port."""
-        self.book.apply(event)
-        self._queue.append((self.port.event, (event,), {}))
-
-    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
-        """Queues an action of the port."""
-        self._queue.append((action, args, more))
-
-    def perform(self) -> None:
-        """Runs the queue in order, including what is added meanwhile."""
-        if self._performing:
-            return
-        self._performing = True
-        try:
-            while self._queue:
-                action, args, more = self._queue.popleft()
-                action(*args, **more)
-        finally:
-            self._performing = False
-
-    def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
-        """Reports that the server broke a rule; frequent violations are reported ever more rarely."""
-        row = None if id_ is None else self.named(id_)
-        # what comes after a cancel is evidence, however often the rule was broken before
-        key = rule, id_, row is not None and row.cancel_at is not None
-        count = self._violations[key] = self._violations.pop(key, 0) + 1
-        if len(self._violations) > BROKEN:
-            del self._violations[next(iter(self._violations))]
-        if count <= TOLD or count == 10 ** (len(str(count)) - 1):
-            self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
 
     # -- calling ---------------------------------------------------------------------------------------------
 
@@ -188,7 +135,7 @@ class Ledger:
             )
         )
         live = self.live[id_] = Live(self.row(id_))
-        self.arm(live.row)
+        self.clocks.arm(live.row)
         if (modern and method in ROUNDS) or self.negotiated.transport != "stdio":
             live.params = as_object(params)  # it may have to be sent again: with input, or with a token
         self.dispatch(live.row, params)
@@ -201,9 +148,9 @@ class Ledger:
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
-        self._later_rounds[id_] = row.id
+        self.later_rounds[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
-        self.arm(row)
+        self.clocks.arm(row)
         if held:
             self.live[row.id].held = True
         else:
@@ -217,7 +164,7 @@ class Ledger:
         row = self.current(id)
         if row is None or row.state is not State.IN_FLIGHT:
             return None
-        self.pause(row, at, paused=True)
+        self.clocks.pause(row, at, paused=True)
         self.send_round(row, None, why, at, held=True)
         return row.id
 
@@ -343,7 +290,7 @@ class Ledger:
         if row.state not in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             return
         self.emit(ev.Sent(at=at, id=row.id, seq=seq))
-        self.arm(row)
+        self.clocks.arm(row)
         if row.method == LISTEN and row.open:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
         owner = self._task_owner(row)
@@ -588,26 +535,10 @@ class Ledger:
                 stream = None
         self.receive(frame, at=at, seq=seq, stream=stream)
 
-    # -- which request ---------------------------------------------------------------------------------------
+    def _waiting(self) -> Collection[ServerRequest]:
+        return self.inbound.waiting.values()
 
-    def named(self, id_: RequestId) -> Request | None:
-        """Returns the request with an id, which may be that of a later round."""
-        row = self.book.get(id_)
-        if row is None and type(id_) is int:
-            first = self._later_rounds.get(id_)
-            return None if first is None else self.book.get(first)
-        return row
-
-    def row(self, id_: RequestId) -> Request:
-        """Returns the row of a known request."""
-        row = self.book.get(id_)
-        assert row is not None  # whoever asks had the id from it
-        return row
-
-    def current(self, wire_id: RequestId) -> Request | None:
-        """Returns the request whose last round has this id, ``None`` for an earlier round."""
-        row = self.named(wire_id)
-        return row if row is not None and row.wire_id == wire_id else None
+    # -- what has left ---------------------------------------------------------------------------------------
 
     def being_written(self, row: Request) -> bool:
         """Whether the last round is written in part."""
@@ -739,70 +670,7 @@ class Ledger:
             if due is not None and due <= now:
                 self.cancel(row.id, Cause.TIMEOUT, row.timeout_reason, at=now)
                 return
-        self.arm(row)
-
-    def arm(self, row: Request) -> None:
-        """Sets the timer of a request to its nearest limit."""
-        if row.state is State.QUEUED:
-            limit = row.limits.max_timeout if row.paused_at is None else None
-            self.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
-            return
-        if row.state is not State.IN_FLIGHT and row.state is not State.TASK:
-            return
-        idle, maximum = row.deadlines()
-        if row.overdue_until is not None and row.paused_at is None:
-            idle = row.overdue_until
-        if idle is None or (maximum is not None and maximum < idle):
-            idle = maximum
-        self.deadlines.arm(Timer.LIMIT, row.id, idle)
-
-    def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
-        """Gives a request in flight ``seconds`` more before its nearest limit, or lifts both limits with ``None``.
-
-        The idle limit moves once by ``seconds``, from now if it is overdue; after the next progress it is as before. The
-        maximum grows only if it would come earlier. Paused requests are extended as well. Returns false if the request is
-        not in flight.
-        """
-        row = self.book.get(id)
-        if row is None or row.state not in RUNNING:
-            return False
-        limits, until = row.limits, None
-        if seconds is None:
-            limits = replace(limits, timeout=None, max_timeout=None)
-        else:
-            now = at if row.paused_at is None else row.paused_at
-            idle, maximum = row.clocks()
-            if idle is not None:
-                until = max(idle, now) + seconds
-            if maximum is not None and limits.max_timeout is not None:
-                wanted = max(maximum, now) + seconds if until is None else until
-                limits = replace(limits, max_timeout=limits.max_timeout + max(0.0, wanted - maximum))
-        self.emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
-        self.arm(row)
-        return True
-
-    def pause(self, row: Request, at: float, *, paused: bool) -> None:
-        """Pauses or resumes both clocks of a request in flight."""
-        if row.state not in RUNNING or (row.paused_at is not None) is paused:
-            return
-        self.emit(ev.Paused(at=at, id=row.id) if paused else ev.Resumed(at=at, id=row.id))
-        self.arm(row)
-
-    def pause_while_asked(self, at: float, only: Request | None = None) -> None:
-        """Pauses the requests that may wait for a person and resumes the others; ``only`` limits that to one.
-
-        C-68: a request must not time out because a person thinks. On a pipe nothing tells which request a prompt belongs
-        to, so it pauses all that were running.
-        """
-        waiting = self.inbound.waiting.values()
-        parents = {each.parent for each in waiting if each.parent is not None}
-        latest = max((each.at for each in waiting if each.parent is None), default=None)
-        for live in self.live.values() if only is None else (self.live[only.id],):
-            row = live.row
-            if row.internal:
-                continue
-            found = latest is not None and row.sent_at is not None and row.sent_at <= latest
-            self.pause(row, at, paused=row.id in parents or found or live.asks_person)
+        self.clocks.arm(row)
 
 
 def _name(method: str, params: Json) -> str:

@@ -1,52 +1,21 @@
-"""The record of each open request, and the two ports of a ledger: to the client, and to its own parts."""
+"""The two ports of a ledger: to the client, and to its own parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ParamSpec, Protocol
+from typing import Protocol
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame
-from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.protocol.revisions import Negotiated
-
-P = ParamSpec("P")
-
-
-@dataclass(slots=True, eq=False)
-class Live:
-    """One open request: its row, and data that is dropped when it is over."""
-
-    row: Request
-    params: dict[str, Json] | None = None
-    """Its parameters, if it may have to be sent again."""
-
-    held: bool = False
-    """A round of it waits for fresh headers, or for a token."""
-
-    request_state: str | None = None
-    """The server's ``requestState``, to be sent back unchanged."""
-
-    gathers: bool = False
-    """Its last response asked for input, so the next round must have ``inputResponses``."""
-
-    questions: dict[str, bool] = field(default_factory=dict[str, bool])
-    """The server's keys of its task's questions, and whether a person is still being asked."""
-
-    fetch: RequestId | None = None
-    """The ``tasks/result`` that waits for the result of its task."""
-
-    @property
-    def asks_person(self) -> bool:
-        """Whether a person is answering a question of its task."""
-        return self.row.task_status == "input_required" and any(self.questions.values())
+from mcp_tui.protocol.requests import Request
 
 
 class LedgerPort(Protocol):
-    """The actions of a ledger, called in the order of its decisions; the client implements them."""
+    """The actions of a ledger, called in the order of its decisions.
+
+    :class:`~mcp_tui.client.client.Client` implements them; those about questions are methods of
+    :class:`~mcp_tui.client.interactions.Interactions`.
+    """
 
     def event(self, event: ev.Event) -> None:
         """Stores an event and passes it to listeners."""
@@ -102,45 +71,37 @@ class LedgerPort(Protocol):
         """
 
 
-class Core(Protocol):
-    """The parts' view of their ledger; :class:`~mcp_tui.protocol.ledger.Ledger` describes the members."""
+class Decisions(Protocol):
+    """What the parts of a ledger have it decide: it and they are one component, in files that are read one at a time.
 
-    port: LedgerPort
-    negotiated: Negotiated
-    grace: float
-    standstill: float
-    book: Book
-    deadlines: Deadlines
-    live: dict[RequestId, Live]
-    tokens: dict[tuple[type, RequestId], RequestId]
+    :class:`~mcp_tui.protocol.ledger.Ledger` alone implements it, and describes the members.
+    """
 
-    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None: ...
-    def emit(self, event: ev.Event) -> None: ...
-    def violation(
-        self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None
-    ) -> None: ...
+    # a request is sent
     def errand(self, row: Request, method: str, params: Json, limits: ev.Limits, at: float) -> RequestId: ...
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None: ...
     def dispatch(self, row: Request, params: Json) -> None: ...
-    def arm(self, row: Request) -> None: ...
-    def pause_while_asked(self, at: float, only: Request | None = None) -> None: ...
-    def named(self, id_: RequestId) -> Request | None: ...
-    def current(self, wire_id: RequestId) -> Request | None: ...
     def reached(self, row: Request, at: float) -> bool: ...
     def being_written(self, row: Request) -> bool: ...
+
+    # it ends
     def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None: ...
+    def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None: ...
     def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None: ...
     def settle(self, row: Request, detail: str, at: float) -> None: ...
     def settle_unsignalled(self, row: Request, detail: str, at: float) -> None: ...
+
+    # its cancel leaves
     def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool: ...
-    def watched(self) -> list[Request]: ...
-    def last_signal(self) -> Request | None: ...
     def signal_written(
         self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool
     ) -> None: ...
     def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None: ...
+    def watched(self) -> list[Request]: ...
+    def last_signal(self) -> Request | None: ...
+
+    # and what one part has for another
     def send_owed(self, id: RequestId, at: float) -> None: ...
     def receive(
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None: ...
-    def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None: ...

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.core import Core
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import (
     Batch,
@@ -27,7 +28,7 @@ from mcp_tui.protocol.messages import (
     as_object,
     shown,
 )
-from mcp_tui.protocol.ports import Core
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State, longest_gap
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Rounds, Tasks
@@ -91,8 +92,9 @@ def kind_of(frame: ResponseFrame) -> Kind:
 class Responses:
     """The part of a ledger that handles responses: whole, broken, or too large."""
 
-    def __init__(self, core: Core, rounds: Rounds, tasks: Tasks) -> None:
+    def __init__(self, core: Core, ledger: Decisions, rounds: Rounds, tasks: Tasks) -> None:
         self._core = core
+        self._ledger = ledger
         self._rounds = rounds
         self._tasks = tasks
 
@@ -174,9 +176,9 @@ class Responses:
             error = each.error if isinstance(each, ResponseFrame) else None
             if isinstance(each, ResponseFrame) and error is not None and self.find(each.id)[0] is None:
                 text = f"error {error.code} {error.message[:NAME]}".rstrip()
-                core.signal_failed(id, text, at=at, refused=True)
+                self._ledger.signal_failed(id, text, at=at, refused=True)
             elif not isinstance(each, PollutionFrame):
-                core.receive(each, at=at, seq=seq)
+                self._ledger.receive(each, at=at, seq=seq)
 
     # -- whose it is -----------------------------------------------------------------------------------------
 
@@ -231,10 +233,10 @@ class Responses:
         waiting = [
             live.row
             for live in self._core.live.values()
-            if live.row.round_sent_at is not None or self._core.being_written(live.row)
+            if live.row.round_sent_at is not None or self._ledger.being_written(live.row)
         ]
         one = waiting[0] if len(waiting) == 1 else None
-        if one is None or one.method not in methods or not one.open or self._core.last_signal() is not None:
+        if one is None or one.method not in methods or not one.open or self._ledger.last_signal() is not None:
             return None
         return one
 
@@ -242,7 +244,7 @@ class Responses:
         """Reports a response to no request of ours. Without an id it may reject the last cancel."""
         identity, error = frame.id, frame.error
         nameless = error is not None and (identity is None or identity is messages.MISSING)
-        last = self._core.last_signal() if nameless else None
+        last = self._ledger.last_signal() if nameless else None
         after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)
         rejects = after is not None and after <= REJECTED
         code = None if error is None else error.code
@@ -287,11 +289,16 @@ class Responses:
         task = self._tasks.handle(row, frame)
         kind = kind_of(frame) if task is None else Kind.TASK
         cancelled = row.state is State.CANCEL_REQUESTED
-        if kind is Kind.INPUT_REQUIRED and cancelled and core.negotiated.modern and core.recall(row, at):
+        if (
+            kind is Kind.INPUT_REQUIRED
+            and cancelled
+            and core.negotiated.modern
+            and self._ledger.recall(row, at)
+        ):
             # C-16, C-65: a server that asks for input has ended the request on the wire. So nothing is in progress that
             # a cancel could name, and nobody is asked for what is not wanted any more.
             self.late(row, kind, at, seq, size=frame.size)
-            core.settle_unsignalled(row, BETWEEN, at)
+            self._ledger.settle_unsignalled(row, BETWEEN, at)
             return
         self._withdraw_cancel(row, at, task=task is not None)
         match role_of(row):
@@ -318,7 +325,7 @@ class Responses:
             case ResponseRole.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
             case ResponseRole.OUTCOME:
-                core.fail(row, text, rule, at, size=size, seq=seq)
+                self._ledger.fail(row, text, rule, at, size=size, seq=seq)
                 if core.negotiated.transport == "http":
                     core.do(core.port.release, row.wire_id)
             case ResponseRole.LATE:
@@ -327,7 +334,7 @@ class Responses:
 
     def _is_premature(self, row: Request, at: float, seq: int) -> bool:
         """Whether a response came before its request was sent, which is a violation."""
-        if row.round_answered or self._core.reached(row, at):
+        if row.round_answered or self._ledger.reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"
         self._core.violation("response-before-request", text, at, seq, row.id)
@@ -341,14 +348,14 @@ class Responses:
         """
         if row.state is State.CANCEL_REQUESTED:
             held = row.as_task and row.signal is None and not row.task_id
-            if (self._core.recall(row, at) or held) and not task:
+            if (self._ledger.recall(row, at) or held) and not task:
                 self._core.emit(ev.CancelWithdrawn(at=at, id=row.id))
         else:
-            self._core.recall(row, at, for_good=True)
+            self._ledger.recall(row, at, for_good=True)
 
     def _settle_answered(self, row: Request, at: float) -> None:
         if row.state is State.CANCEL_REQUESTED:
-            self._core.settle(row, "" if row.watching_over else "answered late", at)
+            self._ledger.settle(row, "" if row.watching_over else "answered late", at)
 
     def _duplicate(self, row: Request, kind: Kind, at: float, seq: int) -> None:
         # C-58: a subscription may be ended by its result and by a notification, in either order, and both are right.
@@ -411,16 +418,16 @@ class Responses:
 
     def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int, *, wanted: bool) -> None:
         """Ends a request by its response; a request that is no longer ``wanted`` is not sent again."""
-        core, error = self._core, frame.error
+        error = frame.error
         if error is not None:
             if wanted and error.code is not None and self._rounds.retry_with_headers(row, error.code, at):
                 return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
-            core.over(row, failed, frame)
+            self._ledger.over(row, failed, frame)
             return
         if not self._continues(row, frame, at, seq):
-            core.complete(row, frame, at, seq)
+            self._ledger.complete(row, frame, at, seq)
 
     def _continues(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
         """Handles a result that is not the end of its request: input required, a task, or an invalid type.
@@ -446,5 +453,5 @@ class Responses:
             else:
                 problem = f"a result of the unknown type {shown(kind)}"
         if problem:
-            core.fail(row, problem, "result-type", at, size=frame.size, seq=seq)
+            self._ledger.fail(row, problem, "result-type", at, size=frame.size, seq=seq)
         return True

@@ -17,11 +17,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.clocks import Clocks
+from mcp_tui.protocol.core import Core, Live
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown
-from mcp_tui.protocol.ports import Core, Live
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -61,8 +63,9 @@ HEADER_MISMATCH: Final = -32020
 class Rounds:
     """The part of a ledger that sends requests again, as further rounds."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, ledger: Decisions) -> None:
         self._core = core
+        self._ledger = ledger
 
     def input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
         """Handles an ``input_required`` result; returns an error text if it is invalid."""
@@ -84,7 +87,7 @@ class Rounds:
             ev.InputRequired(at=at, id=row.id, round=round_, asks=named[:200], size=frame.size, seq=seq)
         )
         if round_ > ROUND_CAP:
-            core.fail(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
+            self._ledger.fail(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
             return ""
         live = core.live[row.id]
         live.request_state, live.gathers = state, asks is not None
@@ -106,7 +109,7 @@ class Rounds:
         if live.request_state is not None:
             params["requestState"] = live.request_state
         live.gathers, live.request_state = False, None
-        self._core.send_round(live.row, params, "input given" if responses else "asked to try again", at)
+        self._ledger.send_round(live.row, params, "input given" if responses else "asked to try again", at)
         return True
 
     def resend(self, id: RequestId) -> bool:
@@ -115,7 +118,7 @@ class Rounds:
         if live is None or not live.held:
             return False
         live.held = False
-        self._core.dispatch(live.row, live.params)
+        self._ledger.dispatch(live.row, live.params)
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
@@ -124,7 +127,7 @@ class Rounds:
         if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
             return False
         live.held = False
-        self._core.fail(live.row, text, rule, at)
+        self._ledger.fail(live.row, text, rule, at)
         return True
 
     def retry_with_headers(self, row: Request, code: int, at: float) -> bool:
@@ -133,7 +136,7 @@ class Rounds:
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
         if not wanted or row.method != "tools/call" or row.round_ids:
             return False
-        core.send_round(row, None, "the server requires other headers", at, held=True)
+        self._ledger.send_round(row, None, "the server requires other headers", at, held=True)
         core.do(core.port.relist, row.id)
         return True
 
@@ -146,8 +149,10 @@ class Rounds:
 class Tasks:
     """The part of a ledger that polls and cancels tasks."""
 
-    def __init__(self, core: Core, rounds: Rounds) -> None:
+    def __init__(self, core: Core, ledger: Decisions, clocks: Clocks, rounds: Rounds) -> None:
         self._core = core
+        self._ledger = ledger
+        self._clocks = clocks
         self._rounds = rounds
         self._followed_by_id: dict[str, Request] = {}
         """Rows by the ids of tasks that are followed."""
@@ -180,7 +185,7 @@ class Tasks:
             self._unfollow(known)  # of two rows with the same task the later one follows it
         self._followed_by_id[task_id] = row
         if row.state is State.TASK:
-            self._core.arm(row)
+            self._clocks.arm(row)
             self._schedule_poll(row, at, 0.0 if row.task_status not in ("", "working") else None)
         elif row.task_core and not self._core.negotiated.cancels_tasks:
             self._unfollow(row)
@@ -225,9 +230,9 @@ class Tasks:
             if row.state is State.TASK:
                 spent = row.task_ttl is not None and at >= row.task_at + row.task_ttl
                 why = "it expired" if spent else "it may have expired"
-                self._core.fail(row, f"the server no longer knows the task: {why}", "expired", at)
+                self._ledger.fail(row, f"the server no longer knows the task: {why}", "expired", at)
             elif row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, row.cancel_answer or "the server no longer knows the task", at)
+                self._ledger.settle(row, row.cancel_answer or "the server no longer knows the task", at)
             return
         if not self._is_followed(row, at):
             self._unfollow(row)
@@ -235,7 +240,7 @@ class Tasks:
         misses = self._misses[row.id] = self._misses.get(row.id, 0) + 1
         if misses >= MISSES and row.state is State.TASK:
             detail = f"tasks/get failed {misses} times; the task may still be running"
-            self._core.over(row, ev.Lost(at=at, id=row.id, detail=detail))
+            self._ledger.over(row, ev.Lost(at=at, id=row.id, detail=detail))
         else:
             self._schedule_poll(row, at, POLL * 2.0**misses)
 
@@ -261,7 +266,7 @@ class Tasks:
                     live.questions.clear()
                 self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
             self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
-        self._core.arm(row)
+        self._clocks.arm(row)
         if row.state is State.TASK:
             self._act_on_status(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
@@ -292,14 +297,14 @@ class Tasks:
         else:
             if status == "input_required":
                 self._gather_answers(row, task)
-            self._core.pause_while_asked(at, row)
+            self._clocks.pause_while_asked(at, row)
             self._schedule_poll(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Ends a task of the extension, whose last status has its result or error."""
         if row.task_status == "completed" and isinstance(task.get("result"), dict):
             result = ResponseFrame(id=row.id, result=task["result"], size=size)
-            self._core.complete(row, result, at, seq)
+            self._ledger.complete(row, result, at, seq)
             return
         error = as_object(task.get("error"))
         code, message = error.get("code"), error.get("message")
@@ -309,7 +314,7 @@ class Tasks:
     def _fail(self, row: Request, code: int | None, text: str, size: int, at: float, seq: int) -> None:
         """Ends a task by the server's error."""
         text = text[:8192]
-        self._core.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
+        self._ledger.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
 
     # -- input -----------------------------------------------------------------------------------------------
 
@@ -340,7 +345,7 @@ class Tasks:
         live = self._core.live.get(id)
         if live is not None and live.row.state is State.TASK:
             live.questions.update(dict.fromkeys(keys, False))
-            self._core.pause_while_asked(at, live.row)
+            self._clocks.pause_while_asked(at, live.row)
 
     # -- the result of a core task ---------------------------------------------------------------------------
 
@@ -360,7 +365,7 @@ class Tasks:
         if frame is None:  # cancelled, timed out or lost: the task goes on
             self._schedule_poll(row, at)
         elif frame.error is None:
-            self._core.complete(row, replace(frame, id=row.id), at, seq)
+            self._ledger.complete(row, replace(frame, id=row.id), at, seq)
         else:
             self._fail(row, frame.error.code, frame.error.message, frame.size, at, seq)
 
@@ -369,7 +374,7 @@ class Tasks:
     def leave(self, row: Request, at: float) -> None:
         """Stops waiting for a task that the server cannot cancel (C-85: it keeps running)."""
         what = "it" if row.task_id else "one that came of this"
-        self._core.settle_unsignalled(row, f"the server cannot cancel tasks: {what} keeps running", at)
+        self._ledger.settle_unsignalled(row, f"the server cannot cancel tasks: {what} keeps running", at)
         self._unfollow(row)
 
     def cancel(self, row: Request, at: float) -> None:
@@ -382,7 +387,7 @@ class Tasks:
         if errand.method != "tasks/cancel" or row.cancel_at is None or sent:
             return
         core = self._core
-        core.signal_written(row, Signal.TASKS_CANCEL, at, seq, answered=True)
+        self._ledger.signal_written(row, Signal.TASKS_CANCEL, at, seq, answered=True)
         if row.state is State.CANCEL_REQUESTED:
             core.deadlines.arm(Timer.LIMIT, row.id, at + core.grace)
 
@@ -396,7 +401,7 @@ class Tasks:
             elif errand.state is State.LOST and row.state is State.CANCEL_REQUESTED and row.signal is None:
                 self._core.deadlines.arm(Timer.LIMIT, row.id, None)
                 self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:SHOWN]))
-            self._core.send_owed(row.id, at)
+            self._ledger.send_owed(row.id, at)
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
             self._schedule_poll(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
@@ -428,7 +433,7 @@ class Tasks:
         elif status == "failed" and isinstance(task.get("error"), dict) and not row.task_core:
             self._finished_anyway(row, Kind.ERROR, at, seq)
         elif status in ("completed", "failed", "cancelled") and row.state is State.CANCEL_REQUESTED:
-            self._core.settle(row, CONFIRMED if status == "cancelled" else "", at)
+            self._ledger.settle(row, CONFIRMED if status == "cancelled" else "", at)
         self._schedule_poll(row, at)
 
     def _finished_anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
@@ -448,7 +453,7 @@ class Tasks:
             )
         )
         if row.state is State.CANCEL_REQUESTED:
-            self._core.settle(row, "the task finished anyway", at)
+            self._ledger.settle(row, "the task finished anyway", at)
 
     def stop_waiting(self, id: RequestId, *, at: float) -> bool:
         """Stops waiting for a task and lets it run (C-86: that is not a cancel); returns false without a task."""
@@ -458,7 +463,7 @@ class Tasks:
         row = live.row
         self._rounds.stop_gathering(row, "no longer waiting for the task")
         self._core.emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
-        self._core.settle_unsignalled(row, "stopped waiting; the task keeps running", at)
+        self._ledger.settle_unsignalled(row, "stopped waiting; the task keeps running", at)
         self._unfollow(row)
         return True
 
@@ -532,4 +537,4 @@ class Tasks:
 
     def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> RequestId:
         params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
-        return self._core.errand(row, method, params, limits, at)
+        return self._ledger.errand(row, method, params, limits, at)

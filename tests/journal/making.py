@@ -129,11 +129,11 @@ class Session:
             case "tick":
                 ledger.tick(now)
             case "extend":
-                ledger.extend(number, None if number == 4 else later, at=now)
+                ledger.clocks.extend(number, None if number == 4 else later, at=now)
             case "pause" | "resume":
                 row = ledger.book.get(number)
                 if row is not None:
-                    ledger.pause(row, now, paused=what == "pause")
+                    ledger.clocks.pause(row, now, paused=what == "pause")
             case "log":
                 self._in({"method": "notifications/message", "params": {"level": "info", "data": text}})
             case "asks":

@@ -166,7 +166,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(which=WHICH, seconds=st.sampled_from([1.0, 30.0, None]))
     def extend(self, which: int, seconds: float | None) -> None:
-        self.ledger.extend(self.pick_row(which).id, seconds, at=self.now)
+        self.ledger.clocks.extend(self.pick_row(which).id, seconds, at=self.now)
         self.heard()
 
     @rule(which=WHICH, how=st.sampled_from(["supply", "supply", "update", "give up", "leave", "resend"]))

@@ -521,7 +521,7 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -
 @pytest.mark.parametrize(("when", "why"), [(2, "it may have expired"), (61.5, "it expired")])
 def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: str) -> None:
     ledger = _running(wire)
-    ledger.extend(1, None, at=1.0)
+    ledger.clocks.extend(1, None, at=1.0)
     after(ledger, at(when - 0.1).tick(), at(when - 0.1).wrote(2))
     play(
         ledger,

@@ -170,11 +170,11 @@ class _Session:
             case "extend" if row is not None:
                 client.extend(row.id, step.seconds)
             case "pause" if row is not None:
-                client.ledger.pause(row, client.now(), paused=True)
+                client.ledger.clocks.pause(row, client.now(), paused=True)
                 client.extend(-1, None)
             case "resume":
                 for each in client.book.order:
-                    client.ledger.pause(each, client.now(), paused=False)
+                    client.ledger.clocks.pause(each, client.now(), paused=False)
                 client.extend(-1, None)
             case "reconnect":
                 await self._reconnect()

@@ -1,0 +1,130 @@
+"""What the ledger and its parts share, and none of them decides: the book, the open requests, and what comes out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, ParamSpec
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.deadlines import Deadlines
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.ports import LedgerPort
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.revisions import Negotiated
+
+P = ParamSpec("P")
+
+BROKEN: Final = 4096
+"""Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
+
+TOLD: Final = 10
+"""Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """One open request: its row, and data that is dropped when it is over."""
+
+    row: Request
+    params: dict[str, Json] | None = None
+    """Its parameters, if it may have to be sent again."""
+
+    held: bool = False
+    """A round of it waits for fresh headers, or for a token."""
+
+    request_state: str | None = None
+    """The server's ``requestState``, to be sent back unchanged."""
+
+    gathers: bool = False
+    """Its last response asked for input, so the next round must have ``inputResponses``."""
+
+    questions: dict[str, bool] = field(default_factory=dict[str, bool])
+    """The server's keys of its task's questions, and whether a person is still being asked."""
+
+    fetch: RequestId | None = None
+    """The ``tasks/result`` that waits for the result of its task."""
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is answering a question of its task."""
+        return self.row.task_status == "input_required" and any(self.questions.values())
+
+
+class Core:
+    """The state of a ledger. ``grace`` is in seconds; ``standstill`` is how long this process stood still, while what came
+    meanwhile is read.
+    """
+
+    def __init__(self, port: LedgerPort, *, transport: str, grace: float) -> None:
+        self.port = port
+        self.negotiated = Negotiated(transport=transport)
+        self.grace = grace
+        self.standstill = 0.0
+        self.book = Book()
+        self.deadlines = Deadlines()
+        self.live: dict[RequestId, Live] = {}
+        self.tokens: dict[tuple[type, RequestId], RequestId] = {}
+        """The ids of rounds by their progress tokens, unless these are equal; 0 for an id that is nobody's token."""
+        self.later_rounds: dict[RequestId, RequestId] = {}
+        """The ids of requests by those of their second and later rounds."""
+        self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
+        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
+        self._performing = False
+
+    # -- what comes out --------------------------------------------------------------------------------------
+
+    def emit(self, event: ev.Event) -> None:
+        """Folds an event into the book and queues it for the port."""
+        self.book.apply(event)
+        self._queue.append((self.port.event, (event,), {}))
+
+    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
+        """Queues an action of the port."""
+        self._queue.append((action, args, more))
+
+    def perform(self) -> None:
+        """Runs the queue in order, including what is added meanwhile."""
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._queue:
+                action, args, more = self._queue.popleft()
+                action(*args, **more)
+        finally:
+            self._performing = False
+
+    def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
+        """Reports that the server broke a rule; frequent violations are reported ever more rarely."""
+        row = None if id_ is None else self.named(id_)
+        # what comes after a cancel is evidence, however often the rule was broken before
+        key = rule, id_, row is not None and row.cancel_at is not None
+        count = self._violations[key] = self._violations.pop(key, 0) + 1
+        if len(self._violations) > BROKEN:
+            del self._violations[next(iter(self._violations))]
+        if count <= TOLD or count == 10 ** (len(str(count)) - 1):
+            self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
+
+    # -- which request ---------------------------------------------------------------------------------------
+
+    def named(self, id_: RequestId) -> Request | None:
+        """Returns the request with an id, which may be that of a later round."""
+        row = self.book.get(id_)
+        if row is None and type(id_) is int:
+            first = self.later_rounds.get(id_)
+            return None if first is None else self.book.get(first)
+        return row
+
+    def row(self, id_: RequestId) -> Request:
+        """Returns the row of a known request."""
+        row = self.book.get(id_)
+        assert row is not None  # whoever asks had the id from it
+        return row
+
+    def current(self, wire_id: RequestId) -> Request | None:
+        """Returns the request whose last round has this id, ``None`` for an earlier round."""
+        row = self.named(wire_id)
+        return row if row is not None and row.wire_id == wire_id else None
