@@ -68,8 +68,8 @@ class Core:
         self.live: dict[RequestId, Live] = {}
         self.tokens: dict[tuple[type, RequestId], RequestId] = {}
         """The ids of rounds by their progress tokens, unless these are equal; 0 for an id that is nobody's token."""
-        self.later_rounds: dict[RequestId, RequestId] = {}
-        """The ids of requests by those of their second and later rounds."""
+        self.other_ids: dict[RequestId, RequestId] = {}
+        """The ids of rows by other ids that they have on the wire: those of second and later rounds."""
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
         self._performing = False
@@ -114,7 +114,7 @@ class Core:
         """Returns the request with an id, which may be that of a later round."""
         row = self.book.get(id_)
         if row is None and type(id_) is int:
-            first = self.later_rounds.get(id_)
+            first = self.other_ids.get(id_)
             return None if first is None else self.book.get(first)
         return row
 

@@ -148,7 +148,7 @@ class Ledger(Core):
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
-        self.later_rounds[id_] = row.id
+        self.other_ids[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
         self.clocks.arm(row)
         if held:

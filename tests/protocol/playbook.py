@@ -166,11 +166,12 @@ class Moment:
         return dataclasses.replace(self.cancel(id, reason, cause=cause), expects=(told,))
 
     def extend(self, id: RequestId, seconds: float | None) -> Step:
-        return self._step(f"extend {id!r} by {seconds}", lambda on: on.extend(id, seconds, at=self.at))
+        return self._step(f"extend {id!r} by {seconds}", lambda on: on.clocks.extend(id, seconds, at=self.at))
 
     def pause(self, id: int, *, paused: bool) -> Step:
         return self._step(
-            f"pause {id!r}: {paused}", lambda on: on.pause(on.book.order[id - 1], self.at, paused=paused)
+            f"pause {id!r}: {paused}",
+            lambda on: on.clocks.pause(on.book.order[id - 1], self.at, paused=paused),
         )
 
     def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sized
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.ledger import BROKEN, TOLD
+from mcp_tui.protocol.core import BROKEN, TOLD
 from mcp_tui.protocol.responses import SHOWN
 from tests.protocol.playbook import Wire, after, at, play
 from tests.protocol.recorded import Action, RecordedLedger
