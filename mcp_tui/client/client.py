@@ -146,7 +146,9 @@ class Client:
         """
         await self.renewal.stop()
         self.held.stop()
-        return await connect(self)
+        connection = await connect(self)
+        assert connection.info is not None  # it is ready
+        return connection.info
 
     async def close(self) -> None:
         """Cancels what is in flight, waits at most two seconds for those cancels to leave, and ends the connection."""

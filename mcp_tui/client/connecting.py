@@ -92,7 +92,7 @@ _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpo
 
 
 class Connector(Caller, base.Sink, Protocol):
-    """The part of a client that connecting uses, and updates."""
+    """The part of a client that connecting uses; :class:`~mcp_tui.client.client.Client` implements it."""
 
     target: Target
     held: HeldRequests
@@ -107,8 +107,12 @@ class Connector(Caller, base.Sink, Protocol):
     def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
 
 
-async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
-    """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe."""
+async def connect(client: Connector, *, handshake: bool = False) -> Connection:
+    """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe.
+
+    Returns the connection, ready for requests. The client has it from the moment at which its transport is opened, because
+    the handshake goes over it.
+    """
     client.steps.clear()
     attempt = _Attempt(client)
     try:
@@ -145,7 +149,7 @@ class _Attempt:
         self.before = ""
         """The outcome of a probe over HTTP that ``initialize`` followed."""
 
-    async def run(self, *, handshake: bool) -> ServerInfo:
+    async def run(self, *, handshake: bool) -> Connection:
         wanted = self.client.settings.protocol
         await self._open()
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
@@ -159,7 +163,7 @@ class _Attempt:
             decision = await self._probe(decision.revision, wait, retried=True)
         return await self._follow(decision, forced=forced)
 
-    async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
+    async def _follow(self, decision: Decision, *, forced: bool) -> Connection:
         if decision.step is Step.SPEAK:
             if decision.why:
                 self._log_step(decision.why)
@@ -240,7 +244,7 @@ class _Attempt:
             self.discovered = as_object(outcome.result)
         return decision
 
-    async def _initialize(self, wanted: str | None) -> ServerInfo:
+    async def _initialize(self, wanted: str | None) -> Connection:
         client = self.client
         self._step("waiting for the response to initialize")
         self._speak(None, {})
@@ -331,8 +335,8 @@ class _Attempt:
             return None
         return decision if decision.step is Step.SPEAK else None
 
-    async def _ready(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
-        """Speaks a revision from now on; returns the server as its answer to the opening request describes it."""
+    async def _ready(self, revision: Revision, result: dict[str, Json]) -> Connection:
+        """Speaks a revision from now on, to the server as its answer to the opening request describes it."""
         client, connection = self.client, self.client.connection
         if connection is None:
             when = "after the probe" if revision.modern else "during the handshake"
@@ -346,15 +350,15 @@ class _Attempt:
             prompts=offers.prompts(revision),
             modes=offers.modes(revision),
         )
-        client.connection = ready = replace(connection, speaking=revision)
-        ready.transport.negotiated(revision)
+        connection.speaking = revision
+        connection.transport.negotiated(revision)
         if not revision.modern:
             self._step("sending notifications/initialized")
             with contextlib.suppress(TransportError):
-                refused = await ready.initialized()
+                refused = await connection.initialized()
                 if refused is not None and await client.held.authorized(refused):
-                    await ready.initialized()
-            if client.connection is not ready:
+                    await connection.initialized()
+            if client.connection is not connection:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
             self._forgive()
         in_meta = as_object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo")
@@ -367,15 +371,15 @@ class _Attempt:
             title=_text(said.get("title")),
             instructions=_text(result.get("instructions")),
             capabilities=capabilities,
-            pid=ready.transport.pid,
+            pid=connection.transport.pid,
         )
-        client.connection, self.ready = replace(ready, info=info), True
+        connection.info, self.ready = info, True
         server = f"{info.name} {info.version}".strip()
         made = ev.Connected(
             at=client.now(), transport=self.kind, revision=revision.name, server=server, pid=info.pid
         )
         client.tell(made)
-        return info
+        return connection
 
     def _forgive(self) -> None:
         """Drops what the probe provoked from the lines of stderr: older servers do not know it.
@@ -397,7 +401,7 @@ class _Attempt:
         client = self.client
         client.ledger.negotiated = replace(client.ledger.negotiated, meta=meta)
         if client.connection is not None:
-            client.connection = replace(client.connection, speaking=revision)
+            client.connection.speaking = revision
 
     async def _reply(self, id_: RequestId, wait: float | None, limit: Limit | None = None) -> Reply:
         """Waits for a request of the handshake and returns what came of it, by default after ``wait`` seconds at most."""

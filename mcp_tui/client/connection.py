@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 from mcp_tui.protocol import messages
@@ -52,9 +52,9 @@ class ServerInfo:
     pid: int | None = None
 
 
-@fact
+@dataclass(slots=True, kw_only=True, eq=False)
 class Connection:
-    """A transport, and the revision that is spoken over it.
+    """A transport, and the revision that is spoken over it. Only :mod:`~mcp_tui.client.connecting` changes it.
 
     ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
     ``info`` is ``None`` until the connection is ready for requests.

@@ -22,7 +22,7 @@ Listener = Callable[[ev.Event], None]
 
 
 class Caller(Protocol):
-    """A client, as its parts see it. All of it is described at :class:`~mcp_tui.client.client.Client`."""
+    """A client, as its parts see it. :class:`~mcp_tui.client.client.Client` alone implements it, and describes all of it."""
 
     store: Store
     settings: ClientSettings

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, ParamSpec
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, shown
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import Negotiated
@@ -86,14 +88,22 @@ class Core:
         self._queue.append((action, args, more))
 
     def perform(self) -> None:
-        """Runs the queue in order, including what is added meanwhile."""
+        """Runs the queue in order, including what is added meanwhile.
+
+        A traceback does not show who queued what, so an error that comes out of an action names it and what waits behind.
+        """
         if self._performing:
             return
         self._performing = True
         try:
             while self._queue:
                 action, args, more = self._queue.popleft()
-                action(*args, **more)
+                try:
+                    action(*args, **more)
+                except Exception as error:
+                    waiting = ", ".join(_told(each, given) for each, given, _ in islice(self._queue, TOLD))
+                    error.add_note(f"in {_told(action, args)}; then: {waiting or 'nothing'}")
+                    raise
         finally:
             self._performing = False
 
@@ -128,3 +138,12 @@ class Core:
         """Returns the request whose last round has this id, ``None`` for an earlier round."""
         row = self.named(wire_id)
         return row if row is not None and row.wire_id == wire_id else None
+
+
+def _told(action: Callable[..., None], args: tuple[Any, ...]) -> str:
+    """Returns an action and whose it is, without what was sent: ``signal 7``, ``event CancelRequested``."""
+    about = args[0] if args else None
+    name = getattr(action, "__name__", "action")
+    if isinstance(about, ev.Event):
+        return f"{name} {type(about).__name__}"
+    return f"{name} {shown(about)}" if messages.is_request_id(about) else name

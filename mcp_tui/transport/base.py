@@ -111,7 +111,10 @@ NO_ANSWER: Final = Refusal()
 
 
 class TokenSource(Protocol):
-    """The source of access tokens for a server behind a URL."""
+    """The source of access tokens for a server behind a URL.
+
+    :class:`~mcp_tui.client.auth.authorization.Authorization` implements it.
+    """
 
     def for_request(self, method: str, url: str) -> RequestToken:
         """Returns the access token for a request that is about to be sent."""
@@ -145,7 +148,10 @@ class Outgoing:
 
 
 class Sink(Protocol):
-    """The receiver of a transport's reports. Calls come in order, from the event loop's thread."""
+    """The receiver of a transport's reports. Calls come in order, from the event loop's thread.
+
+    In a session that is :class:`~mcp_tui.client.client.Client`.
+    """
 
     def received(
         self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
@@ -227,7 +233,8 @@ class Transport(Protocol):
     """A way to one server. All methods but the coroutines return at once and never raise.
 
     Those that do little here are as stdio wants them: no request has a stream of its own there, and what is sent is read
-    in order.
+    in order. :class:`~mcp_tui.transport.stdio.StdioTransport` and :class:`~mcp_tui.transport.http.HttpTransport` implement
+    it; a cancel on a pipe leaves by :meth:`~mcp_tui.transport.stdio.LineWriter.signal`.
     """
 
     kind: str

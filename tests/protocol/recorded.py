@@ -39,6 +39,7 @@ class Recorder:
             del told.arguments["self"]
             self.said.append(Action(name=name, **told.arguments))
 
+        did.__name__ = name
         return did
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sized
 
+import pytest
+
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.core import BROKEN, TOLD
 from mcp_tui.protocol.responses import SHOWN
@@ -126,3 +128,17 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
 
 
 # -- taking ----------------------------------------------------------------------------------------------------
+
+
+def test_an_error_in_an_action_names_it_and_what_waits_behind_it() -> None:
+    ledger = RecordedLedger()
+
+    def broken(event: ev.Event) -> None:
+        raise OSError("disk full")
+
+    ledger.do(broken, ev.Note(at=0.0, text="secret"))
+    ledger.do(ledger.port.unqueue, 7)
+    with pytest.raises(OSError, match="disk full") as raised:
+        ledger.perform()
+    assert raised.value.__notes__ == ["in broken Note; then: unqueue 7"]
+    ledger.perform()  # what waited is carried out

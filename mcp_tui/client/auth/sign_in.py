@@ -64,7 +64,11 @@ class AuthorizationRequest:
 
 
 class Browser(Protocol):
-    """The person who signs in: is asked, and sees the URL."""
+    """The person who signs in: is asked, and sees the URL.
+
+    On the screen that is :class:`~mcp_tui.tui.sign_in.SignIn`, in a terminal
+    :class:`~mcp_tui.cli.login.TerminalBrowser`.
+    """
 
     async def agrees(self, why: str) -> bool:
         """Asks whether the person wants to sign in now; ``why`` is a sentence."""

@@ -320,10 +320,6 @@ class ReplayScreen(SessionScreen):
         self.table.server = self.recorded.server
         self.playback = Playback(self, speed=speed, cancel=cancel)
         self.find_input = self.playback.input
-        self.action_play = self.playback.play
-        self.action_speed = self.playback.change_speed
-        self.action_cancellation = self.playback.to_cancellation
-        self.action_find = self.playback.open_input
 
     def offered(self) -> list[Key]:
         return keys(RECORDING, EVERYWHERE)
@@ -364,6 +360,18 @@ class ReplayScreen(SessionScreen):
         return frozenset(idle)
 
     # -- keys ------------------------------------------------------------------------------------------------
+
+    def action_play(self) -> None:
+        self.playback.play()
+
+    def action_speed(self, step: int) -> None:
+        self.playback.change_speed(step)
+
+    def action_cancellation(self, step: int) -> None:
+        self.playback.to_cancellation(step)
+
+    def action_find(self) -> None:
+        self.playback.open_input()
 
     def action_step(self, events: int) -> None:
         """Moves some events forwards or back."""

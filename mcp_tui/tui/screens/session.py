@@ -72,17 +72,6 @@ class SessionScreen(LayoutScreen):
         self.filtering = FilterLine(self, scene, self.table, self.messages)
         self.details = Details(self, scene, self.table, self.payloads, self.messages, self.detail)
         self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)
-        self.action_filter = self.filtering.open_input
-        self.action_sort = self.filtering.sort
-        self.action_wire_of = self.filtering.messages_of_selected
-        self.action_mark = self.copying.mark
-        self.action_mark_all = self.copying.mark_all
-        self.action_copy = self.copying.copy
-        self.action_copy_again = self.copying.copy_again
-        self.action_export = self.copying.export
-        self.action_compare = self.copying.compare
-        self.action_newest = self.table.action_newest
-        self.action_oldest = self.table.action_oldest
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
         self._behind = False  # whether the lists do not show the newest changes yet
@@ -293,6 +282,39 @@ class SessionScreen(LayoutScreen):
         return None
 
     # -- keys of the view --------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        self.filtering.open_input()
+
+    def action_sort(self) -> None:
+        self.filtering.sort()
+
+    def action_wire_of(self) -> None:
+        self.filtering.messages_of_selected()
+
+    def action_mark(self) -> None:
+        self.copying.mark()
+
+    def action_mark_all(self) -> None:
+        self.copying.mark_all()
+
+    async def action_copy(self) -> None:
+        await self.copying.copy()
+
+    def action_copy_again(self) -> None:
+        self.copying.copy_again()
+
+    async def action_export(self) -> None:
+        await self.copying.export()
+
+    async def action_compare(self) -> None:
+        await self.copying.compare()
+
+    def action_newest(self) -> None:
+        self.table.action_newest()
+
+    def action_oldest(self) -> None:
+        self.table.action_oldest()
 
     def action_zoom(self) -> None:
         """Zooms the focused widget, and back."""

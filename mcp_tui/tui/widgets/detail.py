@@ -158,7 +158,12 @@ class Detail(Canvas):
         """The place of the cursor: the number of a section, and a line of its own."""
         self._pictures = Pictures(self, self._draw)
         self.finder = Finder(self, words("not found here"))
-        self.action_find, self.action_step = self.finder.begin, self.finder.step
+
+    def action_find(self) -> None:
+        self.finder.begin()
+
+    def action_step(self, by: int) -> None:
+        self.finder.step(by)
 
     def show(self, name: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
         """Shows sections, from the top if ``key`` has changed; ``name`` is said after the title."""
@@ -429,7 +434,12 @@ class Pager(ListCanvas):
         self._page = PartsPage(())  # while it is being read
         self._searches = 0
         self.finder = Finder(self, words("not found"))
-        self.action_find, self.action_step = self.finder.begin, self.finder.step
+
+    def action_find(self) -> None:
+        self.finder.begin()
+
+    def action_step(self, by: int) -> None:
+        self.finder.step(by)
 
     @property
     def at(self) -> int:
