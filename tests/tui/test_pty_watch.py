@@ -51,7 +51,7 @@ def test_a_changed_server_is_restarted_repeated_and_compared(
         '"object"}}', '"object", "required": ["a"]}}, {"name": "more", "inputSchema": {"type": "object"}}'
     )
     server.write_text(changed)
-    terminal.see("tools added more, changed total; inputSchema of total: required", "answer: rows, 5 → 6")
+    terminal.see("tools added more, changed total; inputSchema of total: required", "answer: rows 5 → 6")
     assert terminal.text().count("tools/call total") >= 2  # the row of the earlier run stays
     server.write_text("raise SystemExit(3)")
     terminal.see("server.py changed, and the server does not start. The next change tries again.")

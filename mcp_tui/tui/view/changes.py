@@ -10,7 +10,7 @@ from mcp_tui.client.catalogue import difference
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.comparing import ABSENT, Side, json_differences
-from mcp_tui.tui.view.text import SafeText, brief, compact, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, compact, join, safe, words
 
 Lists = Mapping[str, list[dict[str, Json]]]
 
@@ -47,11 +47,10 @@ def answer_changes(before: Side, after: Side) -> SafeText:
     places = [*_places(before.answer, after.answer)]
     if not places:
         return words("same answer")
-    first = next(json_differences(before.answer, after.answer))
-    values = (
-        words("nothing") if each is ABSENT else brief(" ".join(compact(each)), 60) for each in first[1:]
-    )
-    return safe("answer: {}, {} → {}", _counted(places), *values)
+    _, *values = next(json_differences(before.answer, after.answer))
+    was, now = (words("nothing") if each is ABSENT else brief(" ".join(compact(each)), 60) for each in values)
+    others = safe("; also {}", _counted(places[1:])) if len(places) > 1 else NOTHING
+    return safe("answer: {} {} → {}{}", brief(places[0], 60), was, now, others)
 
 
 def _places(before: Json, after: Json) -> Iterator[str]:

@@ -34,8 +34,8 @@ def side(answer: Any, *, is_error: bool = False) -> Side:
     ("before", "after", "said"),
     [
         ({"n": 1}, {"n": 1}, "same answer"),
-        ({"n": 1}, {"n": "\x1b"}, 'answer: n, 1 → "\\u001b"'),
-        ({}, dict.fromkeys("abcde", 0), "answer: a, b, c and 2 more, nothing → 0"),
+        ({"n": 1}, {"n": "\x1b"}, 'answer: n 1 → "\\u001b"'),
+        ({}, dict.fromkeys("abcde", 0), "answer: a nothing → 0; also b, c, d and 1 more"),
     ],
 )
 def test_an_answer_says_where_it_differs(before: Any, after: Any, said: str):
