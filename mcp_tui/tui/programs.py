@@ -118,6 +118,7 @@ class Programs:
                         *arguments,
                         stdin=None if given is None else asyncio.subprocess.PIPE,
                         stdout=sys.__stderr__,
+                        env=_environment(),
                     )
                     await process.communicate(given)
                 except (
@@ -163,6 +164,14 @@ def _command(variables: Sequence[str], usual: Sequence[str]) -> list[str]:
         missing = brief(command[0] if command else said, 80)
         raise ProgramError(f"Command not found: {missing}. Set {choices} to a program that is installed.")
     return command
+
+
+def _environment() -> dict[str, str]:
+    """Returns our environment, in which less stays for a short text too: it would be gone at once with the screen."""
+    env = {**os.environ}
+    if env.get("LESS"):
+        env["LESS"] += " -+F"
+    return env
 
 
 def _read(file: Path) -> bytes:
