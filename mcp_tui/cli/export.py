@@ -258,8 +258,8 @@ def _write(path: Path, named: Sequence[Journal], pieces: Iterable[str]) -> None:
 # Messages"), and 0 if it was not.
 
 _COMMENT: Final = (
-    "Made from a recording of MCP messages. Headers were not recorded; a status of 200 or 202 means a message that was "
-    "taken, 0 a message that was not accepted."
+    "Made from a recording of MCP messages. Headers were not recorded; a status of 200 or 202 means an accepted "
+    "message, 0 a message that was not accepted."
 )
 
 _APART: Final = -1
@@ -333,7 +333,7 @@ class _Har:
         entry = self._entry(frames[0], received)
         if owner == _APART:
             entry["request"]["method"] = "GET"
-            entry["comment"] = "What came on no stream of a request."
+            entry["comment"] = "Messages outside any request's stream."
             status = 200
         else:
             status = self._post(entry, owner, answered=bool(received))

@@ -63,7 +63,7 @@ async def mid_work(trial: Trial) -> None:
     work = judging.work("P-03", seen, trial.control)
     closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
     if closing and closing[0].verdict is Verdict.FAIL:
-        text = "the server did not treat the closed stream as a cancel (P-18), so the tool ran on"
+        text = "the server did not treat the closed stream as a cancel (P-18), so the tool kept running"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
         judging.response("P-01", seen, trial.control, trial.level("P-01")),
@@ -174,7 +174,7 @@ async def at_completion(trial: Trial) -> None:
     await connection.quiet(at + 0.5)
     trial.tell(crossed, at - trace.sent_at)
     trial.told += [trace.evidence(each) for each in trace.responses]
-    came = "its answer and the cancel crossed" if trace.responses else "it was cancelled just in time"
+    came = "its answer and the cancel crossed" if trace.responses else "the call was cancelled just in time"
     await trial.survives("P-07")
     trial.passed("P-07", f"{came}; the next call was answered")
 
@@ -246,7 +246,7 @@ async def two_in_flight(trial: Trial) -> None:
     if control.duration is None:
         await connection.quiet(other.sent_at + trial.end())
         if not connection.lost:
-            trial.give_up("P-14", "the tool does not end by itself, so the other call has nothing to show")
+            trial.give_up("P-14", "the tool does not end by itself, so the other call proves nothing")
         heard = None
     else:  # a server that works on one thing at a time needs the time of both
         heard = await other.answered(other.sent_at + 2 * control.length + 3.0)
@@ -277,7 +277,7 @@ async def disconnected(trial: Trial) -> None:
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
-        trial.passed("P-17", f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect")
+        trial.passed("P-17", f"the work continued for {on[-1] - seen.cancel:.2f} s after the disconnect")
     else:
         trial.warned("P-17", "the work stopped at the disconnect")
 
@@ -291,12 +291,12 @@ async def notified_over_http(trial: Trial) -> None:
     trial.told += [trace.evidence(each) for each in trace.responses[:1]]
     await trial.survives("P-19")
     if heard is not None and heard.kind == "result":
-        trial.passed("P-19", "it had no effect: the result came")
+        trial.passed("P-19", "no effect: the server sent the result")
     elif trial.control.duration is None:
         trial.unseen("P-19", NO_END)
     else:
-        came = "no result came" if heard is None else f"error {heard.code} came in place of the result"
-        trial.warned("P-19", f"it took effect: {came}")
+        came = "no result" if heard is None else f"error {heard.code} instead of the result"
+        trial.warned("P-19", f"the cancel took effect: {came}")
 
 
 async def _cancelled_by(trial: Trial, trace: Trace, id: RequestId) -> Arrival | None:
@@ -381,7 +381,7 @@ async def _ignored(trial: Trial, rule: str, since: float, passed: str = "", *, v
     if answered:
         # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
         verdict, clause = (Verdict.FAIL, UNANSWERED) if valid else (Verdict.WARNING, None)
-        text = f"it answered a notification: {answered[0].words} without an id"
+        text = f"the server answered a notification: {answered[0].words} without an id"
         trial.findings.append(Finding(rule, verdict, text, tuple(trial.told), clause))
         raise Judged
     if passed:
@@ -438,7 +438,7 @@ async def after_completion(trial: Trial) -> None:
     again = [done.evidence(each) for each in done.responses if each.at > at]
     await _ignored(trial, "P-09", at, "" if again else IGNORED)
     if again:
-        trial.failed("P-09", "it answered once more after the cancel", *again)
+        trial.failed("P-09", "the server answered again after the cancel", *again)
 
 
 async def unknown(trial: Trial) -> None:
@@ -478,7 +478,7 @@ async def malformed(trial: Trial) -> None:
         for each in answers:
             trial.tell(f"{each.words} without an id", None, each.frame)
         if answers and worst is None:
-            sentence = f"{name}: it answered a notification: {answers[0].words} without an id"
+            sentence = f"{name}: the server answered a notification: {answers[0].words} without an id"
             worst = Finding("P-11", Verdict.WARNING, sentence)
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
             trial.tell(connection.lost)
@@ -516,7 +516,7 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
         for trace in calls.values():
             await trace.answered(until)
     if hit := _taken(calls, trial):
-        return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
+        return Finding("P-11", Verdict.WARNING, f"treated as a valid cancel: {'; '.join(hit)}")
     return Finding("P-11", Verdict.PASS, ignored)
 
 
@@ -538,7 +538,7 @@ def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
 
 def _became(trace: Trace, nothing: str) -> str:
     heard = next(iter(trace.responses), None)
-    return f"{nothing} came" if heard is None else f"{heard.words} came"
+    return nothing if heard is None else f"{heard.words} received"
 
 
 async def odd_reasons(trial: Trial) -> None:
@@ -569,11 +569,11 @@ async def string_id(trial: Trial) -> None:
     await _ignored(trial, "P-13", at)
     stopped = judging.work("P-13", seen, trial.control).verdict is Verdict.PASS
     if heard is not None and heard.kind == "result":
-        trial.passed("P-13", "ignored: the result came")
+        trial.passed("P-13", "ignored: the server sent the result")
     elif trial.control.duration is None and heard is None and not stopped:
         trial.unseen("P-13", NO_END)
     else:
-        trial.warned("P-13", f"the string was taken for the number: {_became(trace, 'no result')}")
+        trial.warned("P-13", f"the server treated the string as the number: {_became(trace, 'no result')}")
 
 
 async def initialize(trial: Trial) -> None:

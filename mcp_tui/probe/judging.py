@@ -29,7 +29,7 @@ HEARTBEAT: Final = "name a file that the tool writes to while it works with --he
 
 @frozen
 class Answer:
-    """A response that came after the cancel, ``at`` seconds after the call."""
+    """A response that arrived after the cancel, ``at`` seconds after the call."""
 
     words: str
     at: float
@@ -145,7 +145,7 @@ def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
         text = f"the call ended before the cancel ({seen.early})"
         return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
     if seen.closed_stream:
-        text = f"the cancel closed the stream on which {what} would come"
+        text = f"the cancel closed the stream that would carry {what}"
         return Finding(rule, Verdict.NOT_OBSERVABLE, text)
     return None
 
@@ -166,7 +166,9 @@ def response(rule: str, seen: Observation, control: ControlRun, level: Level) ->
     if first.is_result and len(told) == 1 and first.at < seen.due:
         return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
     named = first.words if first.words.startswith("error") else f"a {first.words}"
-    return Finding(rule, _bad(level), f"{named} came {first.at - seen.cancel:.2f} s after the cancel", told)
+    return Finding(
+        rule, _bad(level), f"{named} arrived {first.at - seen.cancel:.2f} s after the cancel", told
+    )
 
 
 def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
@@ -175,9 +177,7 @@ def progress(rule: str, seen: Observation, control: ControlRun, level: Level) ->
         return unseen
     after = _after(seen.times(PROGRESS), seen.cancel)
     if late := seen.late(PROGRESS):
-        text = (
-            f"{_messages(len(late))} came after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
-        )
+        text = f"{_messages(len(late))} arrived after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
         return Finding(rule, _bad(level), text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
@@ -187,7 +187,7 @@ def progress(rule: str, seen: Observation, control: ControlRun, level: Level) ->
         return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), seen, control)
     if restless := _restless(rule, seen, control):
         return restless
-    came = f"{_messages(len(after))} in transit, then none" if after else "no progress came after the cancel"
+    came = f"{_messages(len(after))} in transit, then none" if after else "no progress after the cancel"
     text = f"{came}; the uncancelled run sent {expected} more"
     return known(Finding(rule, Verdict.PASS, text, seen.quotes), seen, control)
 
@@ -213,7 +213,7 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
     """Returns the sign that the work went on to its end, or an empty string."""
     result = next((each for each in seen.answers if each.is_result), None)
     if result is not None and result.at > seen.due and result.at >= END * control.length:
-        return f"the result came {result.at - seen.cancel:.2f} s after the cancel"
+        return f"the result arrived {result.at - seen.cancel:.2f} s after the cancel"
     if control.lost and seen.lost and seen.watched >= END * control.length:
         return f"{seen.lost}, as it does uncancelled"
     since = seen.cancel + settling(control)
@@ -221,7 +221,7 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
         expected = control.times(name)
         went_on = len(_after(moments, since)) >= SOME  # a single one may be the last of a tool that cleans up
         if went_on and expected and moments[-1] >= END * expected[-1]:
-            return f"{name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
+            return f"{name} continued until {moments[-1] - seen.cancel:.2f} s after the cancel"
     return ""
 
 
@@ -234,10 +234,10 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     going = next((name for name in seen.signs if len(_after(seen.times(name), since)) >= SOME), "")
     ended = ran_to_end(seen, control) if seen.answers or seen.lost else ""
     if ended and going != BEATS:  # the heartbeat alone says more than the answer
-        return Finding(rule, Verdict.WARNING, f"it worked to its end: {ended}", told)
+        return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", told)
     if going:
         lag = seen.times(going)[-1] - seen.cancel
-        text = f"it kept working: {going} went on until {lag:.2f} s after the cancel"
+        text = f"the tool kept working: {going} continued until {lag:.2f} s after the cancel"
         return Finding(rule, Verdict.WARNING, text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)

@@ -82,7 +82,7 @@ OUTCOME_WORDS: Final = {
 CONFIRMED: Final = "server confirmed: task cancelled"
 """The detail of a task that the server reported as cancelled, whatever it reports later."""
 
-NO_TASK_ID: Final = "no task id came that a cancel could name; a task may be running"
+NO_TASK_ID: Final = "the server sent no task id, so the task cannot be cancelled and may still be running"
 
 CLOSED_FIRST: Final = "mcp-tui closed the connection before it could be written"
 """The detail of a cancel that still waited to be written at the end of the session."""

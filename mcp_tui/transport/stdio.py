@@ -327,7 +327,7 @@ async def _read(
                 take(line, False)
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
                 tell = asyncio.get_running_loop().call_exception_handler
-                tell({"message": "a message could not be taken", "exception": error})
+                tell({"message": "a message could not be read", "exception": error})
             await turn.breathe()
     for line in framer.close():
         take(line, True)

@@ -158,10 +158,10 @@ def all_shown(names: Iterable[str]) -> SafeText:
 
 # fmt: off
 EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
-    Key("app.palette", "ctrl+p", "palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
-    Key("app.keys", "f1", "app.help", "Keys", "the keys of where you are", hidden=True, priority=True),
+    Key("app.palette", "ctrl+p", "palette", "Palette", "find and run any command", footer=13, hidden=True, priority=True),
+    Key("app.keys", "f1", "app.help", "Keys", "show the keys that work here", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
-    Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
+    Key("app.suspend", "ctrl+z", "suspend", "Suspend", "suspend (fg resumes); in a text field: undo"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))
 """The keys of the app itself."""
@@ -170,72 +170,72 @@ _PANES: Final = ("view.pane-1", "view.pane-2", "view.pane-3", "view.pane-4", "vi
 
 WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
     Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
-    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel it at once, with the default reason", footer=2, wide=True, priority=True, acts=True),
+    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel the selected request now, with the default reason", footer=2, wide=True, priority=True, acts=True),
     Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", footer=3, wide=True, priority=True, acts=True),
     Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
-    Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
-    Key("request.repeat", "R", "repeat", "Repeat n times", "the same request several times at once, and a sum: median, worst, failures, late", priority=True, acts=True),
+    Key("request.again", "r", "again", "Again", "repeat the request, with a new id", footer=5, priority=True, acts=True),
+    Key("request.repeat", "R", "repeat", "Repeat n times", "repeat the request several times at once and sum up: median, worst, failures, late", priority=True, acts=True),
     Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
     Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("watch.pin", "W", "pin", "Repeat on change", "with --watch: repeat the selected request after each change of the server's files", priority=True, acts=True),
-    Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
-    Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
+    Key("request.extend", "+", "extend", "+30s", "extend the timeout of the request by 30 seconds", acts=True),
+    Key("question.answer", "a", "answer", "Answer", "answer the server's question", footer=6, priority=True, acts=True),
     Key("view.filter", "/", "filter", "Filter", "filter the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
     Key("view.follow", "F", "follow", "Follow", "follow newest request on/off", footer=8, wide=True),
-    Key("view.newest", "g", "newest", "Newest", "to the newest request"),
-    Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
+    Key("view.newest", "g", "newest", "Newest", "go to the newest request"),
+    Key("view.oldest", "G", "oldest", "Oldest", "go to the oldest request"),
     Key("view.internal", "o", "internal", "Own requests", "show/hide internal requests"),
     Key("view.sort", "s", "sort", "Sort", "change sort order"),
     Key("view.unfold", "u", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)"),
-    Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: show what belongs to the request", hidden=True),
-    Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: hide it again", hidden=True),
+    Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: expand the request", hidden=True),
+    Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: collapse the request", hidden=True),
     Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
     Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks"),
-    Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the one of its kind before"),
-    Key("request.export", "E", "export", "Export", "write marked or selected requests to a file (JSON lines or Markdown)"),
+    Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the previous call of the same tool"),
+    Key("request.export", "E", "export", "Export", "export marked or selected requests to a file (JSON lines or Markdown)"),
     Key("wire.request", "t", "wire_of", "Messages", "wire: only selected request on/off"),
     Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),
     Key("request.copy", "y", "copy", "Copy", "copy the result, a command line, JSON-RPC, or an issue block; without secrets", footer=10, wide=True),
-    Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same of the selected request as the last time; at first the result"),
-    Key("request.save", "w", "save", "Save", "write request and answer to a file"),
+    Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same kind as last time (at first the result)"),
+    Key("request.save", "w", "save", "Save", "save request and answer to a file"),
     Key("view.pager", "p", "pager", "Pager", "read the answer, or what Detail shows, in $PAGER; without secrets"),
-    Key("view.pane-0", "0", "pane('requests')", "Pane", "the table of requests", title="Requests", footer=11, priority=True, others=_PANES),
-    Key("view.pane-1", "1", "pane('detail')", "Detail", "the pane Detail", priority=True),
-    Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called", priority=True),
-    Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "the pane Cancellations", priority=True),
-    Key("view.pane-4", "4", "pane('log')", "Log", "the pane Log: stderr, log messages, broken rules", priority=True),
-    Key("view.pane-5", "5", "pane('wire')", "Wire", "the pane Wire: every message", priority=True),
-    Key("view.pane-6", "6", "pane('timeline')", "Timeline", "the pane Timeline: requests as bars on one clock", priority=True),
-    Key("timeline.in", "i", "timeline(1)", "Less time", "the timeline with less time in sight, finer"),
-    Key("timeline.out", "I", "timeline(-1)", "More time", "the timeline with more time in sight"),
-    Key("view.sides-wider", ")", "size('beside', 1)", "Wider pane", "more width for the pane in use; from the requests, for the detail"),
-    Key("view.sides-narrower", "(", "size('beside', -1)", "Narrower pane", "less width for it"),
-    Key("view.lower-higher", "=", "size('lower', 1)", "Higher panes below", "more room for the panes below the requests"),
-    Key("view.lower-lower", "-", "size('lower', -1)", "Lower panes below", "less room for them"),
+    Key("view.pane-0", "0", "pane('requests')", "Pane", "go to the table of requests", title="Requests", footer=11, priority=True, others=_PANES),
+    Key("view.pane-1", "1", "pane('detail')", "Detail", "show the detail", priority=True),
+    Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "show the catalogue: tools, resources, and prompts", priority=True),
+    Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "show the cancellations", priority=True),
+    Key("view.pane-4", "4", "pane('log')", "Log", "show the log: stderr, log messages, protocol violations", priority=True),
+    Key("view.pane-5", "5", "pane('wire')", "Wire", "show the wire: every message", priority=True),
+    Key("view.pane-6", "6", "pane('timeline')", "Timeline", "show the timeline: requests as bars on one time axis", priority=True),
+    Key("timeline.in", "i", "timeline(1)", "Zoom in", "timeline: zoom in"),
+    Key("timeline.out", "I", "timeline(-1)", "Zoom out", "timeline: zoom out"),
+    Key("view.sides-wider", ")", "size('beside', 1)", "Wider pane", "widen the focused pane (from the requests: the detail)"),
+    Key("view.sides-narrower", "(", "size('beside', -1)", "Narrower pane", "narrow the focused pane"),
+    Key("view.lower-higher", "=", "size('lower', 1)", "Taller lower panes", "make the panes below the requests taller"),
+    Key("view.lower-lower", "-", "size('lower', -1)", "Shorter lower panes", "make the panes below the requests shorter"),
     Key("server.menu", "S", "server", "Reconnect", "server: reconnect or stop", footer=1, priority=True, acts=True),
     Key("server.sign-in", "L", "sign_in", "Sign in", "sign in to the server", footer=5, priority=True, acts=True),
-    Key("server.list", "v", "app.servers", "Servers", "all servers: go to one, add one, close one", priority=True, acts=True),
-    Key("server.next", "ctrl+n", "app.next_server", "Next server", "the next of several servers, as it was left", priority=True, acts=True),
+    Key("server.list", "v", "app.servers", "Servers", "servers: switch, add, close", priority=True, acts=True),
+    Key("server.next", "ctrl+n", "app.next_server", "Next server", "next server", priority=True, acts=True),
     Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", priority=True, acts=True),
     Key("app.help", "?", "app.help", "Help", "these keys", footer=14, priority=True),
-    Key("app.leave", "q", "app.quit(True)", "Quit", "quit; always asks", footer=15, priority=True),
+    Key("app.leave", "q", "app.quit(True)", "Quit", "quit (asks first)", footer=15, priority=True),
     Key("app.interrupt", "ctrl+c", "interrupt", "Cancel, copy or quit", "copy selected text; else cancel the selected request; else quit", hidden=True),
     Key("app.back", "escape", "back", "Back", "close / back", hidden=True),
 ))
 
 RECORDED: Final = (
     Key("replay.play", "space", "play", "Play", "play/pause", footer=-6),
-    Key("replay.next", ".,right", "step(1)", "Step", "the next event; the arrow in the requests only", footer=-5),
-    Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
-    Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4),
-    Key("replay.previous-cancellation", "[", "cancellation(-1)", "Cancelled before", "to the cancellation before"),
-    Key("replay.start", "{", "start", "Ends", "to the start of the recording", title="Start", footer=-3, wide=True, others=("replay.end",)),
-    Key("replay.end", "}", "end", "End", "to its end"),
+    Key("replay.next", ".,right", "step(1)", "Step", "next event (the arrow: in the requests only)", footer=-5),
+    Key("replay.previous", "comma,left", "step(-1)", "Step back", "previous event"),
+    Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "go to the next cancellation", footer=-4),
+    Key("replay.previous-cancellation", "[", "cancellation(-1)", "Previous cancelled", "go to the previous cancellation"),
+    Key("replay.start", "{", "start", "Ends", "go to the start of the recording", title="Start", footer=-3, wide=True, others=("replay.end",)),
+    Key("replay.end", "}", "end", "End", "go to the end of the recording"),
     Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
     Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
     Key("replay.find", "f", "find", "Find", "find a text in events and messages", footer=-1, priority=True),
-    Key("replay.find-next", "down", "find_on(1)", "Find on", "while finding: next match, as enter does", hidden=True),
-    Key("replay.find-previous", "up", "find_on(-1)", "Find back", "while finding: previous match", hidden=True),
+    Key("replay.find-next", "down", "find_on(1)", "Next match", "while finding: next match, as enter does", hidden=True),
+    Key("replay.find-previous", "up", "find_on(-1)", "Previous match", "while finding: previous match", hidden=True),
 )
 # fmt: on
 """Keys of recordings only; they come first in the footer."""
@@ -285,8 +285,8 @@ REQUESTS: Final = Scope("requests", "The requests", within=("workbench", "record
 
 LINES: Final = Scope("lines", "A list: Catalogue, Cancellations, Log, Wire", within=("workbench", "recording", "probe"), keys=(
     *_moves("lines", "line", priority=True),
-    Key("lines.left", "left,h", "shift_left", "Left", "long lines to the left", priority=True),
-    Key("lines.right", "right,l", "shift_right", "Right", "long lines to the right", priority=True),
+    Key("lines.left", "left,h", "shift_left", "Left", "scroll to the left", priority=True),
+    Key("lines.right", "right,l", "shift_right", "Right", "scroll to the right", priority=True),
     Key("lines.top", "home,g", "top", "Top", "to the first line", priority=True),
     Key("lines.bottom", "end,G", "bottom", "Bottom", "to the last line", priority=True),
     Key("lines.activate", "enter", "activate", "Open", "open: call tool / go to request / show message", footer=-9, priority=True),
@@ -299,27 +299,27 @@ DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within
     Key("detail.page-down", "pagedown", "go('page_down')", "Page down", "a page down"),
     Key("detail.top", "home,g", "go('home')", "Top", "to the top"),
     Key("detail.bottom", "end,G", "go('end')", "Bottom", "to the bottom"),
-    Key("detail.open", "enter", "open", "Open", "all of the answer", footer=-9),
-    Key("detail.find", "/", "find", "Find", "find a text in it", footer=-8),
+    Key("detail.open", "enter", "open", "Open", "open the whole answer", footer=-9),
+    Key("detail.find", "/", "find", "Find", "find text", footer=-8),
     Key("detail.next", "n", "step(1)", "Next match", "next match", footer=-7, others=("detail.previous",), lends=True),
     Key("detail.previous", "N", "step(-1)", "Previous", "previous match", lends=True),
 ))
 
 TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "recording"), keys=(
     *_moves("timeline", "bar"),
-    Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before", footer=-7),
-    Key("timeline.later", "right,l", "pan(1)", "Later", "what came after", footer=-6),
-    Key("timeline.now", "home,g", "newest", "Now", "to the present, and follow it"),
+    Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "scroll to earlier requests", footer=-7),
+    Key("timeline.later", "right,l", "pan(1)", "Later", "scroll to later requests", footer=-6),
+    Key("timeline.now", "home,g", "newest", "Now", "go to the present, and follow"),
     Key("timeline.start", "end,G", "oldest", "Start", "to the first request"),
-    Key("timeline.activate", "enter", "activate", "To its row", "to the row of the request", footer=-9),
+    Key("timeline.activate", "enter", "activate", "To its row", "go to the row of the request", footer=-9),
 ))
 
 PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
     *_moves("page", "line"),
     Key("page.top", "home,g", "top", "Top", "to the top"),
     Key("page.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
-    Key("page.open", "enter,space", "activate", "Open", "fold the line, or unfold it; read what a link names"),
-    Key("page.find", "/", "find", "Find", "find a text in it"),
+    Key("page.open", "enter,space", "activate", "Open", "fold/unfold; open a link"),
+    Key("page.find", "/", "find", "Find", "find text"),
     Key("page.next", "n", "step(1)", "Next", "next match"),
     Key("page.previous", "N", "step(-1)", "Previous", "previous match"),
 ))
@@ -333,7 +333,7 @@ TYPING: Final = (
 """The footer while a filter, or a text to find, is typed: all other characters belong to the text."""
 
 FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, keys=(
-    Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
+    Key("form.json", "ctrl+t", "json", "JSON", "edit as JSON or as fields"),
 ))
 
 FIELD: Final = Scope("field", "A field of a form", within=("form",), field=True, taken=frozenset({"down", "up"}), keys=(
@@ -353,25 +353,25 @@ FIELD: Final = Scope("field", "A field of a form", within=("form",), field=True,
 
 # fmt: off
 DIALOG: Final = Scope("dialog", "Every dialog", within=("everywhere",), field=True, keys=(
-    Key("app.back", "escape", "close", "Back", "closes it; what was typed or waits is not lost"),
-    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or close", "copies selected text; else closes it"),
+    Key("app.back", "escape", "close", "Back", "close; your text is kept"),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or close", "copy selected text, or else close"),
 ))
 
 REASON: Final = Scope("reason", "The reason of a cancel", within=("dialog",), field=True, keys=(
     Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel with this reason", priority=True),
-    Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel it as well", priority=True),
+    Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel with this reason", priority=True),
     Key("reason.earlier", "up", "recall(1)", "Recent reason", "a recent reason"),
-    Key("reason.later", "down", "recall(-1)", "Later reason", "the reason after it"),
+    Key("reason.later", "down", "recall(-1)", "Later reason", "the next reason"),
 ))
 
 OVERDUE: Final = Scope("overdue", "Overdue requests", within=("dialog",), field=True, keys=(
-    Key("overdue.cancel", "enter", "take", "Cancel now", "cancel them now; on a button, that", priority=True),
-    Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel them now as well", priority=True),
-    Key("overdue.wait", "f2,+", "choose('wait_30')", "Wait 30 s more", "30 seconds more; a character only outside of the reason"),
+    Key("overdue.cancel", "enter", "take", "Cancel now", "cancel now, or press the focused button", priority=True),
+    Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel now", priority=True),
+    Key("overdue.wait", "f2,+", "choose('wait_30')", "Wait 30 s more", "wait 30 seconds more (+ only outside the reason)"),
     Key("overdue.wait-on", "f3,w", "choose('wait_forever')", "No limit", "wait without a limit"),
     Key("overdue.next", "down,right", "move(1)", "Next", "the next button"),
     Key("overdue.previous", "left", "move(-1)", "Previous", "the button before"),
-    Key("overdue.reason", "up", "edit", "Reason", "to the reason"),
+    Key("overdue.reason", "up", "edit", "Reason", "edit the reason"),
 ))
 
 ANSWER: Final = Scope("answer", "A question with two answers: confirm, consent", within=("dialog",), taken=BUTTONS, keys=(
@@ -379,8 +379,8 @@ ANSWER: Final = Scope("answer", "A question with two answers: confirm, consent",
     Key("answer.no", "n", "answer(False)", "No", "no"),
     Key("answer.previous", "left", "move(-1)", "Previous", "the button before"),
     Key("answer.next", "right", "move(1)", "Next", "the next button"),
-    Key("answer.up", "up", "scroll(-1)", "Up", "scroll back what is at stake"),
-    Key("answer.down", "down", "scroll(1)", "Down", "scroll on"),
+    Key("answer.up", "up", "scroll(-1)", "Up", "scroll the details up"),
+    Key("answer.down", "down", "scroll(1)", "Down", "scroll the details down"),
 ))
 
 CHOOSE: Final = Scope("choose", "A list below a field: commands, servers, tools, cancellations of all sessions", within=("dialog", "picker", "call"), field=True, keys=(
@@ -391,16 +391,16 @@ CHOOSE: Final = Scope("choose", "A list below a field: commands, servers, tools,
 ))
 
 PICKER: Final = Scope("picker", "Which server?", within=("everywhere",), field=True, keys=(
-    Key("app.back", "escape", "close", "Back", "clears the text; else goes back"),
-    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or quit", "copies selected text; else goes back, or quits"),
+    Key("app.back", "escape", "close", "Back", "clear the text, or else go back"),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or quit", "copy selected text, or else go back or quit"),
 ))
 
 CALL: Final = Scope("call", "A call", within=("dialog",), field=True, keys=(
-    Key("call.arguments", "enter", "arguments", "Arguments", "in the list: the arguments of the tool chosen"),
+    Key("call.arguments", "enter", "arguments", "Arguments", "in the list: edit the arguments of the tool"),
     Key("call.send", "ctrl+s", "send", "Send", "send the call"),
     Key("call.earlier", "ctrl+r", "recall", "Earlier arguments", "arguments of earlier calls"),
     Key("call.editor", "ctrl+g", "editor", "Editor", "edit the arguments as JSON in $VISUAL or $EDITOR"),
-    Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
+    Key("form.json", "ctrl+t", "json", "JSON", "edit as JSON or as fields"),
 ))
 
 QUESTION: Final = Scope("question", "A question of the server's", within=("dialog",), field=True, keys=(
@@ -421,45 +421,45 @@ LINK: Final = Scope("link", "A question that leads to a URL", within=("question"
 SIGN_IN: Final = Scope("sign-in", "A sign-in", within=("dialog",), field=True, keys=(
     Key("sign-in.open", "enter", "open", "Open", "open the URL in a browser, or use the URL that was pasted"),
     Key("sign-in.copy", "ctrl+y", "copy_url", "Copy", "copy the URL", priority=True),
-    Key("sign-in.decline", "ctrl+d", "decline", "Do not sign in", "do not sign in; what waits for it fails", priority=True),
+    Key("sign-in.decline", "ctrl+d", "decline", "Do not sign in", "do not sign in; waiting requests fail", priority=True),
 ))
 
 RESULT: Final = Scope("result", "A result", within=("dialog",), keys=(
     Key("result.next", "tab,right", "part(1)", "Next part", "the next part"),
     Key("result.previous", "shift+tab,left", "part(-1)", "Previous part", "the part before"),
-    Key("result.switch", "t", "switch", "Text or tree", "JSON as a tree, or as the text that it came as"),
+    Key("result.switch", "t", "switch", "Text or tree", "show JSON as a tree or as raw text"),
     Key("result.copy", "y", "copy", "Copy", "copy the result"),
     Key("result.save", "w", "save", "Save", "write the part under the cursor to a file"),
     Key("view.pager", "p", "pager", "Pager", "read all of it in $PAGER; without secrets"),
 ))
 
 MENU: Final = Scope("menu", "A menu, and the list of recordings", within=("dialog",), taken=LIST, keys=(
-    Key("menu.close", "q", "close", "Back", "closes it"),
+    Key("menu.close", "q", "close", "Back", "close"),
 ))
 
-_NTH: Final = "the first of them; each has its digit", "the second", "the third", "the fourth", "the fifth", "the sixth", "the seventh", "the eighth", "the ninth"
+_NTH: Final = "show the first server; each has its digit", "the second", "the third", "the fourth", "the fifth", "the sixth", "the seventh", "the eighth", "the ninth"
 
 SERVERS: Final = Scope("servers", "The list of servers", within=("dialog",), taken=LIST, keys=(
-    Key("servers.close-list", "q,v", "close", "Back", "closes the list"),
-    Key("servers.add", "a", "choose('add')", "Add", "one more server"),
+    Key("servers.close-list", "q,v", "close", "Back", "close the list"),
+    Key("servers.add", "a", "choose('add')", "Add", "add a server"),
     Key("servers.close", "x,delete", "choose('close')", "Close it", "close the server"),
     Key("servers.menu", "S", "choose('menu')", "Reconnect or stop it", "reconnect or stop the server"),
     *(Key(f"servers.{at}", at, f"number({at})", "Show it", nth) for at, nth in zip("123456789", _NTH, strict=True)),
 ))
 
 PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
-    Key("probe.start", "enter", "start", "Start", "start", footer=1, priority=True),
-    Key("probe.again", "r", "again", "Again", "once more", footer=2),
+    Key("probe.start", "enter", "start", "Start", "start the probe", footer=1, priority=True),
+    Key("probe.again", "r", "again", "Again", "run the probe again", footer=2),
     Key("probe.copy", "y", "copy", "Copy as Markdown", "copy the report as Markdown", footer=3),
-    Key("probe.save", "w", "save", "Save", "write it to a file", footer=4),
-    Key("probe.other", "tab,shift+tab", "other_pane", "Next pane", "to the evidence, and back to the rules"),
+    Key("probe.save", "w", "save", "Save", "save the report to a file", footer=4),
+    Key("probe.other", "tab,shift+tab", "other_pane", "Next pane", "switch between rules and evidence"),
     Key("app.help", "?", "app.help", "Help", "these keys", footer=6),
-    Key("app.interrupt", "ctrl+c", "interrupt", "Copy, stop or back", "copies selected text; else stops the probe; else goes back"),
-    Key("app.back", "escape", "close", "Back", "back; while the probe is at work it asks for a second press", footer=5),
+    Key("app.interrupt", "ctrl+c", "interrupt", "Copy, stop or back", "copy selected text, or else stop the probe or go back"),
+    Key("app.back", "escape", "close", "Back", "back (asks for a second press while the probe runs)", footer=5),
 ))
 
 HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
-    Key("help.close", "q,?", "close", "Back", "closes it as well"),
+    Key("help.close", "q,?", "close", "Back", "close"),
     Key("view.pager", "p", "pager", "Pager", "read it in $PAGER"),
 ))
 # fmt: on

@@ -42,13 +42,13 @@ def beating(*beats: float) -> Observation:
     ("seen", "level", "verdict", "words"),
     [
         (STOPPED, MUST, PASS, "no response within 1.1 s"),
-        (LATE, SHOULD, WARNING, "a result came 0.60 s after the cancel"),
-        (LATE, MUST, FAIL, "a result came 0.60 s after the cancel"),
+        (LATE, SHOULD, WARNING, "a result arrived 0.60 s after the cancel"),
+        (LATE, MUST, FAIL, "a result arrived 0.60 s after the cancel"),
         (
             replace(STOPPED, answers=(answer(0.6, result=False),)),
             SHOULD,
             WARNING,
-            "error -32800 came 0.60 s after",
+            "error -32800 arrived 0.60 s after",
         ),
         # a result that comes with the cancel may have crossed it; an error answers it
         (replace(STOPPED, answers=(answer(0.05),)), MUST, UNSEEN, "may have crossed the cancel"),
@@ -76,18 +76,28 @@ def test_a_response_weighs_as_much_as_the_clause(
             then(*TENTHS[4:]),
             SHOULD,
             WARNING,
-            "3 progress messages came after the cancel, the last 0.60 s after it",
+            "3 progress messages arrived after the cancel, the last 0.60 s after it",
         ),
         (then(*TENTHS[4:]), MUST, FAIL, "3 progress messages"),
         # what was in transit proves nothing, unless the server is known to have read the cancel before all of it
         (then(0.5, 0.6), MUST, PASS, "2 progress messages in transit, then none"),
-        (replace(then(0.5, 0.6), read=0.41), MUST, FAIL, "2 progress messages came after the cancel"),
+        (replace(then(0.5, 0.6), read=0.41), MUST, FAIL, "2 progress messages arrived after the cancel"),
         (replace(then(0.5), read=0.41), MUST, PASS, "1 progress message in transit, then none"),
         # past that one is enough, whatever the revision
-        (then(0.95), SHOULD, WARNING, "1 progress message came after the cancel, the last 0.55 s after it"),
-        (then(0.95), MUST, FAIL, "1 progress message came"),
-        (then(0.698, 0.998), SHOULD, WARNING, "1 progress message came after the cancel, the last 0.60 s"),
-        (then(0.702, 1.002), SHOULD, WARNING, "2 progress messages came after the cancel, the last 0.60 s"),
+        (
+            then(0.95),
+            SHOULD,
+            WARNING,
+            "1 progress message arrived after the cancel, the last 0.55 s after it",
+        ),
+        (then(0.95), MUST, FAIL, "1 progress message arrived"),
+        (then(0.698, 0.998), SHOULD, WARNING, "1 progress message arrived after the cancel, the last 0.60 s"),
+        (
+            then(0.702, 1.002),
+            SHOULD,
+            WARNING,
+            "2 progress messages arrived after the cancel, the last 0.60 s",
+        ),
         # quiet is what lasts longer than anything seen
         (replace(STOPPED, watched=0.85), MUST, UNSEEN, "not quiet within 0.4 s"),
     ],
@@ -120,16 +130,16 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
         (CLEANED, BEATING, PASS, "the heartbeat stopped 0.55 s after the cancel (3 more without it)"),
         (replace(then(0.95), watched=3.0), CONTROL, PASS, "progress stopped 0.55 s after the cancel"),
         (then(0.95), CONTROL, UNSEEN, "not quiet within 1.1 s"),
-        (LATE, CONTROL, WARNING, "it worked to its end"),
+        (LATE, CONTROL, WARNING, "the tool worked to its end"),
         # a result of what was done until then shows no work to the end
         (replace(STOPPED, answers=(answer(0.02),)), CONTROL, PASS, "progress stopped"),
         # the heartbeat tells where the stream is closed, and outweighs progress that ceased
         (CLOSED, CONTROL, UNSEEN, "the stream is closed"),
         (replace(CLOSED, signs={BEATS: TENTHS[:4]}), BEATING, PASS, "the heartbeat stopped"),
-        (replace(CLOSED, signs={BEATS: TENTHS}), BEATING, WARNING, "the heartbeat went on"),
-        (beating(*TENTHS), BEATING, WARNING, "the heartbeat went on"),
+        (replace(CLOSED, signs={BEATS: TENTHS}), BEATING, WARNING, "the heartbeat continued"),
+        (beating(*TENTHS), BEATING, WARNING, "the heartbeat continued"),
         (replace(SILENT, signs={LOG: TENTHS[:4]}), LOGGING, PASS, "the log stopped"),
-        (replace(SILENT, signs={LOG: TENTHS}), LOGGING, WARNING, "the log went on"),
+        (replace(SILENT, signs={LOG: TENTHS}), LOGGING, WARNING, "the log continued"),
         (SILENT, ControlRun(duration=1.0, watched=1.0), UNSEEN, "--heartbeat FILE"),
         # a tool that ends the server by itself, and does so again, worked on
         (replace(SILENT, watched=1.0, lost=LOST), ENDING, WARNING, "as it does uncancelled"),

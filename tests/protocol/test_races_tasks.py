@@ -499,7 +499,7 @@ def test_c80_the_end_of_the_connection_does_not_hide_that_a_task_may_be_running(
     ledger = _called(wire)
     at(0.5).cancel(1, "no").run(ledger)
     at(0.9).closed("closed", expected=True).run(ledger)
-    held = "not sent: no task id came that a cancel could name; a task may be running"
+    held = "not sent: the server sent no task id, so the task cannot be cancelled and may still be running"
     assert evidence.summary_words(ledger.row(1), 9.0) == held
 
 

@@ -91,13 +91,13 @@ def test_help_leaves_out_what_a_nearer_pane_takes_and_keeps_what_it_lends():
         for _, lines in help_texts([SCOPES[name] for name in ("detail", "workbench")])
         for _, said in lines
     ]
-    assert "find a text in it" in told
+    assert "find text" in told
     assert not [said for said in told if said.startswith("filter the requests")]
     assert "call a tool" in told  # on the key that goes to the next place only while there is one
     told = [
         said for _, lines in help_texts([SCOPES[name] for name in ("field", "dialog")]) for _, said in lines
     ]
-    assert "closes it; what was typed or waits is not lost" in told
+    assert "close; your text is kept" in told
 
 
 def bound() -> list[type[DOMNode]]:

@@ -65,7 +65,7 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
         driven.bench.details.open_message(1)
         await driven.until(lambda: ":13:21.000" in driven.inside("detail"))
         await driven.press("?")
-        assert "to the next cancellation" in driven.text()
+        assert "go to the next cancellation" in driven.text()
         assert "call a tool" not in driven.text()
 
 

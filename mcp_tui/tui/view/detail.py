@@ -151,8 +151,8 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
 def _about(row: Request) -> Iterable[Line]:
     idle, maximum = row.limits.timeout, row.limits.max_timeout
     limits = (
-        NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
-        NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
+        NOTHING if idle is None else safe("timeout {}", durations.limit(idle)),
+        NOTHING if maximum is None else safe("max timeout {}", durations.limit(maximum)),
     )
     yield fact("what", request(row))
     yield fact("id", safe("{}{}", brief(str(row.id), 80), ", internal" if row.internal else ""))

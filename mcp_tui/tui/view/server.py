@@ -57,9 +57,7 @@ COUNTERS: Final = (
     BarCount(
         IN_FLIGHT, "in flight", "requests without an answer, internal ones too", lambda its: its.in_flight
     ),
-    BarCount(
-        CANCEL_REQUESTED, "cancelling", "a cancel was sent, nothing came of it yet", lambda its: its.requested
-    ),
+    BarCount(CANCEL_REQUESTED, "cancelling", "cancel sent, no reply yet", lambda its: its.requested),
     BarCount(LATE, "late", "cancelled requests that were answered after all", lambda its: its.late),
     BarCount(
         GOING_ON, "progressing", "cancelled requests that still report progress", lambda its: its.progressing
@@ -201,7 +199,7 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
             pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), each.badge.style))
     if wide and facts.limits is not None and facts.link is Link.CONNECTED and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
-        pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))
+        pieces.append((safe("timeout {} / max {}{}", idle, maximum, gap), "muted"))
     return tuple(pieces)
 
 

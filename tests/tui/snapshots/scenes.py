@@ -256,11 +256,11 @@ async def probe(stage: Stage) -> None:
 _SLEEP: Final[dict[str, Json]] = {"statement": "select pg_sleep(3)"}
 
 _FOUND: Final = """
-fail: a result came 1.81 s after the cancel
-pass: no progress came after the cancel; the uncancelled run sent 2 more
-warning: it worked to its end: the result came 1.81 s after the cancel
+fail: a result arrived 1.81 s after the cancel
+pass: no progress after the cancel; the uncancelled run sent 2 more
+warning: the tool worked to its end: the result arrived 1.81 s after the cancel
 pass: the next call was answered
-fail: a result came 2.98 s after the cancel
+fail: a result arrived 2.98 s after the cancel
 pass: the next call was answered
 pass: its answer and the cancel crossed; the next call was answered
 pass: ignored; the next call was answered
@@ -268,10 +268,10 @@ pass: ignored; the next call was answered
 pass: ignored; the next call was answered
 pass: all 10 were ignored, and the calls in flight were answered
 pass: no harm; the next call was answered
-pass: ignored: the result came
+pass: ignored: the server sent the result
 pass: the other call was answered after 3.03 s
 not applicable: 2026-07-28 has no initialize
-fail: a result came 1.82 s after the cancel
+fail: a result arrived 1.82 s after the cancel
 not applicable: only over streamable HTTP does a request have a stream of its own
 not applicable: only over HTTP in 2026-07-28
 not applicable: only over HTTP in 2026-07-28
@@ -282,7 +282,7 @@ not observable: the cancel of another id has no visible effect either
 not applicable: only over streamable HTTP does a request have a stream of its own
 not applicable: over stdio nothing is POSTed
 pass: one response to a call that was cancelled twice
-fail: a result came 3.02 s after the cancel
+fail: a result arrived 3.02 s after the cancel
 not applicable: only over streamable HTTP does a request have a stream of its own
 pass: it exited after 0.04 s
 pass: the next call was answered

@@ -112,7 +112,7 @@ def test_facts_of_a_cancel():
     assert found["badge"] == "◔ cancel requested 0.2s ago · after 8.5s"
     assert found["why"] == "you: wrong table"
     assert found["via"] == "notifications/cancelled: sent"
-    assert found["limit"] == "60s without progress, 10m in all"
+    assert found["limit"] == "timeout 60s, max timeout 10m"
     assert known(started(), cancelled(), late())["then"] == "late result at +412 ms, ignored"
     big = late(Kind.OVERSIZE, size=191_000_000)
     assert (

@@ -33,7 +33,7 @@ def shown(facts: ServerFacts, cells: int) -> str:
 def test_wide():
     assert shown(FACTS, 140) == (
         " ✓ everything 2026.1   stdio pid 4711   2025-11-25   up 00:14:09"
-        "          ▸ 3 in flight   ◔ 1 cancelling   ↯ 1 late   limit 60s / max 10m   "
+        "        ▸ 3 in flight   ◔ 1 cancelling   ↯ 1 late   timeout 60s / max 10m   "
     )
 
 
