@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
@@ -15,6 +15,13 @@ from mcp_tui.protocol.revisions import NAMED, Revision
 from mcp_tui.protocol.values import fact
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
+
+if TYPE_CHECKING:
+    from mcp_tui.transport.http import HttpTransport
+    from mcp_tui.transport.stdio import StdioTransport
+
+AnyTransport: TypeAlias = "StdioTransport | HttpTransport | base.Transport"
+"""The two by name, so that a call can be followed to what does it; the probe brings one of its own."""
 
 INITIALIZED: Final = "notifications/initialized"
 
@@ -60,7 +67,7 @@ class Connection:
     ``info`` is ``None`` until the connection is ready for requests.
     """
 
-    transport: base.Transport
+    transport: AnyTransport
     speaking: Revision | None = None
     info: ServerInfo | None = None
 
