@@ -48,21 +48,20 @@ SEQUENCE = re.compile(
 
 OWN = re.compile(
     rb"[0-9;:]*m|[0-9]+;[0-9]+H|H|\?(?:1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2048|25|7)[hl]"
-    rb"|\?2026\$p|\?2048\$p|>(?:1|25)u|<u"
+    rb"|\?2026\$p|\?2048\$p|>(?:1|25)u|<u|2[23];2t"
 )
-"""Control sequences of Textual's: colours, places, modes on and off, two questions, the keyboard, the pointer."""
+"""Textual's control sequences: colours, places, modes on and off, two questions, the keyboard; ours: the window's title."""
 
 
 def foreign(raw: bytes) -> Counter[bytes]:
     """What is in the output of a program that Textual does not write, with how often."""
     found: Counter[bytes] = Counter()
     for match in SEQUENCE.finditer(raw):
-        ours = match["osc"] is not None and match["osc"].startswith(
-            (b"22;", b"11;?")
-        )  # the pointer, the background
+        ours = match["osc"] is not None and match["osc"].startswith((b"22;", b"11;?", b"2;"))
         if not ours and (match["csi"] is None or not OWN.fullmatch(match["csi"])):
             found[match[0]] += 1
-    rest = SEQUENCE.sub(b"", raw)
+    # the words of a window's title too
+    rest = SEQUENCE.sub(lambda match: match["osc"] or b"", raw)
     found.update(re.findall(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", rest))
     found.update(re.findall(rb"\xc2[\x80-\x9f]", rest))
     found.update(re.findall(rb"\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]", rest))
@@ -142,9 +141,9 @@ def texts(tmp_path: Path) -> Path:
 
 
 def sampling(folder: Path) -> dict[str, str]:
-    """Settings under which a server may ask for a model's answer."""
+    """Settings under which a server may ask for a model's answer, and no call of its rings the bell."""
     (folder / "mcp-tui").mkdir(parents=True)
-    (folder / "mcp-tui" / "config.toml").write_text('[sampling]\nmode = "ask"\n')
+    (folder / "mcp-tui" / "config.toml").write_text('notify = "off"\n[sampling]\nmode = "ask"\n')
     return {"XDG_CONFIG_HOME": str(folder)}
 
 
