@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md",
     "docs/guide.md",
+    "docs/tap.md",
     "docs/cli.md",
     "docs/config.md",
     "docs/findings.md",

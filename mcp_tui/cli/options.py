@@ -78,6 +78,7 @@ _CLIENT_CERT: Final = (
     Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
+_RECORD: Final = Option("--record", "FILE", "also write a recording to FILE")
 JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
 
@@ -113,7 +114,7 @@ CONNECTING: Final = (
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
     *_LIMITS,
-    OptionGroup("recording", Option("--record", "FILE", "also write a recording to FILE")),
+    OptionGroup("recording", _RECORD),
 )
 """The options of every command that connects."""
 
@@ -168,7 +169,7 @@ _PROBE: Final = (
     ),
 )
 
-_CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent")
+_CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
 _LOG: Final = (
     OptionGroup(
         "which",
@@ -218,6 +219,14 @@ _DEMO: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
 )
+
+_TAP: Final = _own(
+    Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
+    Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
+    _RECORD,
+    Option("--name", "N", "name of the server, in ps and in the journal"),
+)
+_STOP: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
 
 @frozen
@@ -303,6 +312,9 @@ COMMANDS: Final = {
     ),
     "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
     "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
+    "tap": _silent("tap", "see and cancel what a client calls on its server", "-- COMMAND ARGS…", (_TAP,)),
+    "ps": _local("tap", "list what is in flight in every running tap"),
+    "cancel": _silent("tap", "cancel a request in a running tap", "SESSION/ID", (_STOP,)),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
 
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
@@ -24,21 +25,24 @@ def open_store(
     keep_days: float | None = None,
     keep_bytes: int | None = None,
     purpose: str = "",
+    soon: Callable[[Callable[[], None]], object] = call_behind_keys,
+    began: float | None = None,
 ) -> Store:
     """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
 
-    ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`.
+    ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
+    if not now.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
-    If a journal cannot be made, the store's log says so. Call this with the event loop running: records are written at the
-    end of each of its turns.
+    If a journal cannot be made, the store's log says so. Records are written when ``soon`` calls back: at the end of each
+    turn of the event loop, which must be running, or of another one.
 
     Raises:
         RecordingError: the recording cannot be made.
     """
     redactor = Redactor(known_secrets(target))
-    header = Header.now(shown(target), purpose)
+    header = Header.now(shown(target), purpose, began)
     writers: list[Writer] = []
     problem = ""
     if journal:
@@ -50,7 +54,7 @@ def open_store(
             problem = str(error)
     if record is not None:
         writers.append(Writer(record, redactor=redactor, header=header, replace=True))
-    store = Store(*writers, soon=call_behind_keys)
+    store = Store(*writers, soon=soon)
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store

@@ -8,7 +8,7 @@ The first line is a header, each other line a frame or an event, in the order in
 
 ``mono`` is monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
 of a frame, or ``raw_b64`` its bytes if they are not UTF-8. If secrets were removed from it, ``size`` is its size before.
-``stream``, ``method``, and ``id`` are omitted if a frame has none.
+``stream``, ``method``, and ``id`` are omitted if a frame has none. ``own`` is true for a message that a tap itself wrote.
 
 The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``), and every other field under its own
 name, defaults too, so that a default may change later: enums by their value, limits as an object. ``Infinity``,
@@ -54,7 +54,7 @@ class Header:
     """The header of a recording. ``wall`` and ``mono`` are the same moment on both clocks, in seconds.
 
     ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench`` for a session of the
-    workbench and ``probe`` for one of the probe, whose cancels are experiments.
+    workbench, ``tap`` for one of a tap, and ``probe`` for one of the probe, whose cancels are experiments.
     """
 
     id: str = ""
@@ -65,12 +65,14 @@ class Header:
     purpose: str = ""
 
     @classmethod
-    def now(cls, target: str = "", purpose: str = "") -> Header:
-        """Returns the header of a session that begins now."""
+    def now(cls, target: str = "", purpose: str = "", began: float | None = None) -> Header:
+        """Returns the header of a session that begins now, or ``began`` at a monotonic time."""
+        mono = time.monotonic()
+        since = 0.0 if began is None else mono - began
         return cls(
             id=os.urandom(6).hex(),
-            wall=clock.wall(),
-            mono=time.monotonic(),
+            wall=clock.wall() - since,
+            mono=mono - since,
             app=__version__,
             target=target,
             purpose=purpose,
@@ -136,7 +138,8 @@ class FrameHead(NamedTuple):
     """A frame without its payload.
 
     ``seq`` is its number, from 1; ``at`` monotonic seconds; ``size`` its bytes on the wire. ``method`` is empty and ``id``
-    is ``None`` if the frame has none. ``stream`` is the id of our request whose own HTTP stream carried it.
+    is ``None`` if the frame has none. ``stream`` is the id of our request whose own HTTP stream carried it. ``own``: the tap
+    wrote it, not the side that it listens to.
     """
 
     seq: int
@@ -146,6 +149,7 @@ class FrameHead(NamedTuple):
     id: RequestId | float | None = None
     size: int = 0
     stream: RequestId | None = None
+    own: bool = False
 
 
 def read_head(record: dict[str, Json]) -> FrameHead | None:
@@ -172,6 +176,7 @@ def read_head(record: dict[str, Json]) -> FrameHead | None:
         id=id_ if isinstance(id_, (int, float, str)) else None,
         size=size if type(size) is int and 0 <= size < 1 << 63 else len(raw),
         stream=stream,
+        own=record.get("own") is True,
     )
 
 

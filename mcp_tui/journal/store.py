@@ -92,6 +92,7 @@ class Store:
         stream: RequestId | None = None,
         method: str = "",
         id: object = None,
+        own: bool = False,
     ) -> int:
         """Appends a frame and returns its number, from 1.
 
@@ -101,7 +102,7 @@ class Store:
         self.version += 1
         self._at = at
         known = id if isinstance(id, (int, str, float)) else None
-        head = FrameHead(self._seq, at, direction, method, known, len(raw), stream)
+        head = FrameHead(self._seq, at, direction, method, known, len(raw), stream, own)
         self.frames.append(head)
         self._payloads.append(raw)
         self._payload_bytes += len(raw) + _OVERHEAD
@@ -226,7 +227,7 @@ class Frames:
 
     def append(self, head: FrameHead) -> None:
         """Appends the newest frame."""
-        _, at, direction, method, id_, size, stream = head
+        _, at, direction, method, id_, size, stream, _ = head
         self._at.append(at)
         self._size.append(size)
         self._out.append(direction == "out")

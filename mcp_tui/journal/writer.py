@@ -247,6 +247,8 @@ class Writer:
             record["id"] = self.redactor.text(head.id) if foreign and isinstance(head.id, str) else head.id
         if head.stream is not None:
             record["stream"] = head.stream
+        if head.own:
+            record["own"] = True
         return record
 
     def _write_long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:

@@ -76,7 +76,8 @@ class Clocks:
         C-68: a request must not time out because a person thinks. On a pipe nothing tells which request a prompt belongs
         to, so it pauses all that were running.
         """
-        waiting = self._waiting()
+        prompts = self._core.negotiated.prompts
+        waiting = [each for each in self._waiting() if each.method in prompts]
         parents = {each.parent for each in waiting if each.parent is not None}
         latest = max((each.at for each in waiting if each.parent is None), default=None)
         for live in self._core.live.values() if only is None else (self._core.live[only.id],):

@@ -22,6 +22,9 @@ P = ParamSpec("P")
 BROKEN: Final = 4096
 """Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
 
+NOBODY: Final = "no token"
+"""What an id stands for that is no progress token; compared by identity, for a client may choose any id."""
+
 TOLD: Final = 10
 """Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
 
@@ -57,11 +60,13 @@ class Live:
 
 class Core:
     """The state of a ledger. ``grace`` is in seconds; ``standstill`` is how long this process stood still, while what came
-    meanwhile is read.
+    meanwhile is read. ``observes``: the requests are those of another client, which sends, answers, and polls by itself
+    (:mod:`~mcp_tui.protocol.observing`).
     """
 
-    def __init__(self, port: LedgerPort, *, transport: str, grace: float) -> None:
+    def __init__(self, port: LedgerPort, *, transport: str, grace: float, observes: bool) -> None:
         self.port = port
+        self.observes = observes
         self.negotiated = Negotiated(transport=transport)
         self.grace = grace
         self.standstill = 0.0
@@ -69,7 +74,7 @@ class Core:
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}
         self.tokens: dict[tuple[type, RequestId], RequestId] = {}
-        """The ids of rounds by their progress tokens, unless these are equal; 0 for an id that is nobody's token."""
+        """The ids of rounds by their progress tokens, unless these are equal; :data:`NOBODY` for an id that is no token."""
         self.other_ids: dict[RequestId, RequestId] = {}
         """The ids of rows by other ids that they have on the wire: those of second and later rounds."""
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
@@ -107,8 +112,16 @@ class Core:
         finally:
             self._performing = False
 
-    def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
-        """Reports that the server broke a rule; frequent violations are reported ever more rarely."""
+    def violation(
+        self,
+        rule: str,
+        detail: str,
+        at: float,
+        seq: int,
+        id_: RequestId | None = None,
+        by: ev.Origin = ev.Origin.SERVER,
+    ) -> None:
+        """Reports that a side broke a rule; frequent violations are reported ever more rarely."""
         row = None if id_ is None else self.named(id_)
         # what comes after a cancel is evidence, however often the rule was broken before
         key = rule, id_, row is not None and row.cancel_at is not None
@@ -116,17 +129,13 @@ class Core:
         if len(self._violations) > BROKEN:
             del self._violations[next(iter(self._violations))]
         if count <= TOLD or count == 10 ** (len(str(count)) - 1):
-            self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
+            self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, by=by, seq=seq))
 
     # -- which request ---------------------------------------------------------------------------------------
 
     def named(self, id_: RequestId) -> Request | None:
         """Returns the request with an id, which may be that of a later round."""
-        row = self.book.get(id_)
-        if row is None and type(id_) is int:
-            first = self.other_ids.get(id_)
-            return None if first is None else self.book.get(first)
-        return row
+        return self.book.get(self.other_ids.get(id_, id_))
 
     def row(self, id_: RequestId) -> Request:
         """Returns the row of a known request."""

@@ -27,7 +27,8 @@ class Timer(IntEnum):
     """The stream of a cancelled request has been open for long enough."""
 
 
-Key = tuple[Timer, RequestId]
+Key = tuple[Timer, bool, RequestId]
+"""A timer of a request. The flag parts numbers from texts, which have no order between them."""
 
 SLACK: Final = 64
 """Stale entries up to which the heap is not cleaned."""
@@ -42,7 +43,7 @@ class Deadlines:
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
-        key = (timer, id)
+        key = (timer, isinstance(id, str), id)
         if due is None:
             self._due.pop(key, None)
             return
@@ -61,9 +62,10 @@ class Deadlines:
             heapq.heappop(self._heap)
         return None
 
-    def pop_due(self, now: float) -> Iterator[Key]:
+    def pop_due(self, now: float) -> Iterator[tuple[Timer, RequestId]]:
         """Yields the timers that have run out, earliest first, and stops each."""
         while (due := self.next()) is not None and due <= now:
             _, key = heapq.heappop(self._heap)
             del self._due[key]
-            yield key
+            timer, _, id = key
+            yield timer, id

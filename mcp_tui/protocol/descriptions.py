@@ -206,7 +206,8 @@ def _disconnected_json(event: ev.Disconnected) -> dict[str, Json]:
 
 def _violation(event: ev.Violation) -> str:
     times = f"×{event.count}" if event.count > 1 else ""
-    return _join(f"{_cut(event.rule)}: {_cut(event.detail, LONG)}", times)
+    whose = "" if event.by is Origin.SERVER else "by the client:"
+    return _join(whose, f"{_cut(event.rule)}: {_cut(event.detail, LONG)}", times)
 
 
 # fmt: off
@@ -277,8 +278,8 @@ _TABLE: Final = (
     # -- the connection
     Description(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
                 json="unknown response_id id_type kind", more=_unknown_json),
-    Description(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
-                json="violation id rule detail"),
+    Description(ev.Violation, _violation, lambda e: IN if e.by is Origin.SERVER else OUT, "warning", source="violation",
+                headless=True, json="violation id rule detail"),
     Description(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LONG)}", IN, "warning",
                 source="pollution", headless=True, json="pollution line"),
     Description(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
@@ -291,7 +292,8 @@ _TABLE: Final = (
                 json="degraded detail"),
     Description(ev.ProcessesEnded, lambda e: ended_words(e.count), HERE, "warning", source="client"),
     Description(ev.Connected,
-                lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
+                lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}"
+                           f"{' by ' * bool(e.client)}{_cut(e.client)}"),
                 HERE, "success", source="client", json="connected transport revision server"),
     Description(ev.Disconnected, _disconnected, HERE,
                 lambda e: "muted" if e.expected else "error", source="client", headless=True,

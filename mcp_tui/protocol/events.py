@@ -369,21 +369,25 @@ class Unknown(Event):
 
 @fact
 class Violation(Event):
-    """The server broke a rule of the protocol. ``id`` names our request where there is one.
+    """A side broke a rule of the protocol: the server, or the client that a tap listens to.
 
-    ``count`` says how often it broke this rule for this request by now: of many, not each is told.
+    ``id`` names the client's request where there is one, ``by`` the side that broke the rule. ``count`` says how often it
+    broke this rule for this request by now: of many, not each is told.
 
     Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
     ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
     ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
     ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,
     ``task-after-cancel``, ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
+    Of a client: ``cancel-initialize``, ``cancel-of-a-task``, ``cancel-over``, ``cancel-repeated``, ``cancel-unknown``,
+    ``answer-repeated``, ``answer-unknown``, ``answer-withdrawn``, ``batch``, ``malformed``, ``request-id-reused``.
     """
 
     rule: str
     detail: str
     id: RequestId | None = None
     count: int = 1
+    by: Origin = Origin.SERVER
 
 
 @fact
@@ -441,12 +445,16 @@ class ProcessesEnded(Event):
 
 @fact
 class Connected(Event):
-    """The connection is ready. ``server`` is name and version as the server gives them."""
+    """The connection is ready. ``server`` is name and version as the server gives them.
+
+    ``client`` is the same of the client that a tap listens to; empty for mcp-tui itself.
+    """
 
     transport: str
     revision: str
     server: str
     pid: int | None = None
+    client: str = ""
 
 
 @fact

@@ -11,13 +11,21 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.clocks import Clocks
-from mcp_tui.protocol.core import Core
+from mcp_tui.protocol.core import NOBODY, Core
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
-from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id, shown
+from mcp_tui.protocol.messages import (
+    Json,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    as_object,
+    is_request_id,
+    shown,
+)
 from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
-from mcp_tui.protocol.responses import NAME, SHOWN, Responses
+from mcp_tui.protocol.responses import CROSSING, NAME, SHOWN, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import Tasks
@@ -60,6 +68,9 @@ class Inbound:
         self._tasks = tasks
         self._owed: set[Key] = set()
         self._sent: dict[Key, None] = {}  # the newest, in the order in which they were answered
+        self._taken_back: dict[
+            Key, float
+        ] = {}  # the newest that an observed client may still answer, and when
 
     # -- the server's requests -------------------------------------------------------------------------------
 
@@ -80,6 +91,12 @@ class Inbound:
         if key in self.waiting:
             text = f"id {shown(id_)} is in use for {self.waiting[key].method}"
             core.violation("duplicate-request-id", text, at, seq)
+        if core.observes:
+            self.waiting[key] = core.book.server_requests[-1]
+            self._sent.pop(key, None)
+            self._clocks.pause_while_asked(at)
+        elif key in self.waiting:
+            text = f"id {shown(id_)} is in use for {self.waiting[key].method}"
             self._reply(messages.error(id_, INVALID_REQUEST, text), at)
         elif frame.method == "ping":
             self._reply(messages.result(id_, {}), at)
@@ -136,12 +153,39 @@ class Inbound:
         self._clocks.pause_while_asked(at)
         return True
 
-    def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
-        """Answers a waiting request, once."""
-        del self.waiting[key]
+    def answered(self, frame: ResponseFrame, at: float, seq: int) -> None:
+        """Notes the answer of the client that this ledger observes."""
+        core, id_ = self._core, frame.id
+        key = (type(id_), id_) if is_request_id(id_) else (str, NOBODY)
+        if key in self.waiting:
+            asked = self.waiting.pop(key)
+            self._answered(key)
+            action = messages.as_text(as_object(frame.result).get("action"))
+            how = action[:NAME] if asked.method == ELICIT else ""
+            code = None if frame.error is None else frame.error.code
+            core.emit(ev.ServerRequestAnswered(at=at, request_id=id_, code=code, how=how, seq=seq))
+            self._clocks.pause_while_asked(at)
+            return
+        rule, what = "answer-unknown", "which the server did not ask"
+        if key in self._sent:
+            rule, what = "answer-repeated", "which was answered before"
+        elif key in self._taken_back:
+            after = at - self._taken_back[key]
+            if after <= CROSSING:
+                return  # C-51: answer and withdrawal crossed
+            rule, what = "answer-withdrawn", f"which the server took back {after:.3f} s before"
+        text = f"an answer {'without an id' if id_ is messages.MISSING else f'to {shown(id_)}'}, {what}"
+        core.violation(rule, text, at, seq, by=ev.Origin.CLIENT)
+
+    def _answered(self, key: Key) -> None:
         self._sent[key] = None
         if len(self._sent) > RECENT_ANSWERS:
             del self._sent[next(iter(self._sent))]
+
+    def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
+        """Answers a waiting request, once."""
+        del self.waiting[key]
+        self._answered(key)
         self._reply(message, at, how)
 
     def _reply(self, message: dict[str, Json], at: float, how: str = "") -> None:
@@ -154,6 +198,8 @@ class Inbound:
 
         C-62: the server still waits for an answer, so one is sent after the cancel.
         """
+        if self._core.observes:
+            return
         for key, each in self.waiting.items():
             if each.parent == parent:
                 self._owed.add(key)
@@ -245,6 +291,10 @@ class Inbound:
         if self.waiting.pop(key, None) is None:
             return False
         self._core.emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
+        if self._core.observes:
+            self._taken_back[key] = at
+            if len(self._taken_back) > RECENT_ANSWERS:
+                del self._taken_back[next(iter(self._taken_back))]
         if key not in self._owed:  # nobody is being asked for an answer that is owed
             why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
             self._core.do(self._core.port.prompt_over, request_id, why)
@@ -306,7 +356,7 @@ class Inbound:
         for each in (token, messages.integer_id(token)):
             if messages.is_request_id(each):
                 wire_id = self._core.tokens.get((type(each), each), each)
-                row = self._core.named(wire_id)
+                row = None if wire_id is NOBODY else self._core.named(wire_id)
                 if row is not None and row.method not in UNTOKENED:
                     return row, wire_id
         return None, 0

@@ -36,7 +36,7 @@ they have this ledger decide is :class:`~mcp_tui.protocol.ports.Decisions`. They
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import Enum
 from itertools import count
 from typing import Final
@@ -44,7 +44,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.clocks import Clocks
-from mcp_tui.protocol.core import Core, Live
+from mcp_tui.protocol.core import NOBODY, Core, Live
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.evidence import CLOSED_FIRST, NO_TASK_ID
@@ -59,6 +59,9 @@ from mcp_tui.protocol.states import GRACE, LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
 
 UNSENT: Final = "cancelled before it was sent"
+
+OWN_ID: Final = "mcp-tui-{}"
+"""The id of a request that a tap sends itself, beside those of the client that it listens to."""
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
@@ -90,8 +93,10 @@ class Ledger(Core):
     from 1, because some servers cannot cancel id 0, and are never used twice.
     """
 
-    def __init__(self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE) -> None:
-        super().__init__(port, transport=transport, grace=grace)
+    def __init__(
+        self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE, observes: bool = False
+    ) -> None:
+        super().__init__(port, transport=transport, grace=grace, observes=observes)
         self.clocks = Clocks(self, self._waiting)
         self.rounds = Rounds(self, self)
         self.tasks = Tasks(self, self, self.clocks, self.rounds)
@@ -103,7 +108,7 @@ class Ledger(Core):
         """Requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
         """The ids of cancelled requests that may still get messages."""
-        self._ids = count(1)
+        self._ids: Iterator[RequestId] = map(OWN_ID.format, count(1)) if observes else count(1)
 
     # -- calling ---------------------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class Ledger(Core):
                 at=at,
                 id=id_,
                 method=method,
-                name=_name(method, params),
+                name=name_of(method, params),
                 limits=limits,
                 internal=internal,
                 parent=parent,
@@ -183,7 +188,7 @@ class Ledger(Core):
         own = (int, wire_id)
         token = meta.setdefault("progressToken", f"mcp-tui-{wire_id}" if own in self.tokens else wire_id)
         if messages.is_request_id(token) and (type(token), token) != own:
-            self.tokens.setdefault(own, 0)
+            self.tokens.setdefault(own, NOBODY)
             self.tokens[type(token), token] = wire_id
 
     # -- cancelling ------------------------------------------------------------------------------------------
@@ -673,7 +678,7 @@ class Ledger(Core):
         self.clocks.arm(row)
 
 
-def _name(method: str, params: Json) -> str:
+def name_of(method: str, params: Json) -> str:
     """Returns the tool, prompt, URI, or task that a request is about."""
     fields = as_object(params)
     if method.startswith("tasks/"):

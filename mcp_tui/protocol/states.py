@@ -49,6 +49,8 @@ class Cause(Enum):
     MAX_TIMEOUT = "max_timeout"
     SHUTDOWN = "shutdown"
     PARENT = "parent"
+    CLIENT = "client"
+    """The client that a tap listens to."""
 
 
 class Signal(Enum):

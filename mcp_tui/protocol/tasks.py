@@ -86,7 +86,7 @@ class Rounds:
         core.emit(
             ev.InputRequired(at=at, id=row.id, round=round_, asks=named[:200], size=frame.size, seq=seq)
         )
-        if round_ > ROUND_CAP:
+        if round_ > ROUND_CAP and not core.observes:
             self._ledger.fail(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
             return ""
         live = core.live[row.id]
@@ -352,7 +352,7 @@ class Tasks:
     def _fetch(self, row: Request, at: float) -> None:
         """Requests the result of a core task, which also brings its questions."""
         live = self._core.live[row.id]
-        if live.fetch not in self._core.live:
+        if live.fetch not in self._core.live and not self._core.observes:
             live.fetch = self._ask(row, "tasks/result", UNLIMITED, at)
 
     def _fetched(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
@@ -490,6 +490,8 @@ class Tasks:
         """Schedules the next poll of a followed task."""
         if not self._is_followed(row, at):
             self._unfollow(row)
+            return
+        if self._core.observes:
             return
         if after is None:
             low, high = POLLS

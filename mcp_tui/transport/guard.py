@@ -24,6 +24,10 @@ import signal
 import sys
 from time import monotonic, sleep
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 REQUESTED_GRACE = 2.0
 """Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
 LEFT_GRACE = 0.5
@@ -63,7 +67,7 @@ def receive(control: int) -> dict[bytes, bytes] | None:
         data += piece
 
 
-def start(path: str, command: list[str], environment: dict[bytes, bytes]) -> tuple[int, int]:
+def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> tuple[int, int]:
     """Starts the server in a session of its own; returns its process id, and errno if that failed, else 0."""
     guard = os.getpid()
     outcome, report = os.pipe()  # closed by a successful exec
@@ -246,8 +250,12 @@ def main() -> None:
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(control, False)
     environment = receive(control)
-    if environment is None:
-        return
+    if environment is not None:
+        run(control, path, command, environment)
+
+
+def run(control: int, path: str, command: list[str], environment: Mapping[bytes, bytes]) -> None:
+    """Starts a server and guards it to its end. The standard streams of this process become the server's."""
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)

@@ -19,7 +19,7 @@ from tests.cli.running import run
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["ca"], ["call"]),
+        (["cal"], ["call"]),
         ([""], list(COMMANDS)),
         (["call", "--cancel"], ["--cancel-after"]),
         (["--demo", "call", "--re"], ["--reason", "--record"]),

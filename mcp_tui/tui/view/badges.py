@@ -58,6 +58,7 @@ CAUSES: Final = {
     Cause.MAX_TIMEOUT: words("max timeout"),
     Cause.SHUTDOWN: words("quit"),
     Cause.PARENT: words("parent"),
+    Cause.CLIENT: words("client"),
 }
 """The causes of a cancel in words."""
 

@@ -85,6 +85,12 @@ def frame_sections(
 ) -> list[Section]:
     """Returns the detail of a frame: ``broken`` are its schema violations, ``raw`` its bytes, if kept."""
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
+    if head.own:
+        way = (
+            words("→ to the server, by the tap")
+            if head.direction == "out"
+            else words("← to the client, by the tap")
+        )
     kind = brief(head.method, 120) or words("response")
     rows = (
         ("way", way),

@@ -1,0 +1,261 @@
+"""The ledger's other face: it observes a foreign client, where it decides for a client of ours.
+
+There is one state machine. What the server sends goes into :meth:`Ledger.receive` as ever. What the client sends is told to
+the same ledger here: a request is called and written in one step, a cancel was decided elsewhere, an answer to the server
+leaves without being asked for. Such a ledger (``observes``) sends, answers, and polls nothing by itself; but its limits and
+a person may cancel, by the same rules and signals as for a client of ours.
+
+An id may have any type that JSON-RPC permits. A request whose id was used before gets a row with an id of its own, because
+a row is never used twice; on the wire the id means the newest one.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.core import NOBODY, Live
+from mcp_tui.protocol.deadlines import Timer
+from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.inbound import ELICIT
+from mcp_tui.protocol.ledger import Ledger, name_of
+from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
+from mcp_tui.protocol.requests import OPEN, Request, State
+from mcp_tui.protocol.responses import CROSSING, NAME
+from mcp_tui.protocol.revisions import REVISIONS, UNCANCELLABLE, Negotiated, Revision
+from mcp_tui.protocol.states import LISTEN
+from mcp_tui.protocol.tasks import ROUNDS, UNLIMITED
+
+PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+ASKED: Final = {
+    "elicitation": ELICIT,
+    "sampling": "sampling/createMessage",
+}
+"""The requests of the server's that a person may have to answer, by the capability of the client that permits them."""
+
+ERRANDS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
+
+
+def party(info: Json) -> str:
+    """Returns name and version of a client or a server, from its ``clientInfo`` or ``serverInfo``."""
+    fields = as_object(info)
+    names = (messages.as_text(fields.get(key))[:NAME] for key in ("name", "version"))
+    return " ".join(filter(None, names))
+
+
+class Observer:
+    """A client that somebody else wrote, as its messages show it. ``limits`` are those of the tap for each request.
+
+    They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
+
+    ``client`` is its name and version, empty until it said so.
+    """
+
+    def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
+        self.ledger = ledger
+        self.limits = limits
+        self.client = ""
+        self._capabilities: dict[str, Json] = {}
+        self._connected = False
+        self._again = count(2)
+        self._on_wire: dict[RequestId, RequestId] = {}
+
+    def on_wire(self, id_: RequestId) -> RequestId:
+        """Returns the id that a request has on the wire, by the last one of its row."""
+        return self._on_wire.get(id_, id_)
+
+    # -- from the client -------------------------------------------------------------------------------------
+
+    def sent(self, frame: Frame | Batch, *, at: float, seq: int = 0) -> None:
+        """Takes a message that the client wrote."""
+        match frame:
+            case RequestFrame():
+                self._called(frame, at, seq)
+            case messages.NotificationFrame(method="notifications/cancelled", params=params):
+                self._cancelled(as_object(params), at, seq)
+            case messages.NotificationFrame():
+                pass
+            case messages.ResponseFrame():
+                self.ledger.inbound.answered(frame, at, seq)
+            case messages.MalformedFrame(detail=detail):
+                self._violation("malformed", detail, at, seq)
+            case messages.PollutionFrame(line=line):
+                self._violation("malformed", f"no JSON-RPC message: {shown(line)}", at, seq)
+            case Batch():
+                revision = self.ledger.negotiated.revision
+                if revision is None or not revision.batches:
+                    self._violation("batch", "a JSON-RPC batch, which this revision does not have", at, seq)
+                for each in frame.frames:
+                    self.sent(each, at=at, seq=seq)
+
+    def _violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
+        self.ledger.violation(rule, detail, at, seq, id_, ev.Origin.CLIENT)
+
+    def _called(self, frame: RequestFrame, at: float, seq: int) -> None:
+        ledger, id_ = self.ledger, frame.id
+        method, params = frame.method[:NAME], as_object(frame.params)
+        self._introduced(method, params)
+        earlier = ledger.named(id_)
+        if earlier is not None:
+            used = "which is still open" if earlier.open else "which was used before"
+            self._violation("request-id-reused", f"{method} with the id {shown(id_)}, {used}", at, seq)
+        row = self._continued(method, params)
+        if row is not None:
+            ledger.other_ids[id_] = row.id
+            number = len(row.round_ids) + 2
+            ledger.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=number, why="by the client", seq=seq))
+        else:
+            row = self._row(frame, method, params, at, seq, again=earlier is not None)
+        token = as_object(params.get("_meta")).get("progressToken")
+        ledger.tokens[type(id_), id_] = NOBODY
+        if is_request_id(token):
+            ledger.tokens[type(token), token] = row.wire_id
+        ledger.written(row.wire_id, at=at, seq=seq)
+
+    def _continued(self, method: str, params: dict[str, Json]) -> Request | None:
+        """Returns the request that waits for input and goes on by a message with its state (multi round-trip requests)."""
+        if method not in ROUNDS or not ("inputResponses" in params or "requestState" in params):
+            return None
+        for live in self.ledger.live.values():
+            row = live.row
+            if row.state is not State.AWAITING_INPUT or row.method != method:
+                continue
+            if row.name == name_of(method, params) and live.request_state == params.get("requestState"):
+                return row
+        return None
+
+    def _row(
+        self, frame: RequestFrame, method: str, params: dict[str, Json], at: float, seq: int, *, again: bool
+    ) -> Request:
+        ledger, id_ = self.ledger, frame.id
+        owner = ledger.tasks.row_of(params.get("taskId")) if method in ERRANDS else None
+        if owner is not None and method == "tasks/cancel":
+            self._task_cancelled(owner, at)
+        if again:
+            own = next(name for number in self._again if ledger.named(name := f"{id_} ({number})") is None)
+            ledger.other_ids[id_] = own
+            self._on_wire[own] = id_
+            id_ = own
+        unlimited = owner is not None or method == LISTEN or method in UNCANCELLABLE
+        ledger.emit(
+            ev.Called(
+                at=at,
+                id=id_,
+                method=method,
+                name=name_of(method, params),
+                limits=UNLIMITED if unlimited else self.limits,
+                internal=owner is not None,
+                parent=None if owner is None else owner.id,
+                as_task=method == "tools/call" and not ledger.negotiated.modern and "task" in params,
+                seq=seq,
+            )
+        )
+        live = ledger.live[id_] = Live(ledger.row(id_))
+        return live.row
+
+    def _introduced(self, method: str, params: dict[str, Json]) -> None:
+        """Notes who the client is and what it speaks, as far as a request says so."""
+        meta = as_object(params.get("_meta"))
+        modern = REVISIONS.get(messages.as_text(meta.get(PROTOCOL_VERSION)))
+        if method == "initialize":
+            self.client = party(params.get("clientInfo")) or self.client
+            self._capabilities = as_object(params.get("capabilities"))
+            self._connected = False
+        elif modern is not None and modern.modern:
+            self.client = party(meta.get(CLIENT_INFO)) or self.client
+            if method != "server/discover" and self.ledger.negotiated.revision is None:
+                self._speak(modern)
+
+    # -- its cancels -----------------------------------------------------------------------------------------
+
+    def _cancelled(self, params: dict[str, Json], at: float, seq: int) -> None:
+        """Handles ``notifications/cancelled``: it must name a request in progress, once (cancellation, every revision)."""
+        named, ledger = params.get("requestId", messages.MISSING), self.ledger
+        row = ledger.named(named) if is_request_id(named) else None
+        if row is None:
+            what = (
+                "without a request id"
+                if named is messages.MISSING
+                else f"of {shown(named)}, which it did not send"
+            )
+            self._violation("cancel-unknown", f"a cancel {what}", at, seq)
+            return
+        if row.state is State.TASK:
+            text = f"notifications/cancelled of {row.id!r}, where tasks/cancel is due"
+            self._violation("cancel-of-a-task", text, at, seq, row.id)
+            return
+        if row.cause is Cause.CLIENT:
+            self._violation("cancel-repeated", f"a second cancel of {row.id!r}", at, seq, row.id)
+            return
+        if row.state not in OPEN:
+            since = at - (row.ended_at or at)
+            if row.cause is None and since > CROSSING:  # else they crossed, or it was told by the tap
+                text = f"a cancel of {row.id!r}, which was over {since:.3f} s before"
+                self._violation("cancel-over", text, at, seq, row.id)
+            return
+        if row.method in UNCANCELLABLE:
+            self._violation("cancel-initialize", "initialize must not be cancelled", at, seq, row.id)
+        self._gave_up(row, messages.as_text(params.get("reason")), at)
+        ledger.signalled(row.wire_id, Signal.NOTIFICATION, at=at, seq=seq)
+
+    def _task_cancelled(self, row: Request, at: float) -> None:
+        if row.state is State.TASK:
+            self._gave_up(row, "", at)
+
+    def _gave_up(self, row: Request, reason: str, at: float) -> None:
+        self.ledger.emit(ev.CancelRequested(at=at, id=row.id, cause=Cause.CLIENT, reason=reason))
+        self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
+
+    # -- from the server -------------------------------------------------------------------------------------
+
+    def received(self, frame: Frame | Batch, *, at: float, seq: int = 0) -> None:
+        """Takes a message that the server wrote."""
+        self.ledger.receive(frame, at=at, seq=seq)
+        for each in frame.frames if isinstance(frame, Batch) else (frame,):
+            if not self._connected and isinstance(each, messages.ResponseFrame) and each.error is None:
+                self._answered(each, at, seq)
+
+    def _answered(self, frame: messages.ResponseFrame, at: float, seq: int) -> None:
+        """Notes what the answer to a handshake settles (lifecycle; discovery, 2026-07-28)."""
+        row, _ = self.ledger.responses.find(frame.id)
+        if row is None:
+            return
+        result = as_object(frame.result)
+        revision = self.ledger.negotiated.revision
+        if row.method == "initialize":
+            revision = REVISIONS.get(messages.as_text(result.get("protocolVersion")))
+        elif row.method == "server/discover":
+            offered = messages.texts_in(result.get("supportedVersions"))
+            revision = next(
+                (each for name, each in REVISIONS.items() if each.modern and name in offered), None
+            )
+        if revision is None or (row.method != "initialize" and not revision.modern):
+            return
+        self._speak(revision, as_object(result.get("capabilities")))
+        self._connected = True
+        self.ledger.emit(
+            ev.Connected(
+                at=at,
+                transport=self.ledger.negotiated.transport,
+                revision=revision.name,
+                server=party(result.get("serverInfo") or as_object(result.get("_meta")).get(SERVER_INFO)),
+                client=self.client,
+                seq=seq,
+            )
+        )
+
+    def _speak(self, revision: Revision, offered: dict[str, Json] | None = None) -> None:
+        tasks = as_object(as_object(offered).get("tasks"))
+        asked = frozenset(method for name, method in ASKED.items() if name in self._capabilities)
+        agreed = Negotiated(
+            transport=self.ledger.negotiated.transport,
+            revision=revision,
+            cancels_tasks=revision.modern or "cancel" in tasks,
+            prompts=asked,
+        )
+        self.ledger.negotiated = agreed

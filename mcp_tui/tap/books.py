@@ -1,0 +1,497 @@
+"""The books of a tap: what its relay moves becomes frames, events, and a journal, by the same ledger as everywhere.
+
+They are a process of their own, which may lag behind the bytes. What must not be decided on old news (has this request run
+out, or was it answered meanwhile?) is decided in a hold, for which the relay stops the answers for a moment.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final
+
+from mcp_tui.client.opening import open_store
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config import settings
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.redaction import is_secret_name
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.framing import LineFramer, Oversized
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tap import live, relay
+
+TIMED_OUT: Final = -32001
+"""The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
+
+CANCELLED: Final = -32800
+"""The error that a client is told when a person cancelled its request."""
+
+SLICE: Final = 0.02
+"""Seconds of parsing, after which the sockets are looked at."""
+
+STALE: Final = relay.HOLD / 2
+"""Seconds after which a hold is too old to decide in: the relay may have given it up."""
+
+UNGUARDED: Final = 0.5
+"""Seconds that the guard of a killed tap has to end the server."""
+
+SPOKEN: Final = 4096
+"""Characters of a reason at most."""
+
+
+class Books:
+    """The books of one tap. ``link`` is the socket to its relay."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        self.ledger = Ledger(self, observes=True)
+        self.observer = Observer(self.ledger)
+        self.store = Store()
+        self.name = ""
+        self.door: live.Door | None = None
+        self.over = False
+        self._data = bytearray()
+        self._more = False
+        """Whole records wait to be read."""
+        self._selector = selectors.DefaultSelector()
+        self._turns: list[Callable[[], None]] = []
+        self._framers = {kind: LineFramer(relay.LONGEST) for kind in (b"o", b"i", b"e")}
+        self._torn: set[bytes] = set()
+        """Streams whose next bytes are within a line whose start was missed."""
+        self._input_over = False
+        self._held = False
+        """A hold was asked for."""
+        self._wanted: list[tuple[RequestId, str, socket.socket]] = []
+        """Cancels that persons asked for."""
+        self._visitors: dict[socket.socket, bytes] = {}
+        self._waiting: dict[RequestId, list[socket.socket]] = {}
+        """Who waits until the signal of a request has left."""
+        self._said: list[dict[str, Any]] = []
+        self._told: list[dict[str, Any]] = []
+        self._problems = 0
+        self._server = 0
+        """The process id of the server, and of its group."""
+
+    # -- the loop --------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Keeps the books until the relay is gone and everything is written."""
+        self.link.setblocking(False)
+        self._selector.register(self.link, selectors.EVENT_READ, self._read)
+        while not self.over:
+            for key, _ in self._selector.select(self._wait()):
+                key.data()
+            self._work()
+            self._turn()
+            if not self._more:
+                self._look_at_clock()
+        self.store.close()
+        self._report()
+        if self.door is not None:
+            self.door.close()
+
+    def _wait(self) -> float | None:
+        if self._more or self._turns:
+            return 0.0
+        due = None if self._held else self.ledger.deadlines.next()
+        return None if due is None else max(0.0, due - monotonic())
+
+    def _read(self) -> None:
+        if len(self._data) > relay.BACKLOG:
+            return
+        try:
+            piece = self.link.recv(1 << 20)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if piece:
+            self._data += piece
+        else:
+            self._selector.unregister(self.link)
+            self._work(until=float("inf"))
+            if not self.over:
+                self._end("the tap was killed", expected=False)
+                self._end_server()
+
+    def _work(self, until: float | None = None) -> None:
+        """Reads records, for a while."""
+        until = monotonic() + SLICE if until is None else until
+        head, start, data = relay.RECORD, 0, self._data
+        self._more = False
+        while not self.over and len(data) - start >= head.size:
+            kind, at, size = head.unpack_from(data, start)
+            end = start + head.size + size
+            if len(data) < end:
+                break
+            if monotonic() > until:
+                self._more = True
+                break
+            piece = bytes(data[start + head.size : end])
+            start = end
+            self._record(kind, at, piece)
+        del data[:start]
+
+    def _turn(self) -> None:
+        """Ends a turn of the loop: what is to be written is written."""
+        turns, self._turns = self._turns, []
+        for call in turns:
+            call()
+        self._report()
+
+    def _report(self) -> None:
+        """Says on stderr what became of the journal."""
+        for problem in self.store.problems[self._problems :]:
+            self.order(warn=f"{problem}. The traffic goes on.")
+        self._problems = len(self.store.problems)
+
+    def order(self, **order: Any) -> None:
+        """Gives an order to the relay, which may be gone."""
+        data = messages.encode(order) + b"\n"
+        with suppress(OSError):
+            self.link.setblocking(True)
+            self.link.sendall(data)
+            self.link.setblocking(False)
+
+    # -- records ---------------------------------------------------------------------------------------------
+
+    def _record(self, kind: bytes, at: float, data: bytes) -> None:
+        match kind:
+            case b"o" | b"i" | b"e":
+                self._bytes(kind, at, data)
+            case b"O" | b"I":
+                self._own(kind, at, data)
+            case b"c":
+                self._stream_over(data, at)
+            case b"g":
+                self._missed(data[:1], int.from_bytes(data[1:], "big"), at)
+            case b"h":
+                self._decide(at)
+            case b"b":
+                self._begin(as_object(messages.read_json(data)), at)
+            case b"x":
+                self._end(_ended(int(data)), expected=self._input_over, at=at)
+            case _:
+                pass
+        self.ledger.perform()
+
+    def _bytes(self, kind: bytes, at: float, data: bytes) -> None:
+        if kind in self._torn:
+            _, found, data = data.partition(b"\n")
+            if not found:
+                return
+            self._torn.discard(kind)
+        for line in self._framers[kind].feed(data):
+            self._line(kind, at, line)
+
+    def _line(self, kind: bytes, at: float, line: bytes | Oversized, *, whole: bool = True) -> None:
+        if kind == b"e":
+            raw = line.head[:4096] if isinstance(line, Oversized) else line
+            self.event(ev.Stderr(at=at, line=messages.bytes_text(raw)))
+            return
+        direction = "out" if kind == b"o" else "in"
+        if isinstance(line, Oversized):
+            if kind == b"i":
+                self.ledger.responses.too_large(line.head, line.size, at=at, tail=line.tail)
+                return
+            frame = messages.salvage(
+                line.head + line.tail, f"{line.size:,} bytes, too large", whole=bool(line.tail)
+            )
+            self.event(ev.Oversize(at=at, bytes=line.size))
+            if (
+                isinstance(frame, messages.MalformedFrame)
+                and frame.method
+                and messages.is_request_id(frame.id)
+            ):
+                frame = messages.RequestFrame(id=frame.id, method=frame.method, params=None, size=line.size)
+            self.observer.sent(frame, at=at)
+            return
+        frame = messages.parse(line)
+        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
+        seq = self.store.frame(direction, line, at=at, method=method or "", id=identity)
+        if not whole and isinstance(frame, messages.MalformedFrame):
+            return  # the start of a message says nothing
+        take = self.observer.sent if kind == b"o" else self.observer.received
+        take(frame, at=at, seq=seq)
+        self.ledger.perform()
+
+    def _stream_over(self, kind: bytes, at: float) -> None:
+        for line in self._framers[kind].close():
+            self._line(kind, at, line, whole=False)
+        if kind == b"o":
+            self._input_over = True
+            self.event(ev.Note(at=at, text="the client closed the server's stdin"))
+        elif kind == b"i":
+            self.ledger.unheard("server closed its stdout", at=at, expected=self._input_over)
+
+    def _missed(self, kind: bytes, size: int, at: float) -> None:
+        """Notes bytes that the relay could not keep. An answer may have been among them."""
+        self._framers[kind] = LineFramer(relay.LONGEST)
+        self._torn.add(kind)
+        who = {b"o": "from the client", b"i": "from the server", b"e": "of stderr"}[kind]
+        self.event(ev.Note(at=at, text=f"{size:,} bytes {who} are not recorded: the tap was too far behind"))
+        if kind == b"i":
+            for each in list(self.ledger.live.values()):
+                if each.row.id in self.ledger.live:
+                    self.ledger.lose(each.row, "the tap did not see whether it was answered", at)
+
+    def _own(self, kind: bytes, at: float, data: bytes) -> None:
+        """Notes a message of the tap's own that was written."""
+        raw = data.rstrip(b"\n")
+        frame = messages.parse(raw)
+        method, id_ = getattr(frame, "method", None), getattr(frame, "id", None)
+        out = kind == b"O"
+        seq = self.store.frame(
+            "out" if out else "in", raw, at=at, method=method or "", id=messages.storable_id(id_), own=True
+        )
+        if out and isinstance(frame, messages.NotificationFrame):
+            row = self.ledger.named(as_object(frame.params)["requestId"])
+            if row is not None:
+                self.ledger.signalled(row.wire_id, Signal.NOTIFICATION, at=at, seq=seq)
+        elif out and isinstance(frame, messages.RequestFrame):
+            self.ledger.written(frame.id, at=at, seq=seq)
+
+    def _begin(self, begin: dict[str, Json], at: float) -> None:
+        """Opens the journal. What fails is said, and the rest goes on."""
+        chosen = settings.load().settings
+        command = tuple(map(str, begin["command"]))
+        secret = {name: value for name, value in os.environ.items() if is_secret_name(name)}
+        target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
+        self.name = target.name or Path(command[0]).name
+        self.observer.limits = ev.Limits(
+            timeout=begin.get("timeout") or None, max_timeout=begin.get("max_timeout") or None
+        )
+
+        def opened(record: str | None) -> Store:
+            return open_store(
+                target,
+                journal=chosen.journal.keep,
+                record=record,
+                keep_days=chosen.journal.days or None,
+                keep_bytes=chosen.journal.size * 1_000_000 or None,
+                purpose="tap",
+                soon=self._turns.append,
+                began=at,
+            )
+
+        try:
+            self.store = opened(begin.get("record"))
+        except RecordingError as error:
+            self.order(warn=f"{error} The traffic goes on.")
+            self.store = opened(None)
+        if chosen.journal.keep and not any(
+            writer.path.parent.name == "journal" for writer in self.store.writers
+        ):
+            why = next((each.text for each in self.store.log if isinstance(each, ev.Note)), "no journal")
+            self.order(warn=f"{why} The traffic goes on.")
+        self._server = int(begin["pid"])
+        self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
+        header = os.urandom(6).hex()
+        with suppress(OSError):
+            self.door = live.Door(header)
+            self._selector.register(self.door.socket, selectors.EVENT_READ, self._let_in)
+
+    def _end(self, detail: str, *, expected: bool, at: float | None = None) -> None:
+        if self.over:
+            return
+        self.ledger.closed(detail, at=monotonic() if at is None else at, expected=expected)
+        self.ledger.perform()
+        self.over = True
+
+    def _end_server(self) -> None:
+        """Ends a server whose tap was killed, if its guard was killed too and could not."""
+        sleep(UNGUARDED)
+        if self._server:
+            with suppress(OSError):
+                os.killpg(self._server, signal.SIGKILL)
+
+    # -- limits, and cancels of persons ------------------------------------------------------------------------
+
+    def _look_at_clock(self) -> None:
+        due, now = self.ledger.deadlines.next(), monotonic()
+        ends = due is not None and due <= now and any(map(self._runs_out, self.ledger.live.values()))
+        if (ends or self._wanted) and not self._held:
+            self._held = True
+            self.order(hold=1)
+        elif due is not None and due <= now and not self._held:
+            self.ledger.tick(now)
+            self.ledger.perform()
+
+    def _runs_out(self, each: Any) -> bool:
+        return any(limit is not None and limit <= monotonic() for limit in each.row.deadlines())
+
+    def _decide(self, at: float) -> None:
+        """Decides what has run out, now that everything that came is booked."""
+        self._held = False
+        now = monotonic()
+        if now - at < STALE:
+            self.ledger.tick(now)
+            wanted, self._wanted = self._wanted, []
+            for id_, reason, visitor in wanted:
+                self._cancel(id_, reason, visitor, now)
+            self.ledger.perform()
+        for order in (*self._said, *self._told):
+            self.order(**order)
+        self._said, self._told = [], []
+        self.order(go=1)
+
+    def _cancel(self, id_: RequestId, reason: str, visitor: socket.socket, now: float) -> None:
+        row = self.ledger.row(id_)
+        outcome = self.ledger.cancel(id_, Cause.USER, reason, at=now)
+        self.ledger.perform()
+        if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD):
+            self._waiting.setdefault(id_, []).append(visitor)
+        elif outcome is CancelOutcome.REFUSED:
+            live.answer(visitor, {"refused": f"{row.method} cannot be cancelled"})
+        elif outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
+            live.answer(visitor, {"over": row.state.value})
+        else:
+            live.answer(visitor, {"signal": "none"})
+
+    def _told_for(self, row: Request, cause: Cause, reason: str) -> None:
+        """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
+        if (
+            row.round_sent_at is None
+            or row.round_answered
+            or row.task_id
+            or str(row.id).startswith("mcp-tui-")
+        ):
+            return
+        id_ = self.observer.on_wire(row.wire_id)
+        token = next((each for (_, each), wire in self.ledger.tokens.items() if wire == row.wire_id), None)
+        by_person = cause is Cause.USER
+        text = f"cancelled by a person: {reason}" if by_person else f"{reason}, a limit of mcp-tui tap"
+        told = messages.error(id_, CANCELLED if by_person else TIMED_OUT, text.removesuffix(": "))
+        self._told.append({"keep": id_, "token": token, "tell": messages.encode(told).decode() + "\n"})
+
+    # -- the door --------------------------------------------------------------------------------------------
+
+    def _let_in(self) -> None:
+        visitor = None if self.door is None else self.door.accept()
+        if visitor is not None:
+            self._visitors[visitor] = b""
+            self._selector.register(visitor, selectors.EVENT_READ, lambda: self._listen_to(visitor))
+
+    def _listen_to(self, visitor: socket.socket) -> None:
+        try:
+            piece = visitor.recv(live.ASKED)
+        except OSError:
+            piece = b""
+        self._visitors[visitor] += piece
+        asked = live.question(self._visitors[visitor])
+        if asked is None and piece:
+            return
+        self._selector.unregister(visitor)
+        del self._visitors[visitor]
+        self._answer(visitor, asked or {})
+
+    def _answer(self, visitor: socket.socket, asked: dict[str, Any]) -> None:
+        if asked.get("ask") == "list":
+            live.answer(visitor, self._summary())
+            return
+        if asked.get("ask") != "cancel":
+            live.answer(visitor, {"refused": "this session does not know how to do that"})
+            return
+        named = str(asked.get("id"))
+        row = next((each.row for each in self.ledger.live.values() if str(each.row.id) == named), None)
+        if row is not None and row.open:
+            self._wanted.append((row.id, str(asked.get("reason") or "")[:SPOKEN], visitor))
+            return
+        number = messages.integer_id(named)
+        old = self.ledger.book.get(named) or (None if number is None else self.ledger.book.get(number))
+        live.answer(visitor, {"unknown": named} if old is None else {"over": old.state.value})
+
+    def _summary(self) -> dict[str, Any]:
+        """Returns what is in flight."""
+        now = monotonic()
+        rows = [each.row for each in self.ledger.live.values() if not each.row.internal]
+        return {
+            "name": self.name,
+            "client": self.observer.client,
+            "requests": [
+                {
+                    "id": row.id,
+                    "method": row.method,
+                    "name": row.name,
+                    "state": row.state.value,
+                    "elapsed": round(row.elapsed(now), 3),
+                    "timeout": row.limits.timeout,
+                    "max_timeout": row.limits.max_timeout,
+                    "progress": row.progress,
+                    "total": row.total,
+                    "message": row.message,
+                }
+                for row in rows
+            ],
+        }
+
+    # -- the ledger's port -------------------------------------------------------------------------------------
+
+    def event(self, event: ev.Event) -> None:
+        """Keeps an event. A cancel that is not the client's own is told to it."""
+        self.store.event(event)
+        match event:
+            case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
+                self._told_for(self.ledger.row(id_), cause, reason)
+            case ev.CancelSignalled(id=id_, signal=way):
+                for visitor in self._waiting.pop(id_, ()):
+                    live.answer(visitor, {"signal": way.value})
+            case _:
+                pass
+
+    def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
+        """Sends a request of the tap's own, whose answer is not for the client."""
+        self._said.append({"say": messages.encode(message).decode() + "\n", "keep": id})
+
+    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
+        """Sends the cancel of a request that the tap ends."""
+        if message is not None:
+            params = {**as_object(message["params"]), "requestId": self.observer.on_wire(id)}
+            self._said.append({"say": messages.encode({**message, "params": params}).decode() + "\n"})
+
+    def nothing(self, *_: Any, **__: Any) -> None:
+        """A client that is observed does this by itself, or not."""
+
+    unqueue = recall = release = reply = prompt = prompt_over = gather = gather_over = relist = resolve = (
+        nothing
+    )
+
+
+def _ended(code: int) -> str:
+    from mcp_tui.transport.stdio import exit_text
+
+    return exit_text(code)
+
+
+def main() -> None:
+    """Runs ``books.py DESCRIPTOR``."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    link = socket.socket(fileno=int(sys.argv[1]))
+    books = Books(link)
+    try:
+        books.run()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
+        what = f"{type(error).__name__} {error}".strip()[:200]
+        with suppress(Exception):
+            books.store.close()
+        if books.door is not None:
+            books.door.close()
+        books.order(failed=f"the books failed ({what})")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

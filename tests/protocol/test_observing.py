@@ -1,0 +1,207 @@
+"""What the messages of a foreign client say: its requests, its cancels, its answers, and the rules that it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.tasks import UNLIMITED
+
+
+class Watched:
+    """A tap without pipes: what client and server say at a second, and what it says of them."""
+
+    def __init__(self, limits: Limits = UNLIMITED, revision: str = "2025-11-25") -> None:
+        self.told: list[ev.Event] = []
+        self.done: list[tuple[str, tuple[Any, ...]]] = []
+        self.ledger = Ledger(self, observes=True)  # pyright: ignore[reportArgumentType] - __getattr__ has the actions
+        self.observer = Observer(self.ledger, limits)
+        if revision < "2026":
+            self.asks(
+                0,
+                "initialize",
+                capabilities={"elicitation": {}},
+                clientInfo={"name": "probe", "version": "2"},
+            )
+            self.answers(0, {"protocolVersion": revision, "capabilities": {"tasks": {"cancel": {}}}})
+
+    def event(self, event: ev.Event) -> None:
+        self.told.append(event)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def did(*given: Any, **_: Any) -> None:
+            self.done.append((name, given))
+
+        return did
+
+    def client(self, at: float = 0.0, **message: Json) -> None:
+        self.observer.sent(messages.parse(messages.encode({"jsonrpc": "2.0", **message})), at=at)
+        self.ledger.perform()
+
+    def server(self, at: float = 0.0, **message: Json) -> None:
+        self.observer.received(messages.parse(messages.encode({"jsonrpc": "2.0", **message})), at=at)
+        self.ledger.perform()
+
+    def asks(self, id: Json, method: str = "tools/call", at: float = 0.0, **params: Json) -> None:
+        self.client(at, id=id, method=method, params=params)
+
+    def answers(self, id: Json, result: Json = None, at: float = 0.0) -> None:
+        self.server(at, id=id, result=result or {"content": []})
+
+    def cancels(self, id: Json, at: float = 1.0, **more: Json) -> None:
+        self.client(at, method="notifications/cancelled", params={"requestId": id, **more})
+
+    def row(self, id: RequestId) -> Request:
+        row = self.ledger.book.get(id)
+        assert row is not None
+        return row
+
+    def broken(self) -> list[str]:
+        """The rules that the client broke."""
+        said = [each for each in self.told if isinstance(each, ev.Violation)]
+        assert all(each.by is ev.Origin.CLIENT for each in said), said
+        return [each.rule for each in said]
+
+
+def test_a_client_introduces_itself_and_its_ids_may_be_of_any_type():
+    tap = Watched()
+    for id in (1, "1", -7, "x", ""):
+        tap.asks(id, name="slow")
+    tap.answers("1")
+    assert [each.client for each in tap.told if isinstance(each, ev.Connected)] == ["probe 2"]
+    assert [tap.row(each).state for each in (0, 1, "1", -7)] == [
+        State.COMPLETED,
+        State.IN_FLIGHT,
+        State.COMPLETED,
+        State.IN_FLIGHT,
+    ]
+    assert tap.broken() == []
+    assert tap.done == [] or {name for name, _ in tap.done} == {"resolve"}
+
+
+def test_a_client_s_cancel_is_its_own_and_a_late_answer_is_evidence():
+    tap = Watched()
+    tap.asks("a", name="slow", _meta={"progressToken": 0})
+    tap.server(0.5, method="notifications/progress", params={"progressToken": 0, "progress": 1})
+    tap.cancels("a", at=1.0, reason="gave up")
+    tap.answers("a", at=1.5)
+    row = tap.row("a")
+    assert (row.cause, row.reason, row.signal, row.progress) == (
+        Cause.CLIENT,
+        "gave up",
+        Signal.NOTIFICATION,
+        1,
+    )
+    assert [(each.kind, each.after) for each in row.late] == [(ev.Kind.RESULT, 0.5)]
+    assert tap.broken() == []
+
+
+def test_what_a_client_may_not_do_is_a_violation_of_the_client():
+    tap = Watched()
+    tap.cancels("nobody")
+    tap.client(method="notifications/cancelled", params={})
+    tap.asks(1)
+    tap.cancels(1)
+    tap.cancels(1, at=2.0)
+    tap.asks(2)
+    tap.answers(2, at=1.0)
+    tap.cancels(2, at=1.5)  # they crossed
+    tap.cancels(2, at=3.0)
+    tap.client(id=9, result={})
+    assert tap.broken() == [
+        "cancel-unknown",
+        "cancel-unknown",
+        "cancel-repeated",
+        "cancel-over",
+        "answer-unknown",
+    ]
+
+
+def test_initialize_that_a_client_cancels_breaks_a_rule_and_is_cancelled():
+    tap = Watched(revision="2026")
+    tap.asks("i", "initialize")
+    tap.cancels("i")
+    assert tap.broken() == ["cancel-initialize"]
+    assert tap.row("i").cause is Cause.CLIENT
+
+
+def test_an_id_that_is_used_again_gets_a_row_of_its_own():
+    tap = Watched()
+    tap.asks(1, name="first", _meta={"progressToken": "t"})
+    tap.answers(1)
+    tap.asks(1, name="second", at=2.0, _meta={"progressToken": "t"})
+    tap.server(2.5, method="notifications/progress", params={"progressToken": "t", "progress": 5})
+    tap.answers(1, at=3.0)
+    second = tap.row("1 (2)")
+    assert (second.name, second.state, second.progress) == ("second", State.COMPLETED, 5)
+    assert tap.observer.on_wire("1 (2)") == 1
+    assert tap.row(1).duplicates == 0
+    assert tap.broken() == ["request-id-reused"]
+
+
+def test_what_the_server_asks_is_answered_or_taken_back():
+    tap = Watched()
+    tap.asks(1, name="slow")
+    for id in ("q", 1, 2):
+        tap.server(1.0, id=id, method="elicitation/create", params={"message": "?"})
+    assert tap.row(1).paused_at == 1.0  # a person is asked, so no clock runs
+    tap.client(2.0, id="q", result={"action": "accept"})
+    tap.server(3.0, method="notifications/cancelled", params={"requestId": 1})
+    tap.client(3.5, id=1, result={"action": "accept"})  # they crossed
+    tap.client(5.0, id=1, result={"action": "accept"})
+    tap.client(5.0, id="q", error={"code": -1, "message": "no"})
+    asked = tap.ledger.book.server_requests
+    assert [each.outcome for each in asked] == ["accept", "withdrawn", ""]
+    assert tap.broken() == ["answer-withdrawn", "answer-repeated"]
+
+
+def test_rounds_of_a_client_are_one_row():
+    tap = Watched(revision="2026-07-28")
+    meta: Json = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    tap.asks("r1", name="ask", _meta=meta)
+    tap.answers("r1", {"resultType": "input_required", "inputRequests": {}, "requestState": "S"})
+    tap.asks("other", name="ask", _meta=meta)
+    tap.asks("r2", name="ask", at=3.0, _meta=meta, requestState="S", inputResponses={})
+    tap.answers("r2", at=4.0)
+    row = tap.row("r1")
+    assert (row.state, row.round_ids) == (State.COMPLETED, ("r2",))
+    assert [each.id for each in tap.ledger.book.order] == ["r1", "other"]
+
+
+def test_a_task_is_cancelled_by_tasks_cancel_alone():
+    tap = Watched()
+    tap.asks(1, name="slow", task={})
+    tap.answers(1, {"task": {"taskId": "T", "status": "working"}})
+    tap.cancels(1)
+    assert tap.broken() == ["cancel-of-a-task"]
+    tap.asks(2, "tasks/get", taskId="T")
+    tap.answers(2, {"taskId": "T", "status": "working"})
+    tap.asks(3, "tasks/cancel", at=2.0, taskId="T")
+    tap.answers(3, {"taskId": "T", "status": "cancelled"}, at=2.5)
+    row = tap.row(1)
+    assert (row.cause, row.signal, row.accepted_at) == (Cause.CLIENT, Signal.TASKS_CANCEL, 2.5)
+    assert [each.parent for each in tap.ledger.book.order] == [None, None, 1, 1]
+    tap.ledger.tick(60.0)
+    assert {name for name, _ in tap.done} <= {"resolve"}  # it polls nothing by itself
+
+
+def test_a_limit_signals_the_server_by_the_id_on_the_wire():
+    tap = Watched(Limits(timeout=5.0, max_timeout=None))
+    tap.asks("a")
+    tap.asks("a", at=1.0)
+    tap.ledger.tick(6.5)
+    tap.ledger.perform()
+    sent = [given for name, given in tap.done if name == "signal"]
+    assert [(tap.observer.on_wire(id), message["params"]["reason"]) for id, _, message in sent] == [
+        ("a", "timed out after 5 s"),
+        ("a", "timed out after 5 s"),
+    ]
+    tap.cancels("a", at=7.0)  # the client is told, and gives up as well: no rule is broken by that
+    assert tap.broken() == ["request-id-reused"]

@@ -1,0 +1,284 @@
+"""The tap as a process between a client and a server: what it lets through, what it ends, and what outlives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol import events as ev
+from mcp_tui.tap import live
+from tests.cli.running import MCP_TUI, run
+from tests.control import Control
+from tests.waiting import HANG, wait
+
+COPY: Final = "import shutil, sys\nshutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"
+STUBBORN: Final = """import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+print(os.getpid(), os.getppid(), flush=True)
+while True:
+    time.sleep(60)"""
+
+
+def _tap(*words: str, code: str = "") -> list[str]:
+    return [
+        *MCP_TUI,
+        "tap",
+        *words,
+        "--",
+        sys.executable,
+        *(("-c", code) if code else ("-m", "mcp_tui.demo")),
+    ]
+
+
+class Client:
+    """A client that somebody else wrote."""
+
+    def __init__(self, command: list[str], **more: Any) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
+        )
+
+    def write(self, **message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def connect(self) -> None:
+        told = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "other", "version": "3"},
+        }
+        self.write(id=0, method="initialize", params=told)
+        assert self.read()["id"] == 0
+        self.write(method="notifications/initialized")
+
+    def end(self) -> int:
+        """Closes its end, as a client does that is done; returns the exit status."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(HANG)
+
+    def complaint(self) -> str:
+        """The next line on stderr."""
+        assert self.process.stderr is not None
+        return self.process.stderr.readline().decode()
+
+    def call(self, id: Any, tool: str, **arguments: Any) -> None:
+        self.write(id=id, method="tools/call", params={"name": tool, "arguments": arguments})
+
+
+@contextmanager
+def _client(command: list[str], **more: Any) -> Generator[Client]:
+    client = Client(command, **more)
+    try:
+        yield client
+    finally:
+        client.process.kill()
+        client.process.__exit__(None, None, None)
+
+
+def _recorded() -> list[ev.Event]:
+    """The events of the newest journal, once the session is over in it."""
+
+    def events() -> list[ev.Event]:
+        with suppress(IndexError, RecordingError):
+            recording = Recording.read(journals(journal_folder())[-1].paths[0])
+            return list(recording.events())
+        return []
+
+    wait(lambda: any(isinstance(each, ev.Disconnected) for each in events()))
+    return events()
+
+
+def _is_there(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    return False
+
+
+DATA: Final = {
+    "binary": bytes(range(256)) * 500,
+    "half a line": b'{"jsonrpc":"2.0","id":1',
+    "carriage returns and NUL": b'{"jsonrpc":"2.0","method":"x"}\r\n\r\n\0\n\xff\xfe\n' * 50,
+    "one long frame": b'{"jsonrpc":"2.0","id":1,"method":"x","params":"' + b"a" * 8_000_000 + b'"}\n',
+    "many frames": b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}\n' * 20_000,
+}
+
+
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_every_byte_passes(data: bytes):
+    ran = subprocess.run(_tap(code=COPY), input=data, capture_output=True, check=False, timeout=HANG)
+    assert (ran.stdout == data, ran.stderr, ran.returncode) == (True, b"", 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "out", "err"),
+    [
+        ("import sys; print('o'); print('e', file=sys.stderr); sys.exit(3)", 3, b"o\n", b"e\n"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, b"", b""),
+        ("import os; os.close(0); os.write(1, b'x')", 0, b"x", b""),
+        (
+            "import os, sys; os.write(1, os.getcwd().encode()); os.write(2, os.environb[b'A'])",
+            0,
+            b"/",
+            b"\xff",
+        ),
+    ],
+    ids=["exit status", "signal", "stdin closed by the server", "folder and environment"],
+)
+def test_the_end_and_the_surroundings_are_the_server_s(code: str, status: int, out: bytes, err: bytes):
+    given = {**os.environb, b"A": b"\xff"}
+    ran = subprocess.run(
+        _tap(code=code),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env=given,
+        timeout=HANG,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (status, out, err)
+
+
+def test_a_program_that_is_not_there_is_told_in_one_line():
+    ran = subprocess.run(
+        [*MCP_TUI, "tap", "--", "no-such-program"], capture_output=True, check=False, timeout=HANG
+    )
+    assert ran.returncode == 127
+    assert ran.stderr == b"mcp-tui tap: cannot start no-such-program: No such file or directory.\n"
+
+
+def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(control: Control):
+    with _client(
+        _tap("--max-timeout", "0.2", "--name", "limited"), env={**os.environ, **control.env}
+    ) as client:
+        client.connect()
+        client.call("slow", "stubborn", seconds=1)
+        assert client.read() == {
+            "jsonrpc": "2.0",
+            "id": "slow",
+            "error": {"code": -32001, "message": "timed out after 0.2 s (maximum), a limit of mcp-tui tap"},
+        }
+        control.wait("cancelled", id="slow", reason="timed out after 0.2 s (maximum)")
+        control.release("stubborn")
+        control.wait("sent", id="slow", kind="result")
+        client.call(7, "add", a=1, b=2)
+        assert client.read()["id"] == 7  # the late answer and its progress went to nobody
+        assert client.end() == 0
+    told = _recorded()
+    assert [each.kind for each in told if isinstance(each, ev.Late)][-1] is ev.Kind.RESULT
+    assert [each.client for each in told if isinstance(each, ev.Connected)] == ["other 3"]
+    logged = [each for each in json.loads(run("log", "--json").out) if each["id"] == "slow"]
+    assert [(each["cause"], each["outcome"]) for each in logged] == [("max_timeout", "late_result")]
+
+
+def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
+    def mine() -> list[dict[str, Any]]:
+        return [each for each in json.loads(run("ps", "--json").out) if each["server"] == "watched"]
+
+    with _client(_tap("--name", "watched"), env={**os.environ, **control.env}) as client:
+        client.connect()
+        client.call("7", "stubborn", seconds=1)
+        wait(lambda: [each["name"] for each in mine()] == ["stubborn"])
+        (row,) = mine()
+        assert (row["client"], row["id"], row["method"], row["max_timeout"]) == (
+            "other 3",
+            "7",
+            "tools/call",
+            None,
+        )
+        assert "stubborn" in run("ps").out
+        named = f"{row['session']}/7"
+        done = run("cancel", named, "--reason", "it hangs")
+        assert (done.status, done.out) == (0, f"Cancelled {named}.\n")
+        assert client.read()["error"] == {"code": -32800, "message": "cancelled by a person: it hangs"}
+        control.wait("cancelled", id="7", reason="it hangs")
+        assert run("cancel", named).status == 7
+        assert run("cancel", f"{row['session']}/8").status == 2
+        door = live.doors()[row["session"]]
+        assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        client.process.terminate()
+        assert client.process.wait(HANG) == 143  # as it ends without a tap
+    wait(lambda: not door.exists())
+
+
+def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
+    with _client(_tap(), env={**os.environ, **control.env}) as client:
+        client.connect()
+        client.call(1, "stubborn", seconds=1)
+        client.write(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})
+        control.wait("cancelled", id=1, reason="enough")
+        control.release("stubborn")
+        assert client.read()["id"] == 1  # as without the tap: what it does with it is the client's business
+        assert client.end() == 0
+    assert [each.cause.value for each in _recorded() if isinstance(each, ev.CancelRequested)] == ["client"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+@pytest.mark.parametrize("killed", ["tap", "guard", "server", "tap and guard"])
+def test_nothing_is_left_whoever_is_killed(killed: str):
+    with _client(_tap(code=STUBBORN)) as client:
+        assert client.process.stdout is not None
+        server, guard = map(int, client.process.stdout.readline().split())
+        pids = {"tap": client.process.pid, "guard": guard, "server": server}
+        for name in killed.split(" and "):
+            os.kill(pids[name], signal.SIGKILL)
+        wait(lambda: not any(map(_is_there, pids.values())))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+def test_the_traffic_goes_on_when_the_books_end():
+    with _client(_tap(code=COPY)) as client:
+        client.write(id=1, method="ping")
+        assert client.read()["id"] == 1
+        (books,) = (
+            int(each.name)
+            for each in Path("/proc").iterdir()
+            if each.name.isdigit() and _is_books_of(int(each.name), client.process.pid)
+        )
+        os.kill(books, signal.SIGKILL)
+        wait(lambda: not _is_there(books))
+        for number in range(3):
+            client.write(id=number, method="ping")
+            assert client.read()["id"] == number
+        said = "mcp-tui tap: the books ended: nothing is recorded any more. The traffic goes on.\n"
+        assert client.complaint() == said
+        assert client.end() == 0
+
+
+def _is_books_of(pid: int, tap: int) -> bool:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return b"mcp_tui.tap.books" in words and parent == tap
+    return False
+
+
+def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    env = {**os.environ, "MCP_TUI_STATE": str(tmp_path / "file" / "state")}
+    with _client(_tap("--record", str(tmp_path / "no" / "r.jsonl"), code=COPY), env=env) as client:
+        for start in ("Cannot write", "no journal"):
+            line = client.complaint()
+            assert line.startswith(f"mcp-tui tap: {start}")
+            assert line.endswith("The traffic goes on.\n")
+        client.write(id=1, method="ping")
+        assert client.read()["id"] == 1
