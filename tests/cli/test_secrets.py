@@ -117,7 +117,7 @@ def looked_through(planted: Planted, place: Path) -> None:
     assert planted.found(place) == {}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_over_stdio_no_secret_is_in_any_file(tmp_path: Path):
     planted = Planted()
     env = {name: planted.secret(shape) for name, shape in zip(ENV_NAMES, [*SHAPES, *SHAPES], strict=False)}
@@ -155,7 +155,7 @@ def web(tmp_path: Path) -> Iterator[str]:
             process.kill()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_over_http_no_secret_is_in_any_file(tmp_path: Path, web: str):
     planted = Planted()
     password = planted.secret()

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.npm,
     pytest.mark.real,
     pytest.mark.skipif(bool(EVERYTHING.missing()), reason=EVERYTHING.missing() or ""),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
 ]
 
 ROOT = "/usr"

@@ -73,7 +73,7 @@ async def called(target: Target, planted: Planted, count: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("painted")
 async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     planted = Planted()

@@ -204,7 +204,7 @@ async def test_a_sign_in_that_cannot_work_names_the_option_that_gets_in(lie: str
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("painted")
 async def test_two_hundred_secrets_of_a_sign_in_are_in_no_picture(tmp_path: Path):
     """The server takes each token once. Were it to say one, that would be shown, as all that a server says is."""
