@@ -9,7 +9,7 @@ from mcp_tui.protocol.states import Cause
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import IN_FLIGHT, badge
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, brief, clip, join, safe
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, in_ascii, join, safe
 
 if TYPE_CHECKING:
     from mcp_tui.config.settings import Notify
@@ -115,7 +115,7 @@ class Attention:
             window.retitle(self._shown(title))
 
     def _shown(self, text: SafeText) -> SafeText:
-        return SafeText(text.translate(TO_ASCII)) if self._ascii else text
+        return in_ascii(text) if self._ascii else text
 
 
 def _name(row: Request) -> SafeText:

@@ -22,6 +22,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import Opening
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.shares import Shares
 from tests.tui.driving import Driven
 
@@ -90,6 +91,8 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
         wished = Preferences(look=replace(look), settings=Settings(ascii=ascii_only))
         return WorkbenchApp(SILENT, lambda to: Client(to, store=Store()), wished)
 
+    # a machine on which this takes seconds would show the steps of the connection
+    monkeypatch.setattr(Session, "slow", property(lambda _: False))
     first = app()
     monkeypatch.setattr(first, "open", partial(nothing, first))
     async with first.run_test(size=size) as pilot:

@@ -357,3 +357,8 @@ TO_ASCII: Final = {
     ord(glyph): twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)
 }
 """The ASCII character for each glyph, for :meth:`str.translate`."""
+
+
+def in_ascii(text: SafeText) -> SafeText:
+    """Returns a text with the ASCII characters for our glyphs."""
+    return SafeText(text.translate(TO_ASCII))

@@ -106,7 +106,7 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         await driven.until(lambda: first.session is not None and driven.bench.table.size)
         first.load_themes()
         await driven.press("5", "o", "=", "=")
-        first.theme = "mcp-tui-light"
+        first.choose_theme("mcp-tui-light")
         height = driven.bench.wire.region.height
         await driven.session.client.close()
     second = app()
