@@ -49,6 +49,8 @@ BACKLOG = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
 BUNDLE = 1 << 18
 """Bytes that are handed to the books at a time."""
+LATER = 0.002
+"""Seconds that the books are told later, so that nothing runs beside an answer that comes at once."""
 HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
 LONGEST = 128 * 1024 * 1024
@@ -155,6 +157,9 @@ class Queue:
                             self.link.shutdown(socket.SHUT_WR)
                             return
                         self._there.wait()
+                if not self._closed:
+                    sleep(LATER)
+                with self._there:
                     bundle: list[bytes] = []
                     size = 0
                     while self._records and size < BUNDLE:
