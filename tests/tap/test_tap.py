@@ -23,7 +23,7 @@ from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
 
-COPY: Final = "import shutil, sys\nshutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"
+COPY: Final = "import os\nwhile data := os.read(0, 65536):\n    os.write(1, data)"
 STUBBORN: Final = """import os, signal, sys, time
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
