@@ -27,8 +27,7 @@ class Timer(IntEnum):
     """The stream of a cancelled request has been open for long enough."""
 
 
-Key = tuple[Timer, bool, RequestId]
-"""A timer of a request. The flag parts numbers from texts, which have no order between them."""
+Key = tuple[Timer, RequestId]
 
 SLACK: Final = 64
 """Stale entries up to which the heap is not cleaned."""
@@ -39,33 +38,33 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._due: dict[Key, float] = {}
-        self._heap: list[tuple[float, Key]] = []
+        # the flag parts ids that are numbers from texts, which have no order between them
+        self._heap: list[tuple[float, bool, Key]] = []
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
-        key = (timer, isinstance(id, str), id)
+        key = (timer, id)
         if due is None:
             self._due.pop(key, None)
             return
         self._due[key] = due
-        heapq.heappush(self._heap, (due, key))
+        heapq.heappush(self._heap, (due, isinstance(id, str), key))
         if len(self._heap) > 2 * len(self._due) + SLACK:
-            self._heap[:] = [(due, key) for key, due in self._due.items()]
+            self._heap[:] = [(due, isinstance(key[1], str), key) for key, due in self._due.items()]
             heapq.heapify(self._heap)
 
     def next(self) -> float | None:
         """The earliest time, or ``None``."""
         while self._heap:
-            due, key = self._heap[0]
+            due, _, key = self._heap[0]
             if self._due.get(key) == due:
                 return due
             heapq.heappop(self._heap)
         return None
 
-    def pop_due(self, now: float) -> Iterator[tuple[Timer, RequestId]]:
+    def pop_due(self, now: float) -> Iterator[Key]:
         """Yields the timers that have run out, earliest first, and stops each."""
         while (due := self.next()) is not None and due <= now:
-            _, key = heapq.heappop(self._heap)
+            _, _, key = heapq.heappop(self._heap)
             del self._due[key]
-            timer, _, id = key
-            yield timer, id
+            yield key
